@@ -1,0 +1,149 @@
+"""Compile an environment.  Spec -> build/NAME-HASH.so, by one compiler command.
+
+The hash covers everything the library depends on: the preprocessed source (so every header it
+includes), the flags, the compiler and this machine's CPU. An unchanged environment is not
+compiled again; a changed one never overwrites a library that another process has open.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import binding, header, paths, raylib, toolchain
+from .errors import BuildError
+from .spec import Spec
+
+KEEP = 8            # libraries of one environment that stay in build/
+SHARED = (["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin"
+          else ["-shared", "-Wl,-z,lazy"])
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a build gave."""
+
+    library: Path
+    spec: Spec
+    command: list[str]      # what a user would type to compile the same
+    seconds: float
+    cached: bool            # True if an earlier build was still good
+    warnings: str = ""      # what the compiler remarked on
+
+
+def env_flags(spec: Spec) -> list[str]:
+    """The flags that every compilation of this environment carries, library or program."""
+    flags = ["-std=gnu11", "-ffp-contract=off", "-DRAYMATH_STATIC_INLINE",
+             f"-I{paths.include_dir()}", f"-I{raylib.headers()}", f"-I{spec.folder}",
+             f'-DPUFFER_NAME="{spec.name}"']
+    if spec.has_truncations:
+        flags.append("-DPUFFER_HAS_TRUNCATIONS")
+    return flags
+
+
+def library_flags(spec: Spec) -> list[str]:
+    """env_flags for code that becomes part of a library, where rand() is the env's own."""
+    prelude = paths.include_dir() / "puffer_prelude.h"
+    return [*env_flags(spec), "-DPUFFER_LIBRARY", "-include", str(prelude)]
+
+
+def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt: str = "-O3",
+          verbose: bool = False) -> Build:
+    """Compile the environment in `folder` into its library, unless that has been done.
+
+    env_settings    [env] values for build/NAME_config.h, which NAME.c includes
+    Raises BuildError with the author's file and line.
+    """
+    began = time.perf_counter()
+    spec = header.read(Path(folder))
+    build_dir = paths.writable(paths.build_dir(spec.folder), purpose="build products")
+    source = binding.write(spec, build_dir)
+    if env_settings is not None:
+        binding.write_config_header(spec, env_settings, build_dir)
+
+    compiler = toolchain.find_compiler()
+    flags = [*library_flags(spec), opt, "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
+    key = _key(compiler, [*flags, *SHARED], source, spec)
+    library = build_dir / f"{spec.name}-{key}.so"
+    command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]
+    shown = [*command, "-o", str(library)]
+    warnings = ""
+    cached = is_intact(library)
+    if not cached:
+        warnings = _compile(library, command, spec, verbose)
+        _prune(build_dir, spec.name, keep=library)
+    _write_compile_commands(build_dir, spec, compiler)
+    return Build(library, spec, shown, time.perf_counter() - began, cached, warnings)
+
+
+def _compile(library: Path, command: list[str], spec: Spec, verbose: bool) -> str:
+    try:
+        text = toolchain.compile_to(library, command, source=spec.header, what=spec.header.name,
+                                    verbose=verbose)
+    except BuildError as error:
+        code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
+        if code:        # a static assertion of vecenv.h speaks for itself
+            raise BuildError(code[2].strip(), where=error.where, code=code[1]) from None
+        raise
+    digest_file(library).write_text(_digest(library))
+    return text
+
+
+def digest_file(library: Path) -> Path:
+    """Beside each library, what its bytes should hash to."""
+    return library.with_suffix(".sha256")
+
+
+def is_intact(library: Path) -> bool:
+    """True if the library is there and holds the bytes that were compiled."""
+    try:
+        return digest_file(library).read_text() == _digest(library)
+    except OSError:
+        return False
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _key(compiler: toolchain.Compiler, flags: list[str], source: Path, spec: Spec) -> str:
+    """Twelve hex digits that change with anything that the library depends on."""
+    expand = [*compiler.command, *flags, "-E", "-P", str(source)]
+    expand = [word for word in expand if word not in SHARED]
+    try:
+        text = toolchain.run_compiler(expand, source=spec.header, what=spec.header.name)
+    except BuildError as error:
+        error.message = error.message.replace("refused", "could not read")
+        raise
+    relevant = [flag for flag in flags if not flag.startswith(("-I", "-include"))
+                and not os.path.isabs(flag)]
+    parts = [text, " ".join(relevant), compiler.key, toolchain.cpu_features_key()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def _prune(build_dir: Path, name: str, keep: Path) -> None:
+    """Remove all but the newest libraries of this environment."""
+    with suppress(OSError):
+        old = sorted(build_dir.glob(f"{name}-*.so"), key=lambda p: p.stat().st_mtime)
+        for library in old[:-KEEP]:
+            if library != keep:
+                library.unlink(missing_ok=True)
+                digest_file(library).unlink(missing_ok=True)
+
+
+def _write_compile_commands(build_dir: Path, spec: Spec, compiler: toolchain.Compiler) -> None:
+    """build/compile_commands.json: lets clangd and editors read the environment."""
+    entries = []
+    for file in sorted(spec.folder.glob("*.[ch]")):
+        flags = library_flags(spec) if file == spec.binding else env_flags(spec)
+        entries.append({"directory": str(spec.folder), "file": str(file),
+                        "arguments": [*compiler.command, *flags, "-xc", "-c", str(file)]})
+    binding.write_if_changed(build_dir / "compile_commands.json",
+                             json.dumps(entries, indent=1) + "\n")

@@ -1,0 +1,148 @@
+"""What was seen of an environment, and what a rule makes of it.
+
+Facts is filled by plan.py and read by the rules; a rule yields Findings.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ..config import Config
+from ..errors import PufferError
+from ..spec import Spec
+from .source import Source
+
+
+@dataclass
+class Finding:
+    """One fault. Places are those of the environment's files, relative to its folder."""
+
+    code: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    env: int | None = None
+    agent: int | None = None
+    step: int | None = None
+    element: int | str | None = None        # "3-7" for a range
+    expected: object = None
+    actual: object = None
+    seed: int | None = None
+    repro: str | None = None
+    hint: str | None = None
+    severity: str = ""                      # "" = the rule's
+    name: str = ""                          # the rule's; filled in with `severity`
+    stack: list[str] = field(default_factory=list)
+
+    KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
+            "element", "expected", "actual", "seed", "repro")
+
+    def to_dict(self) -> dict:
+        return {key: getattr(self, key) for key in self.KEYS}
+
+    def order(self) -> tuple:
+        """Findings are listed in this order, whatever order they were found in."""
+        return (self.severity != "error", self.code, self.file or "", self.line or 0,
+                self.agent if self.agent is not None else -1, self.step or 0, self.message)
+
+
+@dataclass
+class Outcome:
+    """What one experiment's process left behind."""
+
+    name: str
+    facts: list[dict]
+    ended: bool                 # it came to its end
+    signal: int = 0             # that killed it, without a word from the harness
+    timed_out: bool = False
+    stderr: str = ""
+    sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
+
+    def all(self, kind: str) -> list[dict]:
+        return [fact for fact in self.facts if fact["fact"] == kind]
+
+    def first(self, kind: str) -> dict | None:
+        return next(iter(self.all(kind)), None)
+
+
+@dataclass
+class Difference:
+    """Where two traces part: the first step at which an env's rows differ."""
+
+    env: int
+    step: int
+    array: str
+    agent: int
+    element: int | None
+    one: object
+    other: object
+
+
+@dataclass
+class Facts:
+    """Everything that rules may look at."""
+
+    folder: Path
+    spec: Spec | None
+    config: Config | None
+    problems: list[PufferError]
+    source: Source
+    seed: int
+    shape: dict = field(default_factory=dict)               # the harness's "shape" fact
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
+    differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
+    skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
+
+    @property
+    def handwritten(self) -> bool:
+        """An Ocean binding: PufferLib's own loop forgives what ours does not."""
+        return bool(self.spec and self.spec.binding)
+
+    def outcome(self, name: str) -> Outcome | None:
+        """An experiment that came to its end, or None."""
+        found = self.outcomes.get(name)
+        return found if found and found.ended else None
+
+    def fact(self, experiment: str, kind: str) -> dict | None:
+        found = self.outcomes.get(experiment)
+        return found.first(kind) if found else None
+
+    def all(self, experiment: str, kind: str) -> list[dict]:
+        found = self.outcomes.get(experiment)
+        return found.all(kind) if found else []
+
+    def at(self, function: str) -> dict:
+        """file= and line= of one of the env's functions, to spread into a Finding."""
+        place = self.spec.functions.get(function) if self.spec else None
+        return {"file": place[0], "line": place[1]} if place else {}
+
+    def at_macro(self, name: str) -> dict:
+        place = self.spec.macro_lines.get(name) if self.spec else None
+        return {"file": place[0], "line": place[1]} if place else {}
+
+
+def ranges(numbers) -> Iterator[tuple[int, int]]:
+    """Consecutive numbers as (first, last) pairs."""
+    first = last = None
+    for number in sorted(set(numbers)):
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if first is not None:
+            yield first, last
+        first = last = number
+    if first is not None:
+        yield first, last
+
+
+def span(first: int, last: int) -> int | str:
+    """An element, or "3-7"."""
+    return first if first == last else f"{first}-{last}"
+
+
+def elements(first: int, last: int) -> str:
+    return f"element {first}" if first == last else f"elements {first}-{last}"

@@ -1,0 +1,224 @@
+"""Compile the harness and an environment for it; run experiments in processes of their own.
+
+Spec -> two libraries of the env (fast, sanitized) -> Outcome of each experiment.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import binding, building, paths, raylib, toolchain
+from ..errors import BuildError
+from ..spec import Spec
+from .facts import Outcome
+
+SOURCES = ("main.c", "facts.c", "batch.c", "plain.c", "twins.c")
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+MEMORY = 8 << 30            # bytes of address space for an experiment without sanitizers
+
+_FOOTER = """
+#include <stddef.h>
+__attribute__((visibility("default"))) const size_t puffer_check_layout[8] = {
+    sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, rng),
+    offsetof(Env, observations), offsetof(Env, actions),
+    offsetof(Env, rewards), offsetof(Env, terminals)};
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to compile: fast, or with sanitizers."""
+
+    name: str
+    flags: tuple[str, ...]
+
+
+FAST = Kind("fast", ("-O2", "-g"))
+SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
+
+
+def build_program(kind: Kind, *, verbose: bool = False) -> Path:
+    """The harness itself, compiled once per machine and kind."""
+    folder = Path(__file__).parent / "harness"
+    null = raylib.null_source()
+    compiler = toolchain.find_compiler()
+    link = [flag for flag in kind.flags if flag.startswith("-fsanitize")]
+    flags = ["-std=gnu11", "-O2", "-g", "-rdynamic", "-w", f"-I{paths.include_dir()}",
+             f"-I{null.parent}", *link]
+    digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())
+    for path in (*(folder / name for name in (*SOURCES, "harness.h")), null,
+                 paths.include_dir() / "puffer_abi.h"):
+        digest.update(path.read_bytes())
+    cache = paths.writable(paths.cache_dir() / "harness", purpose="the checker's programs")
+    program = cache / f"harness-{kind.name}-{digest.hexdigest()[:12]}"
+    if not program.is_file():
+        toolchain.compile_to(program, [*compiler.command, *flags,
+                                       *(str(folder / name) for name in SOURCES), str(null),
+                                       "-ldl", "-lm"],
+                             source=folder / "main.c", what="the checker's harness",
+                             verbose=verbose)
+        program.chmod(0o755)
+    return program
+
+
+def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False) -> Path:
+    """The environment as a library that the harness opens: FOLDER/KIND.so"""
+    source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
+                                                purpose="build products"))
+    unit = folder / f"{kind.name}.c"
+    unit.write_text(f'#include "{source}"\n{_FOOTER}')
+    compiler = toolchain.find_compiler()
+    library = folder / f"{kind.name}.so"
+    try:
+        toolchain.run_compiler([*compiler.command, *building.library_flags(spec), *kind.flags,
+                                "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
+                                "-o", str(library), "-lm"],
+                               source=spec.header, what=spec.header.name, verbose=verbose)
+    except BuildError as error:
+        code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
+        if code:                # a static assertion of vecenv.h
+            raise BuildError(code[2].strip(), where=error.where, code=code[1]) from None
+        raise
+    return library
+
+
+@dataclass
+class Runner:
+    """Runs experiments on one environment."""
+
+    spec: Spec
+    folder: Path                            # temporary files
+    seed: int
+    settings: Mapping[str, float]           # [env]
+    vec: Mapping[str, float]                # [vec], for a binding's own my_vec_init
+    hang: float                             # seconds of silence
+    base: dict[str, int]                    # kind -> where its library lay, for addr2line
+
+    def run(self, name: str, program: Path, library: Path, experiment: str,
+            limit: float = 120.0, **options) -> Outcome:
+        """One experiment in one process; it always returns."""
+        facts = self.folder / f"{name}.jsonl"
+        errors = self.folder / f"{name}.stderr"
+        reports = self.folder / f"{name}.sanitizer"
+        command = [str(program), experiment, f"library={library}", f"facts={facts}",
+                   f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}"]
+        command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]
+        command += [f"set.{key}={value!r}" for key, value in self.settings.items()]
+        command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
+        if library.stem != SANITIZED.name:      # a sanitizer's shadow needs terabytes of it
+            command.append(f"memory={MEMORY}")
+        environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
+                       **_sanitizer_options(reports)}
+        for path in (facts, errors):
+            path.unlink(missing_ok=True)
+        with open(errors, "wb") as stream:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=stream,
+                                     cwd=working_folder(self.spec.folder), env=environment,
+                                     start_new_session=True)
+            timed_out = False
+            try:
+                child.wait(timeout=limit)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            finally:
+                _end_group(child)
+        return self._outcome(name, facts, errors, reports, child.returncode, timed_out)
+
+    def _outcome(self, name: str, facts: Path, errors: Path, reports: Path, status: int,
+                 timed_out: bool) -> Outcome:
+        rows = []
+        if facts.is_file():
+            for line in facts.read_text(errors="replace").splitlines():
+                try:
+                    rows.append(json.loads(line))
+                except ValueError:          # cut off by the env's death
+                    continue
+        for row in rows:
+            if row["fact"] == "loaded":
+                self.base[name] = int(row["base"], 16)
+        text = "".join(path.read_text(errors="replace")
+                       for path in sorted(reports.parent.glob(f"{reports.name}.*")))
+        with open(errors, "rb") as stream:
+            said = stream.read(200_000).decode(errors="replace")
+        return Outcome(name, rows, any(row["fact"] == "end" for row in rows),
+                       signal=-status if status < 0 and not timed_out else 0,
+                       timed_out=timed_out, stderr=said, sanitizer=text)
+
+
+def _end_group(child: subprocess.Popen) -> None:
+    """End the process and whatever it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _sanitizer_options(reports: Path) -> dict[str, str]:
+    own_signals = ("handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:handle_sigill=0:"
+                   "allow_user_segv_handler=1:use_sigaltstack=0")
+    return {"ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=1:exitcode=96:log_path={reports}:"
+                            f"hard_rss_limit_mb=6000:detect_stack_use_after_return=1:{own_signals}",
+            "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"
+                             f"{own_signals}",
+            "LC_ALL": "C"}
+
+
+def working_folder(folder: Path) -> Path:
+    """Where the env opens its resources from: the nearest folder upward that holds them."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / "resources").is_dir():
+            return candidate
+    return folder
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A line of a stack."""
+
+    function: str
+    file: str
+    line: int
+
+
+def symbolize(library: Path, base: int, stack: list[str], pc: str | None) -> list[Frame]:
+    """Addresses of a harness process as functions and lines of the environment."""
+    end = base + 64 * library.stat().st_size
+    offsets = []
+    for text in stack:
+        address = int(text, 16)
+        if base <= address < end:       # a return address points behind the call
+            exact = pc is not None and address == int(pc, 16)
+            offsets.append(hex(address - base - (0 if exact else 1)))
+    if pc is not None and offsets and base <= int(pc, 16) < end:
+        offsets.insert(0, hex(int(pc, 16) - base))
+    if not offsets:
+        return []
+    try:
+        done = subprocess.run(["addr2line", "-f", "-i", "-e", str(library), *offsets],
+                              capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    lines = done.stdout.splitlines()
+    frames = []
+    for function, place in zip(lines[::2], lines[1::2], strict=False):
+        match = re.match(r"(.*):(\d+)", place)
+        if match and match[1] != "??":
+            frames.append(Frame(function, match[1], int(match[2])))
+    return frames
+
+
+def own_frame(frames: list[Frame], folder: Path) -> Frame | None:
+    """The innermost frame in the author's files, as a path relative to the folder."""
+    for frame in frames:
+        path = Path(os.path.normpath(frame.file))
+        if folder in path.parents and "build" not in path.relative_to(folder).parts:
+            return Frame(frame.function, str(path.relative_to(folder)), frame.line)
+    return None

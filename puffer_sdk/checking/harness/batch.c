@@ -1,0 +1,216 @@
+/* batch.c -- E environments, the rows they write, and the actions they are given. */
+#include "harness.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAD = 4096, GUARD = 1 << 20, CANARY = 0xC3 };
+
+uint64_t mix(uint64_t x) {          // a 64-bit finaliser: every bit of x reaches every bit
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+size_t row_bytes(int array) {
+    switch (array) {
+    case OBSERVATIONS: return (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);
+    case ACTIONS:      return (size_t)desc.num_atns * 4;
+    case TRUNCATIONS:  return desc.has_truncations ? 4 : 0;
+    case MASK:         return (size_t)desc.mask_size;
+    default:           return 4;
+    }
+}
+
+void* array_of(const PufferBuffers* rows, int array) {
+    switch (array) {
+    case OBSERVATIONS: return rows->observations;
+    case ACTIONS:      return rows->actions;
+    case REWARDS:      return rows->rewards;
+    case TERMINALS:    return rows->terminals;
+    case TRUNCATIONS:  return rows->truncations;
+    default:           return rows->action_mask;
+    }
+}
+
+static void* allocate(size_t bytes) {
+    void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        fail("not enough memory for the environment's buffers");
+    }
+    return memory;
+}
+
+// `bytes` of memory that touch an unmapped page: behind them (high) or before them
+static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
+    size_t inner = (bytes + PAD - 1) / PAD * PAD;
+    char* low = allocate(inner + 2 * GUARD);
+    char* high = low + inner + 2 * GUARD;
+    mprotect(low, GUARD, PROT_NONE);
+    mprotect(high - GUARD, GUARD, PROT_NONE);
+    char* start = layout == GUARD_HIGH ? high - GUARD - bytes : low + GUARD;
+    add_region(array, env, start, bytes, low, high);
+    return start;
+}
+
+Batch batch_open(int layout) {
+    Batch b = {.envs = options.envs, .agents = options.agents * options.envs};
+    char error[PUFFER_ERROR_SIZE] = "";
+    b.vec = api->create(&options.env, &options.vec, b.agents, 1, options.seed, &watch, error);
+    if (!b.vec) {
+        fail(error);
+    }
+    b.envs = api->num_envs(b.vec);
+    b.first = calloc((size_t)b.envs, sizeof *b.first);
+    b.count = calloc((size_t)b.envs, sizeof *b.count);
+    b.rows = calloc((size_t)b.envs, sizeof *b.rows);
+
+    for (int a = 0; a < NUM_ARRAYS; a++) {
+        if (row_bytes(a) > 0 && layout <= REVERSED) {
+            b.bytes[a] = (size_t)b.agents * row_bytes(a) + 2 * PAD;
+            b.block[a] = allocate(b.bytes[a]);
+            memset(b.block[a], CANARY, PAD);
+            memset((char*)b.block[a] + b.bytes[a] - PAD, CANARY, PAD);
+        }
+    }
+    int placed = 0;                 // agents placed so far, in the order of the layout
+    for (int k = 0; k < b.envs; k++) {
+        int i = layout == REVERSED ? b.envs - 1 - k : k;
+        api->rows(b.vec, i, &b.first[i], &b.count[i]);
+        void* at[NUM_ARRAYS] = {0};
+        for (int a = 0; a < NUM_ARRAYS; a++) {
+            size_t bytes = row_bytes(a);
+            if (bytes == 0) {
+                continue;
+            }
+            at[a] = layout <= REVERSED
+                  ? (char*)b.block[a] + PAD + (size_t)placed * bytes
+                  : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
+        }
+        placed += b.count[i];
+        b.rows[i] = (PufferBuffers){at[OBSERVATIONS], at[ACTIONS], at[REWARDS],
+                                    at[TERMINALS], at[TRUNCATIONS], at[MASK]};
+        api->bind(b.vec, i, &b.rows[i]);
+    }
+    return b;
+}
+
+void batch_close(Batch* b) {
+    api->destroy(b->vec, &watch);
+    for (int a = 0; a < NUM_ARRAYS; a++) {
+        if (b->block[a]) {
+            munmap(b->block[a], b->bytes[a]);
+        }
+    }
+    free(b->first);
+    free(b->count);
+    free(b->rows);
+}
+
+void batch_reset(Batch* b, int env) {
+    api->reset(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, &watch);
+}
+
+void batch_step(Batch* b, int env, int flags) {
+    api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
+}
+
+bool env_ended(const Batch* b, int env) {
+    for (int i = 0; i < b->count[env]; i++) {
+        if (b->rows[env].terminals[i] != 1.0f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+char* env_struct(const Batch* b, int env) {
+    return api->env_struct(b->vec, env);
+}
+
+void copy_actions(const Batch* from, Batch* to) {
+    for (int i = 0; i < from->envs; i++) {
+        memcpy(to->rows[i].actions, from->rows[i].actions,
+               row_bytes(ACTIONS) * (size_t)from->count[i]);
+    }
+}
+
+//------------------------------------------------------------------------------------
+// Actions: each env goes through phases of uniform, sticky and held actions, so that
+// corners are reached which random play never sees. A pure function of its arguments
+//------------------------------------------------------------------------------------
+static int held_values(int head) {  // 1 = continuous: low, middle, high
+    return desc.act_sizes[head] == 1 ? 3 : desc.act_sizes[head];
+}
+
+static float draw_action(int head, uint64_t bits) {
+    if (desc.act_sizes[head] > 1) {
+        return (float)((bits >> 32) % (uint64_t)desc.act_sizes[head]);
+    }
+    float sum = 0.0f;               // near enough to a unit normal, as a fresh policy acts
+    for (int i = 0; i < 4; i++) {
+        sum += (float)((bits >> (16 * i)) & 0xFFFF) / 65536.0f;
+    }
+    return (sum - 2.0f) * 1.7320508f;
+}
+
+static float choose(int env, int agent, int head, int64_t step) {
+    uint64_t who = options.seed * 1000003u + ((uint64_t)env << 40) + ((uint64_t)agent << 12)
+                 + (uint64_t)head;
+    int64_t length = env % 2 ? 1024 : 128;
+    int held = 0;
+    for (int h = 0; h < desc.num_atns; h++) {
+        held += held_values(h);
+    }
+    int mode = (int)((env + step / length) % (4 + held)) - 4;
+    if (mode >= 0) {
+        for (int h = 0; h < desc.num_atns; h++) {
+            if (mode < held_values(h)) {
+                if (h == head) {
+                    return desc.act_sizes[h] == 1 ? (float)(mode - 1) : (float)mode;
+                }
+                break;
+            }
+            mode -= held_values(h);
+        }
+    }
+    int64_t when = mode < -2 || mode >= 0 ? step : step / 8;
+    return draw_action(head, mix(who ^ mix((uint64_t)when)));
+}
+
+// The nearest allowed action at or after this one, where the env masks actions
+static float masked(const unsigned char* mask, int head, float action) {
+    int size = desc.act_sizes[head], offset = 0;
+    for (int h = 0; h < head; h++) {
+        offset += desc.act_sizes[h];
+    }
+    if (size == 1 || offset + size > desc.mask_size) {
+        return action;
+    }
+    for (int k = 0; k < size; k++) {
+        int candidate = ((int)action + k) % size;
+        if (mask[offset + candidate]) {
+            return (float)candidate;
+        }
+    }
+    return action;
+}
+
+void batch_act(Batch* b, int env, int64_t step) {
+    for (int i = env < 0 ? 0 : env; i < (env < 0 ? b->envs : env + 1); i++) {
+        const PufferBuffers* rows = &b->rows[i];
+        for (int agent = 0; agent < b->count[i]; agent++) {
+            for (int head = 0; head < desc.num_atns; head++) {
+                float action = choose(i, agent, head, step);
+                if (desc.mask_size > 0) {
+                    action = masked(rows->action_mask + agent * desc.mask_size, head, action);
+                }
+                rows->actions[agent * desc.num_atns + head] = action;
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/* harness.h -- the program that runs an environment for `check`, and writes down what it saw.
+ *
+ *     harness EXPERIMENT library=PATH facts=PATH seed=0 agents=1 envs=8 steps=4096 set.size=11
+ *
+ * One process runs one experiment on one environment's library. It never judges: it appends
+ * facts to PATH, one JSON object a line, and the rules (Python) read them. The environment's
+ * crashes, exits and hangs end this process and no other. It holds a raylib of zeros, and is
+ * compiled once per machine and once more with sanitizers.
+ *
+ * In: puffer_abi.h. Out: facts. Sizes: E envs, A agents of an env, D obs_size, K heads.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "puffer_abi.h"
+
+enum { PACKED, REVERSED, GUARD_HIGH, GUARD_LOW };   // how a batch lays out its rows
+
+enum { OBSERVATIONS, ACTIONS, REWARDS, TERMINALS, TRUNCATIONS, MASK, NUM_ARRAYS };
+extern const char* const array_names[NUM_ARRAYS];
+
+typedef struct Options {            // what the command line asked for
+    const char* experiment;
+    const char* library;            // the environment, with puffer_check_layout in it
+    const char* facts;              // path; every fact is appended to it
+    const char* hashes;             // path of the trace, or NULL
+    const char* dump;               // path of one env's rows, or NULL
+    uint64_t seed;
+    int agents;                     // A, of env 0; total agents = A x E
+    int envs;                       // E
+    int64_t steps;                  // ticks of each env
+    int layout;                     // PACKED ...
+    int only;                       // step this env alone; -1 = all
+    int traced;                     // E of the trace, once the envs exist
+    int repeat;                     // runs before the one that is written down
+    int shift;                      // moves clocks, heap and stack: nothing else may change
+    int64_t dump_step;
+    int dump_env;
+    uint64_t memory;                // bytes of address space; 0 = any
+    double hang;                    // seconds without a sign of life
+    PufferSettings env, vec;
+} Options;
+
+typedef struct Batch {              // E envs and the rows they write
+    PufferVec* vec;
+    int envs;                       // E
+    int agents;                     // all agents of all envs
+    int* first;                     // (E) first agent of each env
+    int* count;                     // (E) agents of each env
+    PufferBuffers* rows;            // (E) what each env is bound to
+    void* block[NUM_ARRAYS];        // packed layouts: one block each, padded on both sides
+    size_t bytes[NUM_ARRAYS];       // of the block, padding included
+} Batch;
+
+typedef struct Layout {             // bytes of the env struct: its size, and where fields lie
+    size_t size, log, log_size, rng, pointers[4];
+} Layout;
+
+extern Layout layout;
+extern Options options;
+extern const PufferApi* api;
+extern PufferDescription desc;
+extern PufferWatch watch;
+
+// facts.c
+void fact(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void fail(const char* text);                    // the harness cannot go on: not the env's fault
+void guard_against_env(void);                   // signal handlers, exit handler, watchdog, limits
+void finish(void);                              // the last fact; ends the process
+double now(void);                               // seconds, monotonic
+void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
+
+// batch.c
+size_t row_bytes(int array);                    // of one agent; 0 = the env has no such array
+void* array_of(const PufferBuffers* rows, int array);
+Batch batch_open(int layout);
+void batch_close(Batch* batch);
+void batch_reset(Batch* batch, int env);        // -1 = all
+void batch_step(Batch* batch, int env, int flags);
+void batch_act(Batch* batch, int env, int64_t step);
+void copy_actions(const Batch* from, Batch* to);
+uint64_t mix(uint64_t x);
+bool env_ended(const Batch* batch, int env);    // every agent's terminal is set
+char* env_struct(const Batch* batch, int env);
+
+// experiments: each is one entry of the table in main.c
+void experiment_probe(void);
+void experiment_run(void);
+void experiment_audit(void);
+void experiment_guard(void);
+void experiment_packed(void);
+void experiment_trace(void);
+void experiment_poison(void);
+void experiment_stale(void);
+void experiment_rewrite(void);

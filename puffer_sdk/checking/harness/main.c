@@ -1,0 +1,122 @@
+/* main.c -- reads the command line, opens the environment, runs one experiment. */
+#define _GNU_SOURCE
+#include "harness.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+Options options = {.agents = 1, .envs = 8, .steps = 1024, .only = -1, .hang = 10.0};
+const PufferApi* api;
+Layout layout;
+PufferDescription desc;
+PufferWatch watch;
+
+static const struct { const char* name; void (*run)(void); } experiments[] = {
+    {"probe", experiment_probe},        // sizes, agents of an env, cost of a step
+    {"run", experiment_run},            // a million steps: values out of range
+    {"audit", experiment_audit},        // what happens to the state when an episode ends
+    {"guard", experiment_guard},        // rows between unmapped pages
+    {"packed", experiment_packed},      // the neighbours' rows before and after each step
+    {"trace", experiment_trace},        // a hash of every row at every step
+    {"poison", experiment_poison},      // twins: what does c_reset leave unwritten
+    {"stale", experiment_stale},        // twins: rewards and terminals that are not written
+    {"rewrite", experiment_rewrite},    // twins: which elements does a step write
+};
+
+// "set.size=11" -> an item of settings, when text begins with prefix
+static bool take_setting(PufferSettings* settings, const char* prefix, const char* text) {
+    size_t length = strlen(prefix);
+    const char* equals = strchr(text, '=');
+    if (strncmp(text, prefix, length) != 0 || !equals) {
+        return false;
+    }
+    PufferSetting* items = realloc((void*)settings->items,
+                                   sizeof *items * (size_t)(settings->count + 1));
+    items[settings->count++] = (PufferSetting){
+        strndup(text + length, (size_t)(equals - text) - length), strtod(equals + 1, NULL)};
+    settings->items = items;
+    return true;
+}
+
+static void parse(int count, char** words) {
+    for (int i = 2; i < count; i++) {
+        const char* word = words[i];
+        const char* equals = strchr(word, '=');
+        if (!equals || take_setting(&options.env, "set.", word)
+                    || take_setting(&options.vec, "vec.", word)) {
+            continue;
+        }
+        const char* value = equals + 1;
+        size_t size = (size_t)(equals - word);
+        #define IS(name) (size == strlen(name) && strncmp(word, name, size) == 0)
+        if (IS("library"))        options.library = value;
+        else if (IS("facts"))          options.facts = value;
+        else if (IS("hashes"))    options.hashes = value;
+        else if (IS("dump"))      options.dump = value;
+        else if (IS("seed"))      options.seed = strtoull(value, NULL, 10);
+        else if (IS("agents"))    options.agents = atoi(value);
+        else if (IS("envs"))      options.envs = atoi(value);
+        else if (IS("steps"))     options.steps = atoll(value);
+        else if (IS("layout"))    options.layout = atoi(value);
+        else if (IS("only"))      options.only = atoi(value);
+        else if (IS("repeat"))    options.repeat = atoi(value);
+        else if (IS("shift"))     options.shift = atoi(value);
+        else if (IS("dump_step")) options.dump_step = atoll(value);
+        else if (IS("dump_env"))  options.dump_env = atoi(value);
+        else if (IS("memory"))    options.memory = strtoull(value, NULL, 10);
+        else if (IS("hang"))      options.hang = strtod(value, NULL);
+        #undef IS
+    }
+}
+
+static void open_library(void) {
+    void* library = dlopen(options.library, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fail(dlerror());
+    }
+    const PufferApi* (*get)(void) = (const PufferApi* (*)(void))dlsym(library, "puffer_api");
+    const Layout* found = dlsym(library, "puffer_check_layout");
+    Dl_info info;
+    if (!get || !found || !dladdr(found, &info)) {
+        fail("the library was not made for check");
+    }
+    api = get();
+    layout = *found;
+    fact("{\"fact\": \"loaded\", \"base\": \"%p\"}", info.dli_fbase);
+}
+
+int main(int count, char** words) {
+    // The same addresses in every run: what an env does with a wild pointer repeats, too
+    int persona = personality(0xFFFFFFFF);
+    if (persona != -1 && !(persona & ADDR_NO_RANDOMIZE)
+            && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1) {
+        execv("/proc/self/exe", words);
+    }
+    parse(count, words);
+    if (count < 2 || !options.facts || !options.library) {
+        fprintf(stderr, "usage: harness EXPERIMENT library=PATH facts=PATH ...\n");
+        return 2;
+    }
+    options.experiment = words[1];
+    open_library();
+    if (api->abi_version != PUFFER_ABI_VERSION || api->struct_size != (int)sizeof(PufferApi)) {
+        fail("the environment was compiled against another puffer_abi.h");
+    }
+    guard_against_env();
+    watch.phase = PUFFER_INIT;
+    char error[PUFFER_ERROR_SIZE] = "";
+    if (api->describe(&options.env, &desc, error) != 0) {
+        fail(error);
+    }
+    watch.phase = PUFFER_IDLE;
+    for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++) {
+        if (strcmp(options.experiment, experiments[i].name) == 0) {
+            experiments[i].run();
+            finish();
+        }
+    }
+    fail("there is no such experiment");
+}

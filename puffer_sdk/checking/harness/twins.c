@@ -1,0 +1,340 @@
+/* twins.c -- experiments on two batches that differ in nothing but what lay in their buffers.
+ *
+ * Same seed, same actions. One twin's buffers are filled with pattern A, the other's with B.
+ * Where both twins still hold their own pattern, nothing was written; where they differ in
+ * another way, what was written depends on what lay there before.
+ */
+#include "harness.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint32_t float_pattern[2] = {0x7FC0A5A5u, 0x7FC05A5Au};    // NaNs with a payload
+static const unsigned char byte_pattern[2] = {0x5A, 0xA5};
+
+enum { WRITTEN, UNTOUCHED, DERIVED };
+
+static void fill(void* memory, size_t bytes, bool is_float, int twin) {
+    if (!is_float) {
+        memset(memory, byte_pattern[twin], bytes);
+        return;
+    }
+    for (size_t i = 0; i < bytes / 4; i++) {
+        memcpy((char*)memory + 4 * i, &float_pattern[twin], 4);
+    }
+}
+
+static void fill_observations(Batch* b, int env, int twin) {
+    fill(b->rows[env].observations, row_bytes(OBSERVATIONS) * (size_t)b->count[env],
+         desc.obs_dtype == PUFFER_F32, twin);
+}
+
+static int state_of(const void* x, const void* y, size_t i, bool is_float) {
+    if (!is_float) {
+        unsigned char a = ((const unsigned char*)x)[i], b = ((const unsigned char*)y)[i];
+        return a == b ? WRITTEN
+             : a == byte_pattern[0] && b == byte_pattern[1] ? UNTOUCHED : DERIVED;
+    }
+    uint32_t a, b;
+    memcpy(&a, (const char*)x + 4 * i, 4);
+    memcpy(&b, (const char*)y + 4 * i, 4);
+    return a == b ? WRITTEN : a == float_pattern[0] && b == float_pattern[1] ? UNTOUCHED : DERIVED;
+}
+
+static int obs_state(const Batch* x, const Batch* y, int env, size_t i) {
+    return state_of(x->rows[env].observations, y->rows[env].observations, i,
+                    desc.obs_dtype == PUFFER_F32);
+}
+
+static size_t cells_of(const Batch* b) {            // agents of the largest env x D
+    int most = 0;
+    for (int e = 0; e < b->envs; e++) {
+        most = b->count[e] > most ? b->count[e] : most;
+    }
+    return (size_t)most * (size_t)desc.obs_size;
+}
+
+static void step_twins(Batch* x, Batch* y, int64_t t, int flags) {
+    watch.step = t;
+    batch_act(x, -1, t);
+    copy_actions(x, y);
+    batch_step(x, -1, flags);
+    batch_step(y, -1, flags);
+}
+
+//------------------------------------------------------------------------------------
+// poison: before each reset. What c_reset leaves, and whether a step ever writes it
+//------------------------------------------------------------------------------------
+enum { ROUNDS = 4 };
+
+void experiment_poison(void) {
+    Batch x = batch_open(PACKED), y = batch_open(PACKED);
+    size_t cells = cells_of(&x), D = (size_t)desc.obs_size;
+    unsigned char* left = calloc(cells, 1);         // by c_reset, in some env and round
+    unsigned char* touched = calloc(cells, 1);      // by c_reset or a step, in some env
+    unsigned char* derived = calloc(cells, 1);
+    int* where = calloc(cells, sizeof *where);      // env of the first time
+    unsigned char* pending = malloc(cells * (size_t)x.envs);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int e = 0; e < x.envs; e++) {
+            fill_observations(&x, e, 0);
+            fill_observations(&y, e, 1);
+        }
+        watch.step = round * options.steps;
+        batch_reset(&x, -1);
+        batch_reset(&y, -1);
+        size_t waiting = 0;
+        memset(pending, 0, cells * (size_t)x.envs);
+        for (int e = 0; e < x.envs; e++) {
+            for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
+                int state = obs_state(&x, &y, e, i);
+                if (state == WRITTEN) {
+                    touched[i] = 1;
+                    continue;
+                }
+                if (!left[i] && !derived[i]) {
+                    where[i] = e;
+                }
+                left[i] |= state == UNTOUCHED;
+                derived[i] |= state == DERIVED;
+                pending[cells * (size_t)e + i] = state == UNTOUCHED;
+                waiting += state == UNTOUCHED;
+            }
+        }
+        for (int64_t t = 1; waiting > 0 && t <= options.steps; t++) {
+            step_twins(&x, &y, round * options.steps + t, 0);
+            waiting = 0;
+            for (int e = 0; e < x.envs; e++) {
+                for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
+                    unsigned char* p = &pending[cells * (size_t)e + i];
+                    if (*p && obs_state(&x, &y, e, i) != UNTOUCHED) {
+                        *p = 0;
+                        touched[i] = 1;
+                    }
+                    waiting += *p;
+                }
+            }
+        }
+        for (int64_t t = 1; t <= 40; t++) {         // the next reset comes mid-episode
+            step_twins(&x, &y, (round + 1) * options.steps + t, 0);
+        }
+    }
+    for (size_t i = 0; i < cells; i++) {
+        if (left[i] || derived[i]) {
+            fact("{\"fact\": \"left\", \"agent\": %zu, \"element\": %zu, \"env\": %d, "
+                 "\"touched\": %d, \"derived\": %d}",
+                 i / D, i % D, where[i], touched[i], !left[i]);
+        }
+    }
+    fact("{\"fact\": \"poisoned\", \"rounds\": %d, \"cells\": %zu}", ROUNDS, cells);
+    batch_close(&x);
+    batch_close(&y);
+}
+
+//------------------------------------------------------------------------------------
+// stale: rewards, terminals and truncations are filled before each step
+//------------------------------------------------------------------------------------
+typedef struct Stale { int64_t count, total, step; int env, agent; } Stale;
+
+void experiment_stale(void) {
+    Batch x = batch_open(PACKED), y = batch_open(PACKED);
+    const int arrays[] = {REWARDS, TERMINALS, TRUNCATIONS};
+    Stale stale[NUM_ARRAYS] = {0};
+    batch_reset(&x, -1);
+    batch_reset(&y, -1);
+    for (int64_t t = 1; t <= options.steps; t++) {
+        for (int e = 0; e < x.envs; e++) {
+            for (int k = 0; k < 3; k++) {
+                size_t bytes = row_bytes(arrays[k]) * (size_t)x.count[e];
+                fill(array_of(&x.rows[e], arrays[k]), bytes, true, 0);
+                fill(array_of(&y.rows[e], arrays[k]), bytes, true, 1);
+            }
+        }
+        step_twins(&x, &y, t, PUFFER_KEEP_REWARDS);
+        for (int e = 0; e < x.envs; e++) {
+            for (int k = 0; k < 3; k++) {
+                int a = arrays[k];
+                for (int i = 0; row_bytes(a) > 0 && i < x.count[e]; i++) {
+                    stale[a].total++;
+                    if (state_of(array_of(&x.rows[e], a), array_of(&y.rows[e], a), (size_t)i,
+                                 true) == WRITTEN) {
+                        continue;
+                    }
+                    if (stale[a].count++ == 0) {
+                        stale[a].step = t;
+                        stale[a].env = e;
+                        stale[a].agent = i;
+                    }
+                }
+            }
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        const Stale* s = &stale[arrays[k]];
+        fact("{\"fact\": \"stale\", \"array\": \"%s\", \"count\": %lld, \"total\": %lld, "
+             "\"step\": %lld, \"env\": %d, \"agent\": %d}",
+             array_names[arrays[k]], (long long)s->count, (long long)s->total,
+             (long long)s->step, s->env, s->agent);
+    }
+    batch_close(&x);
+    batch_close(&y);
+}
+
+//------------------------------------------------------------------------------------
+// rewrite: observations are filled before each step, to see which elements a step writes;
+// and a third batch, left alone, shows how their values develop within an episode
+//------------------------------------------------------------------------------------
+typedef struct Cell {               // one element of one agent, over all envs
+    int64_t seen, written;          // steps on which its row was (partly) written; and it, too
+    int64_t changed;                // in the batch left alone
+    bool reverted;                  // it came back to a value that it had before
+    bool fell, rose, varied;        // went down; went up; had more than two values
+} Cell;
+
+typedef struct Past { double start, last, before; int distinct; } Past;   // of an episode
+
+static double value_of(const Batch* b, int env, size_t i) {
+    if (desc.obs_dtype == PUFFER_U8) {
+        return ((const unsigned char*)b->rows[env].observations)[i];
+    }
+    return (double)((const float*)b->rows[env].observations)[i];
+}
+
+static void follow(Cell* c, Past* p, double value, bool fresh) {
+    if (fresh) {
+        *p = (Past){value, value, value, 1};
+    } else if (value != p->last) {
+        c->changed++;
+        c->fell |= value < p->last;
+        c->rose |= value > p->last;
+        c->reverted |= p->distinct > 1 && (value == p->start || value == p->before);
+        p->before = p->last;
+        p->last = value;
+        c->varied |= ++p->distinct > 2;
+    }
+}
+
+// Struct words that changed by something else than counting: has the game moved?
+static bool moved(const char* old, const char* new, const Batch* b, int env) {
+    const Layout* l = &layout;
+    (void)b;
+    (void)env;
+    for (size_t at = 0; at + 4 <= l->size; at += 4) {
+        if ((at + 4 > l->log && at < l->log + l->log_size) || at == l->rng) {
+            continue;
+        }
+        int32_t i, j;
+        float f, g;
+        memcpy(&i, old + at, 4);
+        memcpy(&j, new + at, 4);
+        memcpy(&f, old + at, 4);
+        memcpy(&g, new + at, 4);
+        if (i != j && j != i + 1 && j != i - 1 && g != f + 1.0f && g != f - 1.0f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct RowCount {           // one agent's row, over all envs
+    int64_t steps, blank, full;     // on which nothing of it was written; all of it
+    int64_t blank_moved;            // nothing of any agent, although the game had moved
+    int64_t step;
+    int env;
+} RowCount;
+
+static void compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, int64_t t,
+                         Cell* cells, RowCount* rows) {
+    size_t D = (size_t)desc.obs_size;
+    size_t total = 0;
+    for (size_t i = 0; i < D * (size_t)x->count[e]; i++) {
+        total += obs_state(x, y, e, i) == WRITTEN;
+    }
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        RowCount* r = &rows[agent];
+        size_t written = 0, base = D * (size_t)agent;
+        for (size_t i = 0; i < D; i++) {
+            written += obs_state(x, y, e, base + i) == WRITTEN;
+        }
+        r->steps++;
+        r->blank += written == 0;
+        r->full += written == D;
+        if (total == 0 && was_moved && r->blank_moved++ == 0) {
+            r->step = t;
+            r->env = e;
+        }
+        for (size_t i = 0; written > 0 && i < D; i++) {
+            cells[base + i].seen++;
+            cells[base + i].written += obs_state(x, y, e, base + i) == WRITTEN;
+        }
+    }
+}
+
+void experiment_rewrite(void) {
+    Batch x = batch_open(PACKED), y = batch_open(PACKED), z = batch_open(PACKED);
+    size_t count = cells_of(&x), D = (size_t)desc.obs_size, size = layout.size;
+    Cell* cells = calloc(count, sizeof *cells);
+    Past* past = calloc(count * (size_t)x.envs, sizeof *past);
+    RowCount* rows = calloc(count / D, sizeof *rows);
+    char* old = malloc(size * (size_t)x.envs);
+    bool* fresh = calloc((size_t)x.envs, 1);
+    batch_reset(&x, -1);
+    batch_reset(&y, -1);
+    batch_reset(&z, -1);
+    memset(fresh, 1, (size_t)x.envs);
+    for (int64_t t = 0; t <= options.steps; t++) {
+        for (int e = 0; e < z.envs; e++) {
+            for (size_t i = 0; i < D * (size_t)z.count[e]; i++) {
+                follow(&cells[i], &past[count * (size_t)e + i], value_of(&z, e, i), fresh[e]);
+            }
+        }
+        if (t == options.steps) {
+            break;
+        }
+        for (int e = 0; e < x.envs; e++) {
+            fill_observations(&x, e, 0);
+            fill_observations(&y, e, 1);
+            memcpy(old + size * (size_t)e, env_struct(&x, e), size);
+        }
+        watch.step = t + 1;
+        batch_act(&z, -1, t + 1);
+        copy_actions(&z, &x);
+        copy_actions(&z, &y);
+        batch_step(&x, -1, 0);
+        batch_step(&y, -1, 0);
+        batch_step(&z, -1, 0);
+        for (int e = 0; e < x.envs; e++) {
+            bool any = false;
+            fresh[e] = env_ended(&z, e);
+            for (int i = 0; i < x.count[e]; i++) {
+                any = any || x.rows[e].terminals[i] != 0.0f || z.rows[e].terminals[i] != 0.0f;
+            }
+            if (!any) {
+                compare_rows(&x, &y, e, moved(old + size * (size_t)e, env_struct(&x, e), &x, e),
+                             t + 1, cells, rows);
+            }
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const Cell* c = &cells[i];
+        if (c->written < c->seen || i == 0) {
+            fact("{\"fact\": \"cell\", \"agent\": %zu, \"element\": %zu, \"seen\": %lld, "
+                 "\"written\": %lld, \"changed\": %lld, \"reverted\": %d, \"fell\": %d, "
+                 "\"rose\": %d, \"varied\": %d}", i / D, i % D, (long long)c->seen,
+                 (long long)c->written, (long long)c->changed, c->reverted, c->fell, c->rose,
+                 c->varied);
+        }
+    }
+    for (size_t i = 0; i < count / D; i++) {
+        const RowCount* r = &rows[i];
+        fact("{\"fact\": \"row\", \"agent\": %zu, \"steps\": %lld, \"blank\": %lld, "
+             "\"full\": %lld, \"blank_moved\": %lld, \"step\": %lld, \"env\": %d}",
+             i, (long long)r->steps, (long long)r->blank, (long long)r->full,
+             (long long)r->blank_moved, (long long)r->step, r->env);
+    }
+    fact("{\"fact\": \"rewritten\", \"steps\": %lld}", (long long)(options.steps * x.envs));
+    batch_close(&x);
+    batch_close(&y);
+    batch_close(&z);
+}

@@ -1,0 +1,254 @@
+"""Which experiments are run, how long each is, and in what order.  Spec + Config -> Facts
+
+Lengths depend on sizes and on the cost of a step in coarse classes, never on the clock alone:
+two checks of the same source see the same steps.
+"""
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..config import Config
+from ..errors import BuildError
+from ..spec import Spec
+from .facts import Difference, Facts
+from .harness import FAST, SANITIZED, Kind, Runner, build_library, build_program
+
+CHEAP = 5e-7            # seconds of a step of one env, below which nothing is shortened
+PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)
+SANITIZED_SLOWER = 6
+
+
+@dataclass
+class Sizes:
+    """What experiments cost: one env's row, and one step of it."""
+
+    agents: int             # of the smallest tiling
+    cells: int              # observation elements of one env
+    row_bytes: int
+    seconds: float          # of a step, in classes of a factor of four
+    budget: float           # the user's factor on every length
+
+    def envs(self, most: int, cells: int = 1 << 15) -> int:
+        return max(2, min(most, cells // max(self.cells, 1)))
+
+    def steps(self, envs: int, wanted: float, seconds: float = 1.0, *, least: int = 64,
+              touched: float = 0.0, slower: float = 1.0) -> int:
+        """As many steps as wanted, or as fit: `touched` ns for each observation element."""
+        each = envs * (self.seconds * slower + 1e-9 * touched * self.cells)
+        fitting = max(least, min(wanted, seconds / each) * self.budget)
+        return 1 << int(math.log2(fitting))
+
+
+def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
+    """Build the environment, run every experiment, and leave the outcomes in facts."""
+    with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
+        _Plan(facts, Path(name), budget, verbose).run()
+
+
+class _Plan:
+    def __init__(self, facts: Facts, folder: Path, budget: float, verbose: bool):
+        self.facts, self.folder, self.budget, self.verbose = facts, folder, budget, verbose
+        config: Config = facts.config
+        vec = {"total_agents": float(config.vec.total_agents)}
+        self.runner = Runner(facts.spec, folder, facts.seed, config.env, vec,
+                             config.vec.step_timeout, {})
+        self.built: dict[str, tuple[Path, Path]] = {}       # kind -> program, library
+
+    def run(self) -> None:
+        workers = max(2, min(4, len(os.sched_getaffinity(0))))
+        with ThreadPoolExecutor(workers) as pool:
+            sanitized = pool.submit(self.build_sanitized)
+            self.build(FAST)
+            self.probe()
+            jobs = [pool.submit(self.experiment, *job) for job in self.experiments()]
+            sanitized.result()
+            jobs += [pool.submit(self.experiment, *job) for job in self.sanitized_experiments()]
+            for job in jobs:
+                job.result()
+        self.find_differences()
+        self.resolve_stacks()
+
+    # -- building
+
+    def build(self, kind: Kind) -> None:
+        program = build_program(kind, verbose=self.verbose)
+        library = build_library(self.spec, kind, self.folder, verbose=self.verbose)
+        self.built[kind.name] = program, library
+
+    def build_sanitized(self) -> None:
+        try:
+            self.build(SANITIZED)
+        except BuildError as error:     # a compiler without them; FAST names the author's errors
+            self.facts.skipped["sanitized-high"] = (
+                f"the compiler has no sanitizers ({error.message})")
+
+    @property
+    def spec(self) -> Spec:
+        return self.facts.spec
+
+    # -- experiments
+
+    def probe(self) -> None:
+        self.experiment("probe", FAST, "probe", {})
+        shape = self.facts.fact("probe", "shape")
+        cost = self.facts.fact("probe", "cost")
+        if shape is None:
+            shape = {"agents": 1, "envs": 1, "env_agents": 1, "mask": 0, "truncations": 0,
+                     "obs_size": self.spec.obs_count or 1, "heads": 1, "whole_steps": 0,
+                     "dtype": self.spec.obs_dtype}
+        self.facts.shape = shape
+        seconds = max(cost["seconds"] if cost else CHEAP, CHEAP)
+        steps_of_four = math.ceil(math.log(seconds / CHEAP, 4) - 0.25)
+        cells = shape["obs_size"] * shape["env_agents"]
+        self.sizes = Sizes(shape["agents"], cells, cells * (4 if shape["dtype"] == "f32" else 1),
+                           CHEAP * 4 ** max(steps_of_four, 0), self.budget)
+
+    def experiment(self, name: str, kind: Kind, experiment: str, options: dict) -> None:
+        if kind.name not in self.built:
+            return
+        program, library = self.built[kind.name]
+        shape = self.facts.shape
+        outcome = self.runner.run(name, program, library, experiment,
+                                  **{"agents": shape.get("agents", 1), **options})
+        self.facts.outcomes[name] = outcome
+
+    def experiments(self) -> list[tuple]:
+        """(name, kind, experiment, options), the longest first."""
+        probe = self.facts.outcomes["probe"]
+        if not probe.ended:
+            return []
+        s, whole = self.sizes, self.facts.shape["whole_steps"]
+        scanned = 0.3 if self.facts.shape["dtype"] == "f32" else 0.0
+        wide = max(4, min(64, 256 // self.facts.shape["env_agents"]))
+        envs = s.envs(wide, 1 << 18)
+        jobs = [("run", FAST, "run", dict(
+            envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned)))]
+        few = s.envs(8)
+        trace = dict(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
+        jobs += [(name, FAST, "trace", {**trace, "hashes": self.folder / f"{name}.u64", **extra})
+                 for name, extra in self.traces(few, whole).items()]
+        jobs += [
+            ("guard-high", FAST, "guard", dict(
+                envs=few, layout=GUARD_HIGH, steps=s.steps(few, 16384, 0.5))),
+            ("guard-low", FAST, "guard", dict(
+                envs=few, layout=GUARD_LOW, steps=s.steps(few, 16384, 0.5))),
+            ("poison", FAST, "poison", dict(
+                envs=few, steps=s.steps(few, 2048, 0.3, touched=2))),
+            ("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
+            ("rewrite", FAST, "rewrite", dict(
+                envs=few, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
+                hang=min(1.0, self.runner.hang))),
+        ]
+        if whole:
+            for name in ("packed", "audit"):
+                self.facts.skipped[name] = "the binding steps all envs at once (MY_VEC_STEP)"
+        else:
+            jobs += [
+                ("packed", FAST, "packed", dict(
+                    envs=few, steps=s.steps(few, 2048, 0.5, touched=few))),
+                ("audit", FAST, "audit", dict(
+                    envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512))),
+            ]
+        return jobs
+
+    def traces(self, envs: int, whole: int) -> dict[str, dict]:
+        """The same run told in other ways; all must give the same bytes."""
+        last = envs - 1
+        jobs = {"trace-base": {}, "trace-moved": {"shift": 1, "perturb": 165},
+                "trace-again": {"repeat": 1}}
+        if whole:
+            self.facts.skipped["trace-reversed"] = (
+                "the binding steps all envs at once (MY_VEC_STEP)")
+        else:
+            jobs |= {"trace-reversed": {"layout": REVERSED}, "trace-alone-first": {"only": 0},
+                     "trace-alone-last": {"only": last}}
+        return jobs
+
+    def sanitized_experiments(self) -> list[tuple]:
+        s = self.sizes
+        envs = 4 if s.cells < 4096 else 2
+        steps = s.steps(envs, 8192, 1.0, slower=SANITIZED_SLOWER)
+        return [("sanitized-high", SANITIZED, "guard",
+                 dict(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.runner.hang)),
+                ("sanitized-low", SANITIZED, "guard",
+                 dict(envs=envs, layout=GUARD_LOW, steps=max(steps // 4, 64),
+                      hang=2 * self.runner.hang))]
+
+    # -- what follows from the outcomes
+
+    def find_differences(self) -> None:
+        """Compare the traces with trace-base; run both again up to the first difference."""
+        facts = self.facts
+        for name, outcome in facts.outcomes.items():
+            path = self.folder / f"{name}.u64"
+            traced = outcome.first("traced")
+            if outcome.ended and traced and path.is_file():
+                facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced["envs"])
+        base = facts.traces.get("trace-base")
+        for name, trace in sorted(facts.traces.items()):
+            if base is None or name == "trace-base" or trace.shape != base.shape:
+                continue
+            differs = (trace != base) & (trace != 0)
+            if differs.any():
+                step = int(np.flatnonzero(differs.any(axis=1))[0])
+                env = int(np.flatnonzero(differs[step])[0])
+                facts.differences[name] = self.look_closer(name, step, env)
+
+    def look_closer(self, name: str, step: int, env: int) -> Difference:
+        """The first element that differs, from dumps of that env's rows at that step."""
+        envs = self.facts.traces["trace-base"].shape[1]
+        extra = self.traces(envs, self.facts.shape["whole_steps"])
+        units = self.facts.shape.get("envs", 1)
+        dumps = []
+        for which in ("trace-base", name):
+            path = self.folder / f"{which}.rows"
+            self.experiment(f"{which}-dump", FAST, "trace", {
+                "envs": max(envs // units, 1), "steps": step, "dump": path, "dump_step": step,
+                "dump_env": env, **extra[which]})
+            self.facts.outcomes.pop(f"{which}-dump")
+            dumps.append(np.fromfile(path, np.uint8) if path.is_file() else np.zeros(0, np.uint8))
+        return self.locate(dumps, step, env)
+
+    def locate(self, dumps: list[np.ndarray], step: int, env: int) -> Difference:
+        shape = self.facts.shape
+        if dumps[0].size != dumps[1].size or np.array_equal(*dumps):
+            return Difference(env, step, "rows", 0, None, "one value", "another")
+        width = 4 if shape["dtype"] == "f32" else 1
+        per_agent = {"observations": shape["obs_size"] * width, "rewards": 4, "terminals": 4,
+                     "truncations": 4 * shape["truncations"], "action_mask": shape["mask"]}
+        agents = dumps[0].size // sum(per_agent.values())
+        begin = 0
+        for array, size in per_agent.items():
+            kind = np.uint8 if array == "action_mask" or (
+                array == "observations" and width == 1) else np.float32
+            one, other = (dump[begin:begin + size * agents] for dump in dumps)
+            begin += size * agents
+            differs = np.flatnonzero(one != other)
+            if differs.size:
+                index = int(differs[0]) // np.dtype(kind).itemsize
+                each = max(size // np.dtype(kind).itemsize, 1)
+                values = [part.copy().view(kind)[index].item() for part in (one, other)]
+                element = index % each if array in ("observations", "action_mask") else None
+                return Difference(env, step, array, index // each, element, *values)
+        return Difference(env, step, "rows", 0, None, "one value", "another")
+
+    def resolve_stacks(self) -> None:
+        """Addresses to lines, while the libraries still exist."""
+        from .harness import own_frame, symbolize
+
+        for name, outcome in self.facts.outcomes.items():
+            kind = SANITIZED if name.startswith("sanitized") else FAST
+            for fact in outcome.facts:
+                if "stack" not in fact or kind.name not in self.built:
+                    continue
+                frames = symbolize(self.built[kind.name][1], self.runner.base.get(name, 0),
+                                   fact["stack"], fact.get("pc"))
+                fact["frames"] = frames
+                fact["frame"] = own_frame(frames, self.spec.folder)

@@ -1,0 +1,65 @@
+"""The rules. One small function each: Facts in, Findings out; its docstring is its page.
+
+    @rule("PUF312", "reward-not-finite")
+    def reward_not_finite(facts):
+        '''What it means. Why it ruins training. A bad and a good example. The fix.'''
+        yield Finding("PUF312", "...")
+
+A rule that could not look, because what it needs did not happen, calls `not_tested`.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+from ..facts import Facts, Finding
+
+MODULES = ("contract", "memory", "observations", "rewards", "episodes", "determinism")
+RULES: dict[str, Rule] = {}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule's code, name, severity and function."""
+
+    code: str
+    name: str
+    severity: str
+    function: Callable[[Facts], Iterator[Finding]]
+
+    @property
+    def page(self) -> str:
+        """What `puffer-sdk explain CODE` shows."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+
+class NotTested(Exception):
+    """Raised by a rule that could not look; the text says why."""
+
+
+def rule(code: str, name: str, severity: str = "error"):
+    """Decorator: registers a rule."""
+    def register(function):
+        RULES[code] = Rule(code, name, severity, function)
+        return function
+    return register
+
+
+@cache
+def load() -> dict[str, Rule]:
+    """All rules by code, in order of their codes."""
+    for module in MODULES:
+        import_module(f".{module}", __name__)
+    return dict(sorted(RULES.items()))
+
+
+def need(facts: Facts, *experiments: str) -> None:
+    """Raises NotTested unless all of these experiments came to their end."""
+    for name in experiments:
+        if facts.outcome(name) is None:
+            raise NotTested(facts.skipped.get(name, f"the environment did not survive '{name}'"
+                                              if name in facts.outcomes else
+                                              "the environment did not survive its first steps"))

@@ -1,0 +1,94 @@
+"""The command line: one file a command. Each parses options, calls one function, prints."""
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from .. import __version__, errors, ui
+
+# name -> one line for the overview; the module of the same name (dashes to underscores)
+# holds a click command called `command`, imported only when it is asked for
+COMMANDS = {
+    "new": "Start an environment from a template.",
+    "check": "Find the bugs that silently ruin training.",
+    "build": "Compile an environment into a library.",
+    "train": "Train a policy.",
+    "eval": "Measure a policy against random and idle play.",
+    "config": "Show every setting and where it came from.",
+    "list": "List the environments in reach.",
+    "runs": "List, compare and delete runs.",
+    "explain": "Explain a rule of check.",
+    "doctor": "Show what this machine has and lacks.",
+}
+LATER = {"play": "play", "sweep": "sweep", "report": "report"}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module only when that command runs: --help stays fast."""
+
+    def list_commands(self, ctx):
+        return list(COMMANDS)
+
+    def get_command(self, ctx, name):
+        if name not in COMMANDS:
+            return None
+        return import_module(f".{name.replace('-', '_')}", __name__).command
+
+    def resolve_command(self, ctx, args):
+        name = args[0] if args else ""
+        if name in LATER:
+            raise errors.UsageError(f"this version does not have '{name}' yet")
+        if name and name not in COMMANDS and not name.startswith("-"):
+            raise errors.UsageError(f"there is no command '{name}'",
+                                    hint=errors.did_you_mean(name, COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx, formatter):
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="puffer-sdk")
+def cli():
+    """Write a reinforcement-learning environment in C, find its bugs, train on it.
+
+    ENV is a folder or a name; with none, the folder you stand in.
+
+    \b
+    puffer-sdk new my_env        a working environment to change
+    puffer-sdk check my_env      what is wrong with it, and where
+    puffer-sdk train my_env      a policy
+    puffer-sdk eval my_env       how good it is, beside random play
+    """
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status (errors.py lists them)."""
+    try:
+        result = cli.main(args=argv, prog_name="puffer-sdk", standalone_mode=False)
+        return result if isinstance(result, int) else errors.OK
+    except errors.PufferError as error:
+        ui.print_error(error)
+        return error.exit_status
+    except click.ClickException as error:
+        message = error.format_message()
+        where = error.ctx.command_path if getattr(error, "ctx", None) else None
+        hint = f"{where} --help" if where else "puffer-sdk --help"
+        ui.print_error(errors.UsageError(message, hint=hint))
+        return errors.USAGE
+    except (KeyboardInterrupt, click.Abort):
+        ui.say("interrupted")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return errors.OK
+    except Exception:
+        from rich.traceback import Traceback
+        ui.console(stderr=True).print(Traceback())
+        ui.say("this is a bug in puffer-sdk, not in your environment; "
+               "please report it with the lines above")
+        return errors.BUG

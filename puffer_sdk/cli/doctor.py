@@ -1,0 +1,49 @@
+"""puffer-sdk doctor: what this machine has, what it lacks, and how to get it."""
+from __future__ import annotations
+
+import json
+import os
+import platform
+
+import click
+
+from .. import __version__, errors, ui
+from .options import format_option
+
+STYLES = {"ok": None, "missing": "bold red", "old": "bold yellow", "optional": "dim"}
+
+
+@click.command()
+@format_option
+def command(format_):
+    """Show what this machine has and lacks, and how to get what is missing.
+
+    Ends with 0 if everything that environments need is there, with 1 if not.
+    """
+    from .. import doctor
+
+    findings = doctor.examine()
+    healthy = doctor.is_healthy(findings)
+    if format_ == "json":
+        rows = [item.to_dict() for item in findings]
+        ui.out(json.dumps({"version": __version__, "ok": healthy, "findings": rows}, indent=2))
+    else:
+        _print(findings, healthy)
+    return errors.OK if healthy else errors.FINDINGS
+
+
+def _print(findings, healthy: bool) -> None:
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    ui.out(f"puffer-sdk {__version__} on {system}\n")
+    width = max(len(item.name) for item in findings)
+    for item in findings:
+        style = STYLES[item.status]
+        ui.out(f"  {item.status:<8}  {item.name:<{width}}  {item.found}", style=style)
+        if item.get and item.status != "ok":
+            ui.out(f"  {'':<8}  {'':<{width}}  get it: {item.get}", style=style)
+    lacking = [item.name for item in findings if item.status in ("missing", "old")]
+    ui.out("")
+    if healthy:
+        ui.out("everything that environments need is here", style="green")
+    else:
+        ui.out(f"to be mended first: {', '.join(lacking)}", style="bold red")

@@ -1,0 +1,101 @@
+"""puffer-sdk list: the environments that a bare name reaches."""
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import click
+
+from .. import header, inifile, paths, ui
+from ..config import find_ini
+from ..errors import PufferError
+from ..runs import best_score, list_runs
+from .options import format_option, runs_dir_option
+
+
+@click.command()
+@format_option
+@runs_dir_option
+def command(format_, runs_dir):
+    """List the environments in reach: here, in examples/, in ocean/, and those we bring."""
+    folders = paths.known_envs()
+    here = Path.cwd()
+    if paths.is_env_folder(here):
+        folders = [here, *(folder for folder in folders if folder != here)]
+    rows = [_describe(folder, runs_dir) for folder in folders]
+    if format_ == "json":
+        ui.out(json.dumps({"environments": rows}, indent=2))
+    elif not rows:
+        ui.say("no environment here; make one: puffer-sdk new my_env")
+    else:
+        _print(rows)
+
+
+def _describe(folder: Path, runs_dir: Path | None) -> dict:
+    """One row. What cannot be read stays None: a broken environment is listed too."""
+    runs = list_runs(paths.runs_dir(folder, runs_dir))
+    row = {"name": folder.name, "where": _relative(folder), "agents": None, "obs": None,
+           "actions": None, "runs": len(runs), "best": best_score(runs), "problem": None}
+    try:
+        spec = header.read(folder)
+    except PufferError as error:
+        row["problem"] = error.message
+        return row
+    except Exception as error:  # noqa: BLE001 (one environment must not hide the others)
+        row["problem"] = f"{type(error).__name__}: {error}"
+        return row
+    size = _tidy(spec.obs_size) if spec.obs_count is None else spec.obs_count
+    row["obs"] = f"{size} {spec.obs_dtype}"
+    row["actions"] = spec.act_sizes
+    if spec.act_widths:
+        row["actions"] = "{" + ", ".join(map(str, spec.act_widths)) + "}"
+    row["agents"] = _agents(folder, by_default=None if spec.binding else 1)
+    return row
+
+
+def _agents(folder: Path, by_default: int | None) -> int | None:
+    """Agents of one env, as [env] num_agents says."""
+    ini = find_ini(folder)
+    try:
+        entries = inifile.read(ini)[0] if ini else []
+        return next((int(entry.text) for entry in entries
+                     if (entry.section, entry.key) == ("env", "num_agents")), by_default)
+    except (PufferError, ValueError):
+        return by_default
+
+
+def _tidy(macro: str | None) -> str:
+    """'( env -> size * env -> size )' as 'size * size'."""
+    text = re.sub(r"\benv\s*->\s*", "", macro or "?").strip()
+    inner = text[1:-1].strip()
+    return inner if text.startswith("(") and "(" not in inner else text
+
+
+def _relative(folder: Path) -> str:
+    shown = os.path.relpath(folder)
+    return str(folder) if shown.startswith("..") else shown
+
+
+def _print(rows: list[dict]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "where"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("agents", justify="right")
+    table.add_column("observation")
+    table.add_column("actions")
+    table.add_column("best", justify="right")
+    for row in rows:
+        best = row["best"]
+        shown = f"{best['metric']} {best['value']:.3g} (run {best['run']})" if best else "-"
+        cells = [row["name"], row["where"], "-" if row["agents"] is None else str(row["agents"])]
+        cells += ["does not build", "-"] if row["problem"] else [row["obs"], row["actions"] or "-"]
+        table.add_row(*(Text(cell) for cell in (*cells, shown)))
+    ui.out_renderable(table)
+    for row in rows:
+        if row["problem"]:
+            ui.say(f"{row['name']}: {row['problem']}\n  hint: puffer-sdk check {row['where']}")

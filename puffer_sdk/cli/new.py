@@ -1,0 +1,53 @@
+"""`puffer-sdk new`: a name and a template -> a working environment."""
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import scaffold, ui
+from ..errors import UsageError
+
+
+@click.command(name="new")
+@click.argument("name", required=False)
+@click.option("--template", "-t", default="squared", show_default=True,
+              metavar="squared|target|PATH|URL",
+              help="One agent on a byte grid, many agents with float observations, or a "
+                   "cookiecutter template from elsewhere.")
+@click.option("--output-dir", "-o", default=".", metavar="DIR",
+              help="Where the folder NAME is made.  [default: here]")
+@click.option("--force", is_flag=True,
+              help="Write into an existing folder; files that the template lacks stay.")
+@click.option("--dry-run", is_flag=True, help="List the files, write none.")
+@click.option("--accept-hooks", is_flag=True,
+              help="Let a template from elsewhere run its own code on this machine.")
+def command(name: str | None, template: str, output_dir: str, force: bool, dry_run: bool,
+            accept_hooks: bool) -> None:
+    """Start an environment called NAME.
+
+    It checks, builds and trains as it stands: change it from there.
+
+    \b
+    puffer-sdk new my_env
+    puffer-sdk new my_crowd --template target --output-dir envs
+    """
+    made = scaffold.new(ask_name() if name is None else name, template=template,
+                        output_dir=output_dir, force=force, dry_run=dry_run,
+                        accept_hooks=accept_hooks)
+    ui.out(f"{'would make' if dry_run else 'made'} {made.folder} from {template}")
+    for file in made.files:
+        ui.out(f"  {file}" + ("  (replaces yours)" if file in made.replaced else ""))
+    if made.repository:
+        ui.out("  .git  (a new repository)")
+    if not dry_run:
+        ui.out("\nnext:")
+        for line in made.next_commands:
+            ui.out(f"  {line}")
+
+
+def ask_name() -> str:
+    """The one question there is, and only a person at a terminal hears it."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("the environment needs a name", hint="puffer-sdk new my_env")
+    return click.prompt("name of the environment", default="my_env", err=True)

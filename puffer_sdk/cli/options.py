@@ -1,0 +1,123 @@
+"""Options that commands share. Every setting is an option: --section.key VALUE.
+
+    @click.command()
+    @env_argument
+    @takes_settings
+    @click.option("--tag")
+    def command(env, settings, tag):
+        config = resolve(find_env(env), settings)
+
+Order does not matter: `train my_env --tag x --train.seed 3` is `train --train.seed=3 my_env
+--tag x`. Values are checked by config.resolve, which knows the environment.
+"""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from ..errors import UsageError, nearest
+from ..settings import KEYS, RENAMED, meant, used_keys
+
+env_argument = click.argument("env", required=False, metavar="[ENV]")
+format_option = click.option("--format", "format_", type=click.Choice(["text", "json"]),
+                             default="text", show_default=True,
+                             help="text for people, json for programs.")
+runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path),
+                               help="Where runs lie [default: runs/ of the project].")
+verbose_option = click.option("--verbose", "-v", is_flag=True, help="Show compiler commands.")
+
+_SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
+_NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
+
+
+def takes_settings(command):
+    """Decorator: the command accepts --section.key options and gets them as `settings`."""
+    option = _Settings(["--section.key", "settings"], metavar="VALUE", type=click.UNPROCESSED,
+                       help="Any setting, such as --train.learning-rate 0.01; "
+                            "`puffer-sdk config ENV` shows them all.")
+    if isinstance(command, click.Command):
+        command.params.append(option)
+    else:
+        command.__dict__.setdefault("__click_params__", []).append(option)
+    return command
+
+
+class _Settings(click.Option):
+    """Takes the --section.key options out of the arguments before click sees the rest."""
+
+    def add_to_parser(self, parser, ctx):
+        parse_args = parser.parse_args
+
+        def parse(args):
+            gathered, rest = gather_settings(args)
+            try:
+                values, left, order = parse_args(args=rest)
+            except click.NoSuchOption as error:
+                raise _unknown_option(error) from None
+            values[self.name] = gathered
+            return values, left, order
+
+        parser.parse_args = parse
+
+    def value_from_envvar(self, ctx):
+        return None
+
+
+def gather_settings(args: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Settings {'train.learning_rate': '0.01'} and the arguments that are left.
+
+    The last one counts when an option comes twice. Raises UsageError for one without a value.
+    """
+    settings: dict[str, str] = {}
+    rest: list[str] = []
+    args = list(args)
+    while args:
+        arg = args.pop(0)
+        match = _SETTING.fullmatch(arg)
+        if arg == "--":
+            rest += [arg, *args]
+            break
+        if not match:
+            rest.append(arg)
+            continue
+        name, value = match[1].replace("-", "_"), match[2]
+        if value is None:
+            if not args or (args[0].startswith("-") and not _NEGATIVE.match(args[0])):
+                raise _missing_value(arg, name, args[0] if args else None)
+            value = args.pop(0)
+        settings.pop(name, None)
+        settings[name] = value
+    return settings, rest
+
+
+def _missing_value(arg: str, name: str, following: str | None) -> UsageError:
+    key = KEYS.get(name)
+    hint = f"{arg} VALUE, or {arg}=VALUE where the value begins with a dash"
+    if key is None and not name.startswith("env."):
+        close = meant(*name.split(".", 1))
+        hint = f"did you mean {close.flag}?" if close else hint
+    return UsageError(f"{arg} has no value", where="command line",
+                      expected=key.expected if key else "a value",
+                      actual=following if following is not None else "nothing", hint=hint)
+
+
+def _unknown_option(error: click.NoSuchOption) -> UsageError:
+    """The same refusal, with the setting that may have been meant."""
+    option = error.option_name
+    word = option.lstrip("-").replace("-", "_")
+    exact = [key.flag for key in used_keys() if key.name == word]
+    if not exact and word in RENAMED:
+        exact = [KEYS[RENAMED[word]].flag]
+    own = [name for name in error.possibilities or [] if name.startswith("--")]
+    if exact:
+        hint = f"did you mean {' or '.join(exact)}?"
+    elif own:
+        hint = f"did you mean {' or '.join(own)}?"
+    else:
+        close = nearest(word, [key.name for key in used_keys()])
+        flags = [key.flag for key in used_keys() if key.name == close]
+        path = error.ctx.command_path if error.ctx else "puffer-sdk"
+        hint = f"did you mean {' or '.join(flags)}?" if flags else f"{path} --help"
+    return UsageError(f"there is no option {option}", where="command line", hint=hint)

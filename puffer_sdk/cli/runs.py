@@ -1,0 +1,250 @@
+"""puffer-sdk runs: list, compare and delete runs."""
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from .. import paths, runs, ui
+from ..errors import FINDINGS, OK, UsageError, did_you_mean
+from .options import format_option, runs_dir_option
+
+env_option = click.option("--env", "-e", metavar="ENV",
+                          help="Whose runs [default: the folder you stand in].")
+
+
+class _ListByDefault(click.Group):
+    """`runs`, `runs my_env` and `runs --format json` all list."""
+
+    def parse_args(self, ctx, args):
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_ListByDefault)
+def command():
+    """List, compare and delete runs.
+
+    \b
+    puffer-sdk runs [ENV]               all runs, the newest last
+    puffer-sdk runs compare 3 7         settings that differ, metrics side by side
+    puffer-sdk runs delete 1 2          asks first
+    """
+
+
+@command.command("list")
+@click.argument("env", required=False)
+@format_option
+@runs_dir_option
+def list_command(env, format_, runs_dir):
+    """List runs: number, age, steps, speed, result, tag and status."""
+    folders = _all_folders(runs_dir) if env is None and not _here(runs_dir) else \
+        [_folder(env, runs_dir)]
+    rows = [_row(folder.name, run) for folder in folders for run in runs.list_runs(folder)]
+    if format_ == "json":
+        ui.out(json.dumps({"runs": rows}, indent=2))
+    elif not rows:
+        ui.say(f"no runs yet; make one: puffer-sdk train {env or ''}".rstrip())
+    else:
+        _print_list(rows, several=len(folders) > 1)
+
+
+@command.command("compare")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@env_option
+@format_option
+@runs_dir_option
+def compare_command(first, second, env, format_, runs_dir):
+    """Show settings that differ between runs A and B, and their last metrics."""
+    pair = [_find(text, env, runs_dir) for text in (first, second)]
+    result = runs.compare_runs(*pair)
+    if format_ == "json":
+        ui.out(json.dumps({"runs": [str(run.folder) for run in pair], **result}, indent=2))
+        return
+    names = [f"{run.folder.parent.name}/{run.number}" for run in pair]
+    _print_pairs("settings that differ", result["settings"], names, "none")
+    _print_pairs("last metrics", result["metrics"], names, "none yet")
+
+
+@command.command("delete")
+@click.argument("numbers", nargs=-1, required=True, metavar="N...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@env_option
+@runs_dir_option
+def delete_command(numbers, yes, env, runs_dir):
+    """Delete runs for good. A running one is refused, and then none is deleted."""
+    chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in numbers))
+    for run in chosen:
+        if run.status == "running":
+            runs.delete_run(run)    # raises, saying why
+    if not yes:
+        for run in chosen:
+            ui.say(_summary(run))
+        if not _agreed("this run" if len(chosen) == 1 else f"these {len(chosen)} runs"):
+            ui.say("nothing is deleted")
+            return FINDINGS
+    for run in chosen:
+        runs.delete_run(run)
+        ui.say(f"deleted {run.folder.parent.name}/{run.folder.name}")
+    return OK
+
+
+def _agreed(what: str) -> bool:
+    """Ask on stderr. Raises UsageError where nobody is there to answer."""
+    ui.say(f"delete {what} for good? [y/N]")
+    answer = sys.stdin.readline()
+    if not answer:
+        raise UsageError("nobody is there to agree", where="standard input", hint="--yes")
+    return answer.strip().lower() in ("y", "yes")
+
+
+# -- which folder
+
+
+def _roots(runs_dir: Path | None) -> list[Path]:
+    """Folders that may hold NAME/NNNN."""
+    if runs_dir is not None:
+        return [runs_dir]
+    here = Path.cwd()
+    return list(dict.fromkeys([here / "runs", paths.project_root(here) / "runs"]))
+
+
+def _all_folders(runs_dir: Path | None) -> list[Path]:
+    """Every environment's folder of runs below the roots."""
+    found: dict[str, Path] = {}
+    for root in _roots(runs_dir):
+        for folder in sorted(root.iterdir()) if root.is_dir() else ():
+            if folder.is_dir() and runs.list_runs(folder):
+                found.setdefault(folder.name, folder)
+    return list(found.values())
+
+
+def _here(runs_dir: Path | None) -> bool:
+    return paths.is_env_folder(Path.cwd())
+
+
+def _folder(env: str | None, runs_dir: Path | None) -> Path:
+    """The folder of one environment's runs, also where the environment is gone."""
+    if env is None and not _here(runs_dir):
+        folders = _all_folders(runs_dir)
+        if len(folders) == 1:
+            return folders[0]
+        names = [folder.name for folder in folders]
+        raise UsageError("name the environment whose runs are meant", where=Path.cwd(),
+                         hint=f"--env {names[0]}, or {names[0]}/NUMBER" if names
+                         else "there are no runs yet: puffer-sdk train")
+    try:
+        return paths.runs_dir(paths.find_env(env), runs_dir)
+    except UsageError as error:
+        known = {folder.name: folder for folder in _all_folders(runs_dir)}
+        if env in known:
+            return known[env]
+        error.hint = did_you_mean(env, known) or error.hint
+        raise
+
+
+def _find(text: str, env: str | None, runs_dir: Path | None) -> runs.Run:
+    """The run that '7', 'latest', 'squared/7' or a path names."""
+    name, slash, number = text.rpartition("/")
+    if Path(text).is_dir() or not slash:
+        return runs.find_run(Path(text).resolve().parent if slash else _folder(env, runs_dir),
+                             text)
+    return runs.find_run(_folder(name, runs_dir), number)
+
+
+# -- what is shown
+
+
+def _row(env: str, run: runs.Run) -> dict:
+    info, last = run.info, run.last_metrics()
+    return {"env": env, "number": run.number, "status": run.status, "tag": run.tag,
+            "started": info.get("started"), "step": last.get("step", info.get("step")),
+            "total": info.get("total"), "sps": last.get("sps"), "perf": last.get("env/perf"),
+            "score": last.get("env/score"), "checkpoints": len(run.checkpoints()),
+            "folder": str(run.folder)}
+
+
+_COLOURS = {"running": "cyan", "finished": "green", "interrupted": "yellow", "failed": "red",
+            "killed": "red", "damaged": "red"}
+
+
+def _print_list(rows: list[dict], several: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (["env"] if several else []) + ["run"]:
+        table.add_column(name, justify="left" if name == "env" else "right")
+    for name in ("age", "steps", "SPS", "perf", "score"):
+        table.add_column(name, justify="right")
+    for name in ("status", "tag"):
+        table.add_column(name)
+    for row in rows:
+        cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
+        cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
+                  number(row["score"])]
+        table.add_row(*map(Text, cells), Text(row["status"], _COLOURS[row["status"]]),
+                      Text(row["tag"]))
+    ui.out_renderable(table)
+
+
+def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not pairs:
+        ui.out(f"{title}: {nothing}")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title)
+    for name in names:
+        table.add_column(name, justify="right")
+    for key, pair in pairs.items():
+        table.add_row(Text(key), *(Text(number(value)) for value in pair))
+    ui.out_renderable(table)
+
+
+def _summary(run: runs.Run) -> str:
+    row = _row(run.folder.parent.name, run)
+    parts = [f"{row['env']}/{row['number']}", row["status"], f"{amount(row['step'])} steps",
+             f"{age(row['started'])} old"]
+    parts += [f"perf {number(row['perf'])}"] if row["perf"] is not None else []
+    return "  " + ", ".join(parts + ([row["tag"]] if row["tag"] else []))
+
+
+def age(started: str | None) -> str:
+    """'3 min': the time since then, in its largest unit."""
+    try:
+        seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
+    except (TypeError, ValueError):
+        return "-"
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"
+
+
+def amount(value: object) -> str:
+    """1.23M"""
+    if not isinstance(value, (int, float)):
+        return "-"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.0f}"
+
+
+def number(value: object) -> str:
+    """Four digits of a number; a text as it is; '-' for nothing."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return str(value)

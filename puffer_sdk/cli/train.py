@@ -1,0 +1,43 @@
+"""`puffer-sdk train`: parse, train, say what came of it."""
+from __future__ import annotations
+
+import click
+
+from .. import ui
+from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+
+
+@click.command()
+@env_argument
+@takes_settings
+@click.option("--tag", help="A label for this run.")
+@click.option("--resume", is_flag=False, flag_value="latest", metavar="[RUN]",
+              help="Go on with a run from its last checkpoint [default: the newest run].")
+@click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
+@click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
+@runs_dir_option
+@format_option
+@verbose_option
+def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, verbose):
+    """Train a policy on ENV.
+
+    Any setting is an option: --train.learning-rate 0.01. Ctrl-C saves and stops; --resume
+    goes on. The result is a folder under runs/, with settings, metrics and checkpoints.
+    """
+    from ..training import train
+
+    result = train(env, settings, tag=tag, resume=resume, runs_dir=runs_dir, wandb=wandb,
+                   tensorboard=tensorboard, verbose=verbose)
+    if format_ == "json":
+        import json
+        ui.out(json.dumps({"folder": str(result.folder), "checkpoint": str(result.checkpoint),
+                           "steps": result.steps, "seconds": result.seconds,
+                           "metrics": result.metrics}))
+        return
+    shown = ", ".join(f"{name} {result.metrics[f'env/{name}']:.3f}"
+                      for name in ("perf", "score", "episode_return")
+                      if f"env/{name}" in result.metrics)
+    ui.out(f"trained {result.steps:,} steps in {result.seconds:.1f} s"
+           f" ({result.steps / max(result.seconds, 1e-9):,.0f} steps/s)" + (f": {shown}" * bool(shown)))
+    ui.out(f"run      {result.folder}")
+    ui.out(f"next     puffer-sdk eval {result.folder.parent.name}")

@@ -1,0 +1,191 @@
+"""What one setting means for another.  values -> chosen automatically, or refused together.
+
+choose(key) gives a value to a key that stands at `auto`; Contradictions finds values that are
+each fine and cannot be together.
+"""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import inifile, settings, ui
+from .errors import UsageError
+from .settings import show
+
+if TYPE_CHECKING:
+    from .config import Config
+    from .spec import Spec
+
+COMMAND_LINE = "command line"
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value somebody wrote."""
+
+    value: object
+    origin: str     # "squared.ini:14" or "command line": what Config.origin says
+    where: str      # "squared/squared.ini:14" or "command line, --train.gamma": what an error says
+    key: str        # the name they used, which may be an alias
+
+
+def choose(full: str, chosen: Mapping[str, object],
+           env: Mapping[str, float]) -> tuple[object, str]:
+    """The value of a key that stands at `auto`, and the reason.
+
+    chosen  the values so far: given, default, or chosen before this one in the table's order
+    """
+    return _AUTO[full](chosen, env)
+
+
+def _auto_buffers(chosen, env) -> tuple[int, str]:
+    total, rows = chosen["vec.total_agents"], max(1, int(env.get("num_agents", 1)))
+    if total % (2 * rows) == 0:
+        return 2, "one slice steps while the other waits for its actions"
+    return 1, f"{total} agents do not make two equal slices"
+
+
+def _auto_threads(chosen, env) -> tuple[int, str]:
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        cores = os.cpu_count() or 1
+    return min(cores, 1024), f"{cores} core{'s' * (cores != 1)} available"
+
+
+def _auto_minibatch(chosen, env) -> tuple[int, str]:
+    horizon = chosen["train.horizon"]
+    steps = chosen["vec.total_agents"] * horizon
+    if steps <= 8192:
+        return steps, f"all {steps} steps of an epoch"
+    return max(1, 8192 // horizon) * horizon, "8192 steps, in whole horizons"
+
+
+def _auto_backend(chosen, env) -> tuple[str, str]:
+    return "torch", "the trainer that this version has"
+
+
+def _auto_device(chosen, env) -> tuple[str, str]:
+    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
+        return "cpu", "no GPU on this machine"
+    # counted through the driver's own library: a CUDA context here would not survive a fork
+    asked = os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    try:
+        import torch
+        found = torch.cuda.is_available()
+    except ImportError:
+        return "cpu", "PyTorch is not installed"
+    finally:
+        del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
+        if asked is not None:
+            os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = asked
+    return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
+
+
+_AUTO = {"vec.num_buffers": _auto_buffers, "vec.num_threads": _auto_threads,
+         "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
+         "train.device": _auto_device}
+
+
+class Contradictions:
+    """Values that are each fine and cannot be together."""
+
+    def __init__(self, config: Config, given: Mapping[str, Given], ocean: bool,
+                 folder: Path | None, spec: Spec | None):
+        self.config, self.given, self.ocean, self.folder = config, given, ocean, folder
+        self.widths = getattr(spec, "act_widths", None)
+        self.faults: list[UsageError] = []
+
+    def settle(self) -> Config:
+        """The config, mended where an Ocean ini needs it. Raises UsageError otherwise."""
+        self._name()
+        self._buffers()
+        self._minibatch()
+        self._texts()
+        for name in () if self.ocean else self.config.env:
+            twin = "max_" + name[4:]
+            if name.startswith("min_") and self.config.env[name] > self.config.env.get(
+                    twin, float("inf")):
+                self._clash((f"env.{name}", f"env.{twin}"), f"[env] {name} is above {twin}",
+                            f"at most {show(self.config.env[twin])}",
+                            show(self.config.env[name]), "swap the two")
+        inifile.raise_all(self.faults)
+        return self.config
+
+    def _clash(self, keys: tuple[str, ...], message: str, expected: str, actual: str, hint: str,
+               mend: tuple[str, object] | None = None) -> None:
+        """Refuse; or, where only an Ocean ini is to blame, mend one value with a warning."""
+        asked = [full for full in keys if self.config.origin.get(full) == COMMAND_LINE]
+        if mend and self.ocean and not asked:
+            full, value = mend
+            ui.warn_once(f"{self._where(keys)}: {message}; {full} = {show(value)} is used")
+            self.config = self.config.with_auto(full, value, message)
+            return
+        self.faults.append(UsageError(message, where=self._where(keys), expected=expected,
+                                      actual=actual, hint=hint))
+
+    def _where(self, keys: tuple[str, ...]) -> str | None:
+        """The place of the first key that somebody wrote, the command line's before the ini's."""
+        places = [self.given[full] for full in keys if full in self.given]
+        places.sort(key=lambda given: given.origin != COMMAND_LINE)
+        if places:
+            return places[0].where
+        return next((self.config.origin[full] for full in keys
+                     if full in self.config.origin), None)
+
+    def _name(self) -> None:
+        name = self.config.base.env_name
+        if not self.ocean and self.folder is not None and name != self.folder.name:
+            self._clash(("base.env_name",), "[base] env_name is not this environment's name",
+                        f"'{self.folder.name}'", f"'{name}'", "leave env_name out")
+
+    def _buffers(self) -> None:
+        total, slices = self.config.vec.total_agents, self.config.vec.num_buffers
+        if total % slices:
+            fits = next(n for n in range(min(slices, total), 0, -1) if total % n == 0)
+            near = max(1, round(total / slices)) * slices
+            self._clash(("vec.num_buffers", "vec.total_agents"),
+                        f"total_agents = {total} does not divide into num_buffers = {slices} "
+                        "equal slices", f"a multiple of {slices}", str(total),
+                        f"num_buffers = {fits} works, or total_agents = {near}",
+                        ("vec.num_buffers", fits))
+
+    def _minibatch(self) -> None:
+        size, horizon = self.config.train.minibatch_size, self.config.train.horizon
+        total = self.config.vec.total_agents
+        steps = total * horizon
+        keys = ("train.minibatch_size", "train.horizon", "vec.total_agents")
+        fits = max(1, min(size, steps) // horizon) * horizon
+        if size > steps:
+            self._clash(keys, f"minibatch_size = {size} is more than an epoch holds",
+                        f"at most {steps} (total_agents {total} x horizon {horizon})", str(size),
+                        f"minibatch_size = {fits} works", ("train.minibatch_size", fits))
+        elif size % horizon:
+            self._clash(keys, f"minibatch_size = {size} is not a multiple of "
+                        f"horizon = {horizon}", f"a multiple of {horizon}", str(size),
+                        f"minibatch_size = {fits} works", ("train.minibatch_size", fits))
+
+    def _texts(self) -> None:
+        """Texts with a form of their own."""
+        text, widths = self.config.eval.idle_action, self.widths
+        try:
+            action = settings.parse_action(text)
+        except ValueError:
+            self._clash(("eval.idle_action",), "[eval] idle_action is not an action",
+                        "one number per head, such as 4, 2", f"'{text}'", "0 for a single head")
+            action = ()
+        if action and widths and (len(action) != len(widths) or not all(
+                width == 1 or (0 <= value < width and value.is_integer())
+                for value, width in zip(action, widths, strict=True))):
+            self._clash(("eval.idle_action",), "[eval] idle_action does not fit ACT_SIZES",
+                        "one id per head, below {" + ", ".join(map(str, widths)) + "}",
+                        f"'{text}'", "such as " + ", ".join("0" for _ in widths))
+        network = self.config.policy.torch_class
+        if network and not re.fullmatch(r".+\.py:[A-Za-z_]\w*", network):
+            self._clash(("policy.torch_class",), "[policy] torch_class does not name a class",
+                        "FILE.py:CLASS", f"'{network}'", "such as network.py:MyPolicy")

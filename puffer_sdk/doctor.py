@@ -1,0 +1,306 @@
+"""What this machine has and lacks. In: the machine. Out: one Finding per thing.
+
+A probe is a small function that answers within a few seconds, whatever is broken, and never
+raises: a doctor that needs a healthy patient is no use.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from . import paths, raylib, toolchain
+from .errors import PufferError
+
+SECONDS = 5             # what one program that a probe starts may take
+OLDEST_PYTHON = (3, 10)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    status    ok        it is there
+              missing   needed, and not there or not working
+              old       needed, and there in a version that will not do
+              optional  not there; something optional needs it
+    found     what was found, or what would need it
+    get       how to get it, where there is something to get
+    """
+
+    name: str
+    status: str
+    found: str
+    get: str | None = None
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The finding as JSON shows it."""
+        return asdict(self)
+
+
+def examine() -> list[Finding]:
+    """Every finding, in the order of the report. The probes run side by side."""
+    with ThreadPoolExecutor(len(PROBES)) as pool:
+        return list(pool.map(_shielded, PROBES))
+
+
+def is_healthy(findings: Sequence[Finding]) -> bool:
+    """True if everything is there that building and checking an environment needs."""
+    return all(item.status in ("ok", "optional") for item in findings)
+
+
+def _shielded(probe: Callable[[], Finding]) -> Finding:
+    try:
+        return probe()
+    except Exception as error:      # noqa: BLE001   one broken probe must not hide the others
+        name = probe.__name__.removeprefix("probe_")
+        return Finding(name, "missing", f"could not be examined: {error}")
+
+
+def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
+    """What a program prints; None if it is not there, fails or takes too long."""
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, start_new_session=True)
+    except OSError:
+        return None
+    try:
+        raw, _ = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        child.stdout.close()
+    return raw.decode(errors="replace").strip() if child.returncode == 0 else None
+
+
+def _version_of(program: str) -> tuple[str, str] | None:
+    """(version, path) of a program on PATH that says its version."""
+    path = shutil.which(program)
+    text = ask(path, "--version") if path else None
+    if text is None:
+        return None
+    number = re.search(r"\d+(?:\.\d+)+", text)
+    return (number.group() if number else text.partition("\n")[0]), path
+
+
+def _tool(name: str, needed_for: str, get: str, program: str | None = None) -> Finding:
+    """A program that only some things need."""
+    found = _version_of(program or name)
+    if found is None:
+        return Finding(name, "optional", f"not found; {needed_for}", get)
+    return Finding(name, "ok", f"{found[0]} ({found[1]})")
+
+
+# ---- needed ----------------------------------------------------------------------------------
+
+def probe_python() -> Finding:
+    version = platform.python_version()
+    if sys.version_info < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return Finding("python", "old", f"{version}; {wanted} or newer is needed",
+                       toolchain.install_hint("python3"))
+    return Finding("python", "ok", f"{version} ({sys.executable})")
+
+
+def probe_compiler() -> Finding:
+    """Finds the compiler and has it compile a program with the C library's headers."""
+    try:
+        compiler = toolchain.find_compiler()
+        with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
+            source = Path(folder) / "hello.c"
+            source.write_text("#include <math.h>\n#include <stdio.h>\n"
+                              "int main(void) { return puts(\"hello\") < 0; }\n")
+            toolchain.compile_to(Path(folder) / "hello", [*compiler.command, source, "-lm"],
+                                 source=source, what="a first program", timeout=SECONDS)
+    except (PufferError, OSError) as error:
+        return _unusable("compiler", error)
+    kind = "" if compiler.kind == "other" else f"{compiler.kind} "
+    said = " ".join(compiler.command)
+    return Finding("compiler", "ok", f"{kind}{compiler.version} ({said})")
+
+
+def probe_raylib() -> Finding:
+    """Finds the wheel and has the compiler read the headers that are made from it."""
+    try:
+        wheel = raylib.find_wheel()
+    except PufferError as error:
+        return Finding("raylib", "missing", "the wheel with its headers is not installed",
+                       error.hint)
+    found = wheel.version if wheel.name == "raylib" else str(wheel)
+    if f"raylib=={wheel.version}" != raylib.PIN:
+        found += f" (tested with {raylib.PIN.partition('==')[2]})"
+    try:
+        compiler = toolchain.find_compiler()
+    except PufferError:
+        return Finding("raylib", "ok", f"{found}; not compiled, for want of a compiler")
+    try:
+        with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
+            raylib.write_files(wheel, Path(folder))
+            source = Path(folder) / "raylib_null.c"
+            toolchain.run_compiler([*compiler.command, "-std=c11", "-fsyntax-only", f"-I{folder}",
+                                    source], source=source, what="raylib.h", timeout=SECONDS)
+    except (PufferError, OSError) as error:
+        return _unusable("raylib", error)
+    return Finding("raylib", "ok", f"{found}, headers compile")
+
+
+def probe_libclang() -> Finding:
+    """libclang reads the author's header."""
+    get = "pip install libclang"
+    try:
+        version = metadata.version("libclang")
+    except metadata.PackageNotFoundError:
+        return Finding("libclang", "missing", "not installed", get)
+    loads = ask(sys.executable, "-c", "from clang import cindex; cindex.Index.create()")
+    if loads is None:
+        return Finding("libclang", "missing", f"{version} is installed but does not load",
+                       f"{get} --force-reinstall")
+    return Finding("libclang", "ok", version)
+
+
+def probe_cache() -> Finding:
+    """Built libraries and generated headers are kept here."""
+    folder = paths.cache_dir()
+    reason = _cannot_write(folder)
+    if reason is None:
+        return Finding("cache", "ok", str(folder))
+    get = "make it writable, or point PUFFER_CACHE at a folder that is"
+    spare = Path(tempfile.gettempdir())
+    if _cannot_write(spare) is None:
+        return Finding("cache", "optional",
+                       f"{folder} cannot be written ({reason}); {spare} stands in", get)
+    return Finding("cache", "missing", f"{folder} cannot be written ({reason})", get)
+
+
+def _cannot_write(folder: Path) -> str | None:
+    """Why nothing can be written there. Leaves the disk as it was."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".puffer-sdk-") as file:
+            file.write(b"\0" * 4096)
+            file.flush()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _unusable(name: str, error: Exception) -> Finding:
+    if not isinstance(error, PufferError):
+        return Finding(name, "missing", f"could not be tried: {error}")
+    first = (error.detail or "").strip().partition("\n")[0]
+    return Finding(name, "missing", error.message + (f": {first}" if first else ""), error.hint)
+
+
+# ---- needed for some things ------------------------------------------------------------------
+
+def probe_torch() -> Finding:
+    """The version is read from the metadata; torch is imported in a child, and only if there."""
+    try:
+        version = metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return Finding("torch", "optional", "not installed; the PyTorch trainer needs it",
+                       "pip install 'puffer-sdk[torch]'")
+    said = ask(sys.executable, "-c", "import torch; print(torch.version.cuda or 'none', "
+               "torch.cuda.is_available())")
+    if said is None:
+        broken = f"{version}; importing it failed, or took more than {SECONDS} seconds"
+        return Finding("torch", "ok", broken)
+    cuda, available = said.splitlines()[-1].split()
+    if cuda == "none":
+        return Finding("torch", "ok", f"{version}, CPU build")
+    usable = "with a usable GPU" if available == "True" else "without a usable GPU"
+    return Finding("torch", "ok", f"{version}, CUDA {cuda} build, {usable}")
+
+
+def probe_gpu() -> Finding:
+    """What the driver says, through nvidia-smi or its library."""
+    said = ask("nvidia-smi", "--query-gpu=name,memory.total,driver_version",
+               "--format=csv,noheader")
+    if said:
+        cards = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+        name, memory, driver = (*cards[0].split(", "), "?", "?")[:3]
+        several = f"{len(cards)} x " if len(cards) > 1 else ""
+        return Finding("gpu", "ok", f"{several}{name}, {memory}, driver {driver}")
+    said = ask(sys.executable, "-c", _ASK_DRIVER)
+    if said and not said.startswith("0 "):
+        count, version = said.split()
+        return Finding("gpu", "ok", f"{count} NVIDIA, driver for CUDA {version}")
+    if said or _opens("libcuda.so.1"):
+        return Finding("gpu", "optional", "an NVIDIA driver is there, but no GPU that it can use")
+    return Finding("gpu", "optional", "no NVIDIA driver; training runs on the CPU")
+
+
+# In a child: a broken driver may end the process that asks it.
+_ASK_DRIVER = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+count, version = ctypes.c_int(), ctypes.c_int()
+if cuda.cuInit(0) == 0:
+    cuda.cuDeviceGetCount(ctypes.byref(count))
+    cuda.cuDriverGetVersion(ctypes.byref(version))
+print(count.value, f"{version.value // 1000}.{version.value % 1000 // 10}")
+"""
+
+
+def _opens(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def probe_nvcc() -> Finding:
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    path = shutil.which("nvcc", path=str(Path(home) / "bin")) if home else None
+    path = path or shutil.which("nvcc")
+    said = ask(path, "--version") if path else None
+    release = re.search(r"release (\d+\.\d+)", said or "")
+    if release is None:
+        return Finding("nvcc", "optional", "not found; compiling for an NVIDIA GPU needs it",
+                       "pip install 'puffer-sdk[cuda]', or NVIDIA's CUDA toolkit")
+    return Finding("nvcc", "ok", f"{release.group(1)} ({path})")
+
+
+def probe_emscripten() -> Finding:
+    return _tool("emscripten", "the web build needs it", toolchain.install_hint("emscripten"),
+                 program="emcc")
+
+
+def probe_make() -> Finding:
+    return _tool("make", "the Makefile's targets need it", toolchain.install_hint("make"))
+
+
+def probe_git() -> Finding:
+    return _tool("git", "'new' starts a repository with it", toolchain.install_hint("git"))
+
+
+def probe_clang() -> Finding:
+    return _tool("clang", "a second opinion beside gcc", toolchain.install_hint("clang"))
+
+
+def probe_valgrind() -> Finding:
+    return _tool("valgrind", "a slower, deeper memory check uses it",
+                 toolchain.install_hint("valgrind"))
+
+
+PROBES = (probe_python, probe_compiler, probe_raylib, probe_libclang, probe_cache, probe_make,
+          probe_git, probe_torch, probe_gpu, probe_nvcc, probe_emscripten, probe_clang,
+          probe_valgrind)

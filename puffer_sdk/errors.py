@@ -1,0 +1,112 @@
+"""Every error a user can meet, with its exit status. In: facts. Out: one PufferError.
+
+Exit statuses (also in docs/reference/exit-status.md):
+
+    0 ok     1 findings, or a goal not met     2 usage     3 build failed     4 run failed
+    5 a bug of ours     130 / 143 ended by Ctrl-C / SIGTERM
+"""
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+OK, FINDINGS, USAGE, BUILD, RUN, BUG = 0, 1, 2, 3, 4, 5
+
+
+class PufferError(Exception):
+    """An error in four parts: what, where, expected / actual, and what to do next.
+
+    message   one sentence that says what went wrong
+    where     "file:line" or another place, if there is one
+    expected, actual    both or neither
+    hint      the next step
+    detail    longer text shown under the sentence, e.g. what the compiler said
+    code      a rule code such as PUF103, shown in brackets
+    """
+
+    exit_status = BUG
+
+    def __init__(self, message: str, *, where: object = None, expected: object = None,
+                 actual: object = None, hint: str | None = None, detail: str | None = None,
+                 code: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.where = None if where is None else str(where)
+        self.expected = expected
+        self.actual = actual
+        self.hint = hint
+        self.detail = detail
+        self.code = code
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """The error as plain text, one string a line; ui.print_error adds colour."""
+        head = f"error[{self.code}]" if self.code else "error"
+        out = [f"{head}: {self.message}"]
+        if self.where:
+            out.append(f"  --> {self.where}")
+        if self.expected is not None:
+            out.append(f"  expected {self.expected}, got {self.actual}")
+        if self.detail:
+            out += ["  | " + line for line in self.detail.rstrip().splitlines()]
+        if self.hint:
+            out.append(f"  hint: {self.hint}")
+        if self.code:
+            out.append(f"  more: puffer-sdk explain {self.code}")
+        return out
+
+    def __reduce__(self):
+        return _rebuild, (type(self), self.message, self.where, self.expected, self.actual,
+                          self.hint, self.detail, self.code)
+
+
+def _rebuild(cls, message, where, expected, actual, hint, detail, code):
+    return cls(message, where=where, expected=expected, actual=actual, hint=hint,
+               detail=detail, code=code)
+
+
+class UsageError(PufferError):
+    """A refused argument, setting, name or checkpoint: nothing ran."""
+
+    exit_status = USAGE
+
+
+class BuildError(PufferError):
+    """The environment does not follow the contract, or the compiler refused it."""
+
+    exit_status = BUILD
+
+
+class RunError(PufferError):
+    """Something died, hung, went non-finite, or could not be written while running."""
+
+    exit_status = RUN
+
+
+class Interrupted(PufferError):
+    """A signal ended the work; what could be saved was saved. Status 130 or 143."""
+
+    def __init__(self, message: str, *, status: int = 130, **parts):
+        super().__init__(message, **parts)
+        self.exit_status = status
+
+    def lines(self) -> list[str]:
+        """Not an error of anybody's: the message and the next step alone."""
+        return [self.message, *([f"  hint: {self.hint}"] if self.hint else [])]
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """The choice a typist most likely meant, or None."""
+    found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
+    """A hint: the nearest choice, else (for a short list) all of them."""
+    choices = list(choices)
+    close = nearest(word, choices)
+    if close:
+        return f"did you mean '{close}'?"
+    return f"choose from {', '.join(choices)}" if 0 < len(choices) <= 12 else None

@@ -1,0 +1,123 @@
+/* puffer_abi.h -- what an environment library exports, and all that it exports.
+ *
+ *     const PufferApi* api = puffer_api();           // the one exported symbol
+ *     if (api->abi_version != PUFFER_ABI_VERSION) ...
+ *     PufferVec* vec = api->create(&env, &vec_settings, total_agents, num_buffers, seed,
+ *                                  watch, error);
+ *     for each env i:  api->bind(vec, i, &buffers_of_env_i);
+ *     api->reset(vec, 0, num_envs, watch);
+ *     forever: write actions;  api->step(vec, first, count, 0, watch);  read the rest
+ *     api->destroy(vec, watch);
+ *
+ * The caller owns every buffer (so they may be pinned, shared or guarded) and brings the
+ * threads: step and reset are pure functions of the range of envs that they are given.
+ * Nothing here prints, exits or allocates after create. Errors are texts.
+ *
+ * Sizes: N agents of all envs (rows), D = obs_size, K = num_atns (heads).
+ */
+#pragma once
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PUFFER_ABI_VERSION 1
+#define PUFFER_ERROR_SIZE  2048     // bytes of an error text, terminator included
+#define PUFFER_MAX_HEADS   64
+#define PUFFER_MAX_LOG     64       // values that my_log may report
+
+enum { PUFFER_U8 = 0, PUFFER_F32 = 1 };                     // observation types
+
+enum {                              // what a worker is doing, for whoever watches it
+    PUFFER_IDLE, PUFFER_INIT, PUFFER_RESET, PUFFER_STEP, PUFFER_CLOSE, PUFFER_RENDER
+};
+
+enum { PUFFER_KEEP_REWARDS = 1 };   // step: leave rewards, terminals and truncations uncleared
+
+typedef struct PufferSetting {      // one key of an ini section; values are numbers
+    const char* key;
+    double value;
+} PufferSetting;
+
+typedef struct PufferSettings {
+    const PufferSetting* items;     // [count]
+    int32_t count;
+} PufferSettings;
+
+typedef struct PufferDescription {
+    const char* name;               // the env struct's name
+    int32_t obs_dtype;              // PUFFER_U8 or PUFFER_F32
+    int32_t obs_size;               // D, elements of one agent's observation
+    int32_t num_atns;               // K, heads
+    int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
+    int32_t mask_size;              // bytes of one agent's action mask; 0 = none
+    int32_t has_truncations;        // 1 if the env writes truncations
+    int32_t whole_steps;            // 1 if step takes all envs or none (MY_VEC_STEP)
+    int32_t num_logs;
+    const char* log_names[PUFFER_MAX_LOG];  // [num_logs]
+} PufferDescription;
+
+typedef struct PufferBuffers {      // the first row of one env in each block; rows follow it
+    void* observations;             // (num_agents, D) u8 or f32
+    float* actions;                 // (num_agents, K) head ids, or values
+    float* rewards;                 // (num_agents)
+    float* terminals;               // (num_agents)   0 or 1
+    float* truncations;             // (num_agents)   0 or 1; NULL where has_truncations is 0
+    unsigned char* action_mask;     // (num_agents, mask_size); NULL where mask_size is 0
+} PufferBuffers;
+
+typedef struct PufferWatch {        // one per worker, perhaps on a page that a parent reads
+    volatile int64_t step;          // written by the caller: ticks since the envs were created
+    volatile int64_t env;           // index of the env inside its c_ function
+    volatile int64_t seed;          // what that env was seeded with
+    volatile int32_t phase;         // PUFFER_IDLE outside env code
+    volatile int32_t pulse;         // changes whenever a call starts or ends
+} PufferWatch;
+
+typedef struct PufferVec PufferVec; // the envs; opaque
+
+typedef struct PufferApi {
+    int32_t abi_version;            // PUFFER_ABI_VERSION: check it before anything else
+    int32_t struct_size;            // sizeof(PufferApi)
+
+    // The shape of things under these [env] settings. 0, or -1 with a text in error
+    int32_t (*describe)(const PufferSettings* env, PufferDescription* out, char* error);
+
+    // Agents of one env under these settings, read from a scratch env after init; -1 with a text
+    // in error. 1 where the binding makes all envs at once (MY_VEC_INIT)
+    int32_t (*agents_per_env)(const PufferSettings* env, PufferWatch* watch, char* error);
+
+    // Creates envs until their agents fill num_buffers equal slices of total_agents exactly.
+    // NULL with a text in error when they do not tile, a key is missing, or sizes differ.
+    // `seed` is mixed with each env's index, so neighbours play different episodes
+    PufferVec* (*create)(const PufferSettings* env, const PufferSettings* vec,
+                         int32_t total_agents, int32_t num_buffers, uint64_t seed,
+                         PufferWatch* watch, char* error);
+    void (*destroy)(PufferVec* vec, PufferWatch* watch);        // c_close of each env
+
+    int32_t (*num_envs)(const PufferVec* vec);
+    uint32_t (*env_seed)(const PufferVec* vec, int32_t env);
+    void (*rows)(const PufferVec* vec, int32_t env, int32_t* first, int32_t* count);
+    void (*slice)(const PufferVec* vec, int32_t buffer, int32_t* first_env, int32_t* count);
+
+    void (*bind)(PufferVec* vec, int32_t env, const PufferBuffers* buffers);
+    void (*reset)(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch);
+    void (*step)(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
+                 PufferWatch* watch);
+
+    // Sums of the logs of these envs since the last call, then cleared. Returns n, the number
+    // of log entries; out[num_logs] gets what my_log reports for their mean (untouched if n is 0)
+    double (*collect_log)(PufferVec* vec, int32_t first, int32_t count, double* out);
+
+    void (*render)(PufferVec* vec, int32_t env, PufferWatch* watch);
+
+    void* (*env_struct)(PufferVec* vec, int32_t env);           // for the checker
+    int64_t (*env_struct_size)(void);
+} PufferApi;
+
+const PufferApi* puffer_api(void);
+
+#ifdef __cplusplus
+}
+#endif

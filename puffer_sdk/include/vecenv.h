@@ -1,0 +1,608 @@
+/* vecenv.h -- turns one environment into a library of many. Included by binding.c, last.
+ *
+ * Before it, binding.c includes the environment's header and defines
+ *
+ *     Env              the env struct                     #define Env Squared
+ *     OBS_SIZE         elements of one observation; may be an expression over `env`
+ *     ACT_SIZES        head widths, 1 = continuous        {9, 5}
+ *     OBS_TENSOR_T     ByteTensor or FloatTensor
+ *     NUM_ATNS         heads; optional, counted from ACT_SIZES when absent
+ *
+ * and after it two functions:
+ *
+ *     void my_init(Env* env, Dict* kwargs)     reads [env], sets num_agents, allocates
+ *     void my_log(Log* log, Dict* out)         names what is reported; log holds means
+ *
+ * Optional macros, before it (PufferLib 4.0's names): MY_VEC_INIT, MY_VEC_CLOSE, MY_VEC_STEP,
+ * MY_VEC_STEP_RANGE, MY_ACTION_MASK; MY_SHARED, MY_SHARED_CLOSE, MY_GET, MY_PUT do nothing.
+ *
+ * What it exports is in puffer_abi.h. What it does not do: threads, files, printing.
+ */
+#pragma once
+#include <math.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "puffer_abi.h"
+
+#if defined(MY_USES_PERM) || defined(MY_USES_TAGS)
+#error "MY_USES_PERM and MY_USES_TAGS (self-play) are not supported by puffer-sdk"
+#endif
+
+#ifdef __cplusplus
+#define PUFFER_ASSERT(test, text) static_assert(test, text)
+#else
+#define PUFFER_ASSERT(test, text) _Static_assert(test, text)
+#endif
+
+//------------------------------------------------------------------------------------
+// Dict: settings in, log values out
+//------------------------------------------------------------------------------------
+typedef struct DictItem {
+    const char* key;                // kept as a pointer: a literal, or as long-lived as the Dict
+    double value;
+    void* ptr;
+} DictItem;
+
+typedef struct Dict {
+    DictItem* items;                // [capacity]
+    int size;
+    int capacity;
+} Dict;
+
+// A key that is not there must not become a NULL dereference inside the author's my_init: the
+// call that led here is abandoned instead, with the key's name as its error
+static __thread jmp_buf* puffer_escape;
+static __thread char* puffer_error;
+
+static inline void puffer_fail(const char* what, const char* name) {
+    if (puffer_error) snprintf(puffer_error, PUFFER_ERROR_SIZE, "%s%s", what, name);
+    if (puffer_escape) longjmp(*puffer_escape, 1);
+}
+
+static inline Dict* create_dict(int capacity) {
+    Dict* dict = (Dict*)calloc(1, sizeof(Dict));
+    dict->items = (DictItem*)calloc((size_t)(capacity > 0 ? capacity : 1), sizeof(DictItem));
+    dict->capacity = capacity;
+    return dict;
+}
+
+static inline void puffer_free_dict(Dict* dict) {
+    if (dict) free(dict->items);
+    free(dict);
+}
+
+static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
+    for (int i = 0; i < dict->size; i++)
+        if (strcmp(dict->items[i].key, key) == 0) return &dict->items[i];
+    return NULL;
+}
+
+static inline DictItem* dict_get(Dict* dict, const char* key) {
+    DictItem* item = dict_get_unsafe(dict, key);
+    if (!item) puffer_fail("missing-key: ", key);
+    return item;
+}
+
+static inline void dict_set(Dict* dict, const char* key, double value) {
+    DictItem* item = dict_get_unsafe(dict, key);
+    if (!item) {
+        if (dict->size == dict->capacity) {
+            puffer_fail("too many entries in a Dict at key: ", key);
+            return;
+        }
+        item = &dict->items[dict->size++];
+        item->key = key;
+    }
+    item->value = value;
+}
+
+static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) {
+    Dict* dict = create_dict((settings ? settings->count : 0) + extra);
+    for (int i = 0; settings && i < settings->count; i++)
+        dict_set(dict, settings->items[i].key, settings->items[i].value);
+    return dict;
+}
+
+//------------------------------------------------------------------------------------
+// Types that bindings name
+//------------------------------------------------------------------------------------
+typedef struct ByteTensor  { unsigned char* data; int64_t shape[8]; } ByteTensor;
+typedef struct FloatTensor { float* data;         int64_t shape[8]; } FloatTensor;
+typedef struct IntTensor_is_not_an_observation_type_here  IntTensor;
+typedef struct LongTensor_is_not_an_observation_type_here LongTensor;
+
+typedef struct StaticVec {          // what a MY_VEC_STEP function is handed
+    void* envs;                     // (Env*) [size]
+    int size;
+    int total_agents;
+    int buffers;
+    int agents_per_buffer;
+    int* buffer_env_starts;         // [buffers]
+    int* buffer_env_counts;         // [buffers]
+    void* observations;
+    float* actions;
+    float* rewards;                 // (total_agents)
+    float* terminals;               // (total_agents)
+    unsigned char* action_mask;
+    int obs_size;
+    int num_atns;
+    int action_mask_size;
+} StaticVec;
+
+void my_init(Env* env, Dict* kwargs);
+void my_log(Log* log, Dict* out);
+#ifdef MY_VEC_INIT
+Env* my_vec_init(int* num_envs_out, int* buffer_env_starts, int* buffer_env_counts,
+                 Dict* vec_kwargs, Dict* env_kwargs);
+#endif
+#ifdef MY_VEC_CLOSE
+void my_vec_close(Env* envs);
+#endif
+#ifdef MY_VEC_STEP
+void MY_VEC_STEP(StaticVec* vec);
+#endif
+#ifdef MY_VEC_STEP_RANGE
+void MY_VEC_STEP_RANGE(StaticVec* vec, int env_start, int env_count, int num_workers);
+#endif
+#ifdef PUFFER_APPLY                 // generated bindings: [env] keys to struct fields, no init
+static void PUFFER_APPLY(Env* env, Dict* kwargs);
+#endif
+
+static const int puffer_act_sizes[] = ACT_SIZES;
+enum { puffer_num_atns = (int)(sizeof(puffer_act_sizes) / sizeof(puffer_act_sizes[0])) };
+#ifdef NUM_ATNS
+PUFFER_ASSERT(NUM_ATNS == puffer_num_atns,
+              "PUF112: NUM_ATNS is not the number of entries in ACT_SIZES");
+#endif
+PUFFER_ASSERT(puffer_num_atns <= PUFFER_MAX_HEADS, "PUF112: more than 64 entries in ACT_SIZES");
+PUFFER_ASSERT(sizeof(Log) % sizeof(float) == 0, "PUF104: Log holds something but floats");
+PUFFER_ASSERT(offsetof(Log, n) + sizeof(float) == sizeof(Log), "PUF104: n is not Log's last field");
+PUFFER_ASSERT(sizeof(*((OBS_TENSOR_T*)0)->data) == sizeof(*((Env*)0)->observations),
+              "PUF103: OBS_TENSOR_T is not the type that observations points to");
+
+#ifdef MY_ACTION_MASK
+enum { puffer_mask_size = MY_ACTION_MASK };
+#else
+enum { puffer_mask_size = 0 };
+#endif
+
+static inline size_t obs_element_size(void) { return sizeof(*((OBS_TENSOR_T*)0)->data); }
+
+static inline int puffer_obs_size(Env* env) {
+    (void)env;
+    return (int)(OBS_SIZE);
+}
+
+//------------------------------------------------------------------------------------
+// Many envs
+//------------------------------------------------------------------------------------
+struct PufferVec {
+    StaticVec view;                 // handed to MY_VEC_STEP; view.envs is `envs`
+    Env* envs;                      // [num_envs]
+    int32_t num_envs;
+    int32_t total_agents;           // N
+    int32_t obs_size;               // D
+    int32_t* first_row;             // [num_envs + 1] row where each env's agents begin
+    uint32_t* seeds;                // [num_envs] what each env's rng started from
+    uint32_t* rand_states;          // [num_envs] generators behind rand()
+    float** rewards;                // [num_envs] as bound
+    float** terminals;              // [num_envs]
+    float** truncations;            // [num_envs] or NULLs
+};
+
+// splitmix64's finaliser: seed and index in, 32 well-mixed bits out
+static inline uint32_t puffer_mix(uint64_t seed, uint64_t index) {
+    uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15ull;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return (uint32_t)((z ^ (z >> 31)) >> 16);
+}
+
+static inline PufferWatch* puffer_enter(PufferWatch* watch, PufferWatch* spare, int phase) {
+    if (!watch) watch = spare;
+    watch->phase = phase;
+    watch->pulse = watch->pulse + 1;
+    return watch;
+}
+
+static inline void puffer_leave(PufferWatch* watch) {
+    puffer_rand_state = &puffer_rand_spare;
+    watch->pulse = watch->pulse + 1;
+    watch->phase = PUFFER_IDLE;
+}
+
+// From here on this thread is inside env e
+static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
+    watch->env = e;
+    watch->seed = vec->seeds[e];
+    puffer_rand_state = &vec->rand_states[e];
+}
+
+static int32_t puffer_describe(const PufferSettings* settings, PufferDescription* out,
+                               char* error) {
+    Dict* volatile kwargs = puffer_dict_from(settings, 0);
+    Dict* volatile logs = create_dict(PUFFER_MAX_LOG);
+    Env* volatile env = (Env*)calloc(1, sizeof(Env));
+    jmp_buf escape;
+    int32_t status = -1;
+
+    puffer_error = error;
+    puffer_escape = &escape;
+    if (setjmp(escape) == 0) {
+        memset(out, 0, sizeof(*out));
+        env->num_agents = 1;
+#ifdef PUFFER_APPLY
+        PUFFER_APPLY(env, kwargs);
+#endif
+        out->name = PUFFER_NAME;
+        out->obs_dtype = obs_element_size() == 1 ? PUFFER_U8 : PUFFER_F32;
+        out->obs_size = puffer_obs_size(env);
+        out->num_atns = puffer_num_atns;
+        for (int k = 0; k < puffer_num_atns; k++) out->act_sizes[k] = puffer_act_sizes[k];
+        out->mask_size = puffer_mask_size;
+#ifdef PUFFER_HAS_TRUNCATIONS
+        out->has_truncations = 1;
+#endif
+#ifdef MY_VEC_STEP
+        out->whole_steps = 1;
+#endif
+        Log nothing;
+        memset(&nothing, 0, sizeof(nothing));
+        nothing.n = 1.0f;
+        my_log(&nothing, logs);
+        out->num_logs = logs->size;
+        for (int i = 0; i < logs->size; i++) out->log_names[i] = logs->items[i].key;
+        status = 0;
+    }
+    puffer_escape = NULL;
+    puffer_error = NULL;
+    free(env);
+    puffer_free_dict(logs);
+    puffer_free_dict(kwargs);
+    return status;
+}
+
+static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch* watch,
+                                     char* error) {
+#ifdef MY_VEC_INIT
+    (void)settings; (void)watch; (void)error;
+    return 1;
+#else
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    Dict* volatile kwargs = puffer_dict_from(settings, 8);
+    Env* volatile env = (Env*)calloc(1, sizeof(Env));
+    volatile int32_t agents = -1;
+    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT);
+    jmp_buf escape;
+
+    puffer_error = error;
+    puffer_escape = &escape;
+    if (setjmp(escape) == 0) {
+        env->num_agents = 1;
+        my_init(env, kwargs);       // what it allocates is small, and c_close wants a reset env
+        agents = env->num_agents;
+        if (agents < 1) snprintf(error, PUFFER_ERROR_SIZE, "agents: num_agents is %d", agents);
+    }
+    puffer_escape = NULL;
+    puffer_error = NULL;
+    puffer_leave(seen);
+    free(env);
+    puffer_free_dict(kwargs);
+    return agents;
+#endif
+}
+
+static void puffer_free_vec(PufferVec* vec) {
+    if (!vec) return;
+    free(vec->view.buffer_env_starts);
+    free(vec->view.buffer_env_counts);
+    free(vec->first_row);
+    free(vec->seeds);
+    free(vec->rand_states);
+    free(vec->rewards);
+    free(vec->terminals);
+    free(vec->truncations);
+    free(vec);
+}
+
+#ifdef MY_VEC_INIT
+static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict* vec_kwargs,
+                               PufferWatch* watch, char* error) {
+    uint32_t vec_rand = puffer_mix(seed, 0);
+    watch->env = 0;
+    watch->seed = vec_rand;
+    puffer_rand_state = &vec_rand;
+    int count = 0;
+    vec->envs = my_vec_init(&count, vec->view.buffer_env_starts, vec->view.buffer_env_counts,
+                            vec_kwargs, kwargs);
+    vec->num_envs = count;
+    if (!vec->envs || count < 1 || count > vec->total_agents) {
+        snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made %d envs for %d agents",
+                 count, vec->total_agents);
+        return false;
+    }
+    for (int e = 0; e < count; e++) {
+        vec->seeds[e] = vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
+        vec->first_row[e + 1] = vec->first_row[e] + vec->envs[e].num_agents;
+    }
+    if (vec->first_row[count] != vec->total_agents) {
+        snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made envs with %d agents in all, "
+                 "total_agents is %d", vec->first_row[count], vec->total_agents);
+        return false;
+    }
+    return true;
+}
+#else
+static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict* vec_kwargs,
+                               PufferWatch* watch, char* error) {
+    (void)vec_kwargs;
+    // Room for one env an agent: pages that no env uses are never touched
+    vec->envs = (Env*)calloc((size_t)vec->total_agents, sizeof(Env));
+    if (!vec->envs) {
+        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d envs of %zu bytes",
+                 vec->total_agents, sizeof(Env));
+        return false;
+    }
+    int per_buffer = vec->view.agents_per_buffer;
+    for (int b = 0; b < vec->view.buffers; b++) {
+        int begin = b * per_buffer, row = begin;
+        vec->view.buffer_env_starts[b] = vec->num_envs;
+        while (row < begin + per_buffer) {
+            int32_t e = vec->num_envs;
+            Env* env = &vec->envs[e];
+            vec->seeds[e] = vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
+            puffer_at(vec, e, watch);
+            env->rng = vec->seeds[e];
+            env->num_agents = 1;
+            vec->num_envs++;        // first, so that destroy closes an env whose my_init escaped
+            my_init(env, kwargs);
+            if (env->num_agents < 1) {
+                snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has num_agents = %d",
+                         e, env->num_agents);
+                return false;
+            }
+            row += env->num_agents;
+            vec->first_row[e + 1] = row;
+        }
+        vec->view.buffer_env_counts[b] = vec->num_envs - vec->view.buffer_env_starts[b];
+        if (row != begin + per_buffer) {
+            int last = vec->envs[vec->num_envs - 1].num_agents;
+            snprintf(error, PUFFER_ERROR_SIZE, "tiling: buffer %d has room for %d agents, but "
+                     "whole envs (the last has %d agents) fill %d", b, per_buffer, last,
+                     row - begin);
+            return false;
+        }
+    }
+    return true;
+}
+#endif
+
+static void puffer_destroy(PufferVec* vec, PufferWatch* watch) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    if (!vec) return;
+    watch = puffer_enter(watch, &spare, PUFFER_CLOSE);
+    for (int32_t e = 0; vec->envs && e < vec->num_envs; e++) {
+        puffer_at(vec, e, watch);
+        c_close(&vec->envs[e]);
+    }
+#ifdef MY_VEC_CLOSE
+    if (vec->envs) my_vec_close(vec->envs);
+#endif
+    puffer_leave(watch);
+    free(vec->envs);
+    puffer_free_vec(vec);
+}
+
+static PufferVec* puffer_create(const PufferSettings* settings, const PufferSettings* vec_settings,
+                                int32_t total_agents, int32_t num_buffers, uint64_t seed,
+                                PufferWatch* watch, char* error) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    if (total_agents < 1 || num_buffers < 1 || total_agents % num_buffers) {
+        snprintf(error, PUFFER_ERROR_SIZE, "tiling: %d agents cannot be cut into %d equal buffers",
+                 total_agents, num_buffers);
+        return NULL;
+    }
+    PufferVec* volatile vec = (PufferVec*)calloc(1, sizeof(PufferVec));
+    size_t rows = (size_t)total_agents;
+    vec->total_agents = total_agents;
+    vec->first_row = (int32_t*)calloc(rows + 1, sizeof(int32_t));
+    vec->seeds = (uint32_t*)calloc(rows, sizeof(uint32_t));
+    vec->rand_states = (uint32_t*)calloc(rows, sizeof(uint32_t));
+    vec->rewards = (float**)calloc(rows, sizeof(float*));
+    vec->terminals = (float**)calloc(rows, sizeof(float*));
+    vec->truncations = (float**)calloc(rows, sizeof(float*));
+    vec->view.buffers = num_buffers;
+    vec->view.agents_per_buffer = total_agents / num_buffers;
+    vec->view.total_agents = total_agents;
+    vec->view.buffer_env_starts = (int*)calloc((size_t)num_buffers, sizeof(int));
+    vec->view.buffer_env_counts = (int*)calloc((size_t)num_buffers, sizeof(int));
+
+    Dict* volatile kwargs = puffer_dict_from(settings, 8);
+    Dict* volatile vec_kwargs = puffer_dict_from(vec_settings, 8);
+    dict_set(vec_kwargs, "total_agents", total_agents);
+    dict_set(vec_kwargs, "num_buffers", num_buffers);
+
+    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT);
+    volatile bool good = false;
+    jmp_buf escape;
+    puffer_error = error;
+    puffer_escape = &escape;
+    if (setjmp(escape) == 0) {
+        good = puffer_create_envs(vec, seed, kwargs, vec_kwargs, seen, error);
+        for (int32_t e = 0; good && e < vec->num_envs; e++) {
+            int size = puffer_obs_size(&vec->envs[e]);
+            if (e == 0) vec->obs_size = size;
+            if (size < 1 || size != vec->obs_size) {
+                snprintf(error, PUFFER_ERROR_SIZE, "sizes: OBS_SIZE is %d in env %d and %d in env 0",
+                         size, e, vec->obs_size);
+                good = false;
+            }
+        }
+    }
+    puffer_escape = NULL;
+    puffer_error = NULL;
+    puffer_leave(seen);
+    puffer_free_dict(kwargs);
+    puffer_free_dict(vec_kwargs);
+    if (!good) {                    // c_close may not know half-made envs: only memory is freed
+        free(vec->envs);
+        puffer_free_vec(vec);
+        return NULL;
+    }
+    vec->view.envs = vec->envs;
+    vec->view.size = vec->num_envs;
+    vec->view.obs_size = vec->obs_size;
+    vec->view.num_atns = puffer_num_atns;
+    vec->view.action_mask_size = puffer_mask_size;
+    return vec;
+}
+
+static int32_t puffer_num_envs(const PufferVec* vec) { return vec->num_envs; }
+
+static uint32_t puffer_env_seed(const PufferVec* vec, int32_t env) { return vec->seeds[env]; }
+
+static void puffer_rows(const PufferVec* vec, int32_t env, int32_t* first, int32_t* count) {
+    *first = vec->first_row[env];
+    *count = vec->first_row[env + 1] - *first;
+}
+
+static void puffer_slice(const PufferVec* vec, int32_t buffer, int32_t* first, int32_t* count) {
+    *first = vec->view.buffer_env_starts[buffer];
+    *count = vec->view.buffer_env_counts[buffer];
+}
+
+// The struct's pointers have the author's types (char*, uint8_t*, float*): set as bytes
+#define PUFFER_POINT(field, address) do {                       \
+        void* puffer_address = (void*)(address);                \
+        memcpy(&(field), &puffer_address, sizeof(void*));       \
+    } while (0)
+
+static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
+    Env* env = &vec->envs[e];
+    PUFFER_POINT(env->observations, buffers->observations);
+    PUFFER_POINT(env->actions, buffers->actions);
+    PUFFER_POINT(env->rewards, buffers->rewards);
+    PUFFER_POINT(env->terminals, buffers->terminals);
+#ifdef PUFFER_HAS_TRUNCATIONS
+    PUFFER_POINT(env->truncations, buffers->truncations);
+    vec->truncations[e] = buffers->truncations;
+#endif
+#ifdef MY_ACTION_MASK
+    PUFFER_POINT(env->action_mask, buffers->action_mask);
+#endif
+    vec->rewards[e] = buffers->rewards;
+    vec->terminals[e] = buffers->terminals;
+    if (e == 0) {
+        vec->view.observations = buffers->observations;
+        vec->view.actions = buffers->actions;
+        vec->view.rewards = buffers->rewards;
+        vec->view.terminals = buffers->terminals;
+        vec->view.action_mask = buffers->action_mask;
+    }
+}
+
+static inline void puffer_clear(PufferVec* vec, int32_t e) {
+    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
+    float* rewards = vec->rewards[e];
+    float* terminals = vec->terminals[e];
+    for (int32_t a = 0; a < agents; a++) {
+        rewards[a] = 0.0f;
+        terminals[a] = 0.0f;
+    }
+#ifdef PUFFER_HAS_TRUNCATIONS
+    for (int32_t a = 0; a < agents; a++) vec->truncations[e][a] = 0.0f;
+#endif
+}
+
+static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    watch = puffer_enter(watch, &spare, PUFFER_RESET);
+    for (int32_t e = first; e < first + count; e++) {
+        puffer_at(vec, e, watch);
+        c_reset(&vec->envs[e]);
+        puffer_clear(vec, e);
+    }
+    puffer_leave(watch);
+}
+
+static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
+                        PufferWatch* watch) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    watch = puffer_enter(watch, &spare, PUFFER_STEP);
+    bool clear = !(flags & PUFFER_KEEP_REWARDS);
+#if defined(MY_VEC_STEP)
+    for (int32_t e = 0; clear && e < vec->num_envs; e++) puffer_clear(vec, e);
+    puffer_at(vec, 0, watch);
+    (void)first;
+    (void)count;
+    MY_VEC_STEP(&vec->view);
+#elif defined(MY_VEC_STEP_RANGE)
+    for (int32_t e = first; clear && e < first + count; e++) puffer_clear(vec, e);
+    puffer_at(vec, first, watch);
+    MY_VEC_STEP_RANGE(&vec->view, first, count, 1);
+#else
+    for (int32_t e = first; e < first + count; e++) {
+        puffer_at(vec, e, watch);
+        if (clear) puffer_clear(vec, e);
+        c_step(&vec->envs[e]);
+    }
+#endif
+    puffer_leave(watch);
+}
+
+static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, double* out) {
+    enum { fields = sizeof(Log) / sizeof(float) };
+    double sums[fields] = {0};
+    for (int32_t e = first; e < first + count; e++) {
+        Log* log = &vec->envs[e].log;
+        if (log->n == 0.0f) continue;
+        float values[fields];
+        memcpy(values, log, sizeof(Log));
+        for (int i = 0; i < fields; i++) sums[i] += values[i];
+        memset(log, 0, sizeof(Log));
+    }
+    double n = sums[fields - 1];
+    if (n <= 0.0) return 0.0;
+
+    float means[fields];
+    Log mean;
+    for (int i = 0; i < fields; i++) means[i] = (float)(sums[i] / n);
+    memcpy(&mean, means, sizeof(Log));
+    Dict* logs = create_dict(PUFFER_MAX_LOG);
+    my_log(&mean, logs);
+    for (int i = 0; i < logs->size; i++) out[i] = logs->items[i].value;
+    puffer_free_dict(logs);
+    return n;
+}
+
+static void puffer_render(PufferVec* vec, int32_t env, PufferWatch* watch) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    watch = puffer_enter(watch, &spare, PUFFER_RENDER);
+    puffer_at(vec, env, watch);
+    c_render(&vec->envs[env]);
+    puffer_leave(watch);
+}
+
+static void* puffer_env_struct(PufferVec* vec, int32_t env) { return &vec->envs[env]; }
+
+static int64_t puffer_env_struct_size(void) { return (int64_t)sizeof(Env); }
+
+#ifdef __cplusplus
+extern "C"
+#endif
+__attribute__((visibility("default"))) const PufferApi* puffer_api(void) {
+    static const PufferApi api = {
+        PUFFER_ABI_VERSION, (int32_t)sizeof(PufferApi),
+        puffer_describe, puffer_agents_per_env, puffer_create, puffer_destroy,
+        puffer_num_envs, puffer_env_seed, puffer_rows, puffer_slice,
+        puffer_bind, puffer_reset, puffer_step, puffer_collect_log, puffer_render,
+        puffer_env_struct, puffer_env_struct_size,
+    };
+    return &api;
+}

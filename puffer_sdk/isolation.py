@@ -1,0 +1,347 @@
+"""Run env code in a child process.  a target and a job -> events, or an error with the facts.
+
+Authors' code segfaults, loops for ever, calls exit(0) and closes descriptors it does not own.
+So the child shares one page of memory with us and nothing else that such code can break:
+
+    stop flag | one PufferWatch a worker | a ring of bytes that carries events
+
+The parent owns the terminal, the signals and the files; it reads the watches to say which env
+died or hangs, with its seed and step.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from . import errors
+from .errors import Interrupted, PufferError, RunError
+
+WORKERS = 64                        # watches on the page
+RING = 1 << 20                      # bytes of the event ring
+HEADER = 64
+WATCH = np.dtype([("step", "i8"), ("env", "i8"), ("seed", "i8"), ("phase", "i4"),
+                  ("pulse", "i4")])                         # PufferWatch of puffer_abi.h
+PAGE = HEADER + WORKERS * WATCH.itemsize + RING
+PHASES = ("idle", "init", "c_reset", "c_step", "c_close", "c_render")
+GRACE = 8.0                         # seconds a child gets to save and leave after a signal
+
+
+class Page:
+    """The shared memory: [stop, written, read] as int64, the watches, the ring."""
+
+    def __init__(self, fd: int):
+        self.map = mmap.mmap(fd, PAGE)
+        raw = np.frombuffer(self.map, np.uint8)
+        self.head = raw[:24].view(np.int64)
+        end = HEADER + WORKERS * WATCH.itemsize
+        self.watches = raw[HEADER:end].view(WATCH)
+        self.ring = raw[end:]
+
+    def write(self, data: bytes, alive: Callable[[], bool] = lambda: True) -> None:
+        """Append bytes, waiting for room."""
+        view = np.frombuffer(data, np.uint8)
+        while len(view) and alive():
+            start = int(self.head[1])
+            room = RING - (start - int(self.head[2]))
+            count = min(room, len(view), RING - start % RING)
+            if count == 0:
+                time.sleep(0.002)
+                continue
+            self.ring[start % RING:start % RING + count] = view[:count]
+            self.head[1] = start + count
+            view = view[count:]
+
+    def read(self) -> bytes:
+        """All bytes that have come since the last call."""
+        start, end = int(self.head[2]), int(self.head[1])
+        out = b""
+        while start < end:
+            count = min(end - start, RING - start % RING)
+            out += self.ring[start % RING:start % RING + count].tobytes()
+            start += count
+        self.head[2] = start
+        return out
+
+
+# -- the child's side --------------------------------------------------------------
+
+
+class Link:
+    """What a target running in the child may use to speak with the parent."""
+
+    def __init__(self, page: Page):
+        self.page = page
+        self._pid = os.getpid()
+
+    @property
+    def stop(self) -> bool:
+        """True once the parent wants the work saved and ended."""
+        return bool(self.page.head[0])
+
+    def emit(self, kind: str, **payload) -> None:
+        """Send an event. Payloads are JSON."""
+        if os.getpid() != self._pid:    # an env forked: its copy has no business here
+            os._exit(0)
+        data = json.dumps([kind, payload]).encode()
+        self.page.write(len(data).to_bytes(8, "little") + data)
+
+    def watches(self):
+        """The page's PufferWatch array as cffi sees it, for VecEnv(watches=...)."""
+        from .vec import ffi
+        return ffi().cast("PufferWatch*", self.page.watches.ctypes.data)
+
+
+def child_main(fd: int, target: str) -> None:
+    """Entry point of the child: job on stdin, events on the page."""
+    page = Page(fd)
+    os.close(fd)
+    _die_with_parent()
+    link = Link(page)
+    try:
+        job = json.load(sys.stdin)
+        module, _, function = target.partition(":")
+        result = getattr(import_module(module), function)(job, link)
+        link.emit("result", value=result)
+    except PufferError as error:
+        link.emit("error", kind=type(error).__name__, parts=_parts(error))
+    except BaseException:
+        link.emit("bug", text=traceback.format_exc())
+    os._exit(0)                     # at once: what an env left in atexit is not our concern
+
+
+def _parts(error: PufferError) -> dict:
+    parts = {name: getattr(error, name) for name in
+             ("message", "where", "expected", "actual", "hint", "detail", "code")}
+    return {name: value if value is None else str(value) for name, value in parts.items()}
+
+
+def _die_with_parent() -> None:
+    """No child outlives its parent, not even one ended by kill -9."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(0)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# -- the parent's side -------------------------------------------------------------
+
+# The child takes our sys.path, so that it imports what we would, and nothing from the folder
+# that the user happens to stand in
+BOOTSTRAP = ("import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+             "from puffer_sdk.isolation import child_main; "
+             "child_main(int(sys.argv[2]), sys.argv[3])")
+
+
+class Child:
+    """A child process at work. Iterate `events()` to the end, or call `kill()`.
+
+    target         "package.module:function", called as function(job, link) in the child
+    job            JSON-able
+    log            file that what the env prints is appended to
+    step_timeout   seconds that one call into an env may stay silent
+    """
+
+    def __init__(self, target: str, job: dict, *, log: Path | None = None,
+                 step_timeout: float = 10.0):
+        self.step_timeout = step_timeout
+        self.log = log
+        self.result = None
+        self._buffer = b""
+        self._seen: dict[int, tuple] = {}
+        fd = os.memfd_create("puffer") if hasattr(os, "memfd_create") else _unlinked_file()
+        try:
+            os.ftruncate(fd, PAGE)
+            self.page = Page(fd)
+            sink = open(log, "ab") if log else open(os.devnull, "ab")  # noqa: SIM115
+            with sink:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", BOOTSTRAP, json.dumps(sys.path), str(fd), target],
+                    stdin=subprocess.PIPE, stdout=sink, stderr=sink, pass_fds=[fd],
+                    start_new_session=True, env={**os.environ, "PYTHONFAULTHANDLER": "1"})
+        except OSError as error:
+            raise RunError("cannot start the worker process",
+                           detail=error.strerror or str(error)) from None
+        finally:
+            os.close(fd)
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(job).encode())
+            self.process.stdin.close()
+
+    def events(self) -> Iterator[tuple[str, dict]]:
+        """Events as they come, until the target has returned; its value is then in `result`.
+
+        Between events it yields ("idle", {}) ten times a second at least, so that the caller can
+        look at the clock. Raises what the target raised; RunError with env, seed and step when
+        the env died or hung.
+        """
+        try:
+            while True:
+                ended = self.process.poll() is not None     # before the read: no event is lost
+                for kind, payload in self._read():
+                    if kind == "result":
+                        self.result = payload["value"]
+                        return
+                    if kind == "error":
+                        raise getattr(errors, payload["kind"])(**payload["parts"])
+                    if kind == "bug":
+                        raise ChildBug(payload["text"])
+                    yield kind, payload
+                if ended:
+                    raise self._death()
+                self._look_for_hang()
+                yield "idle", {}
+                time.sleep(0.01)
+        finally:
+            self.kill()
+
+    def stop(self) -> None:
+        """Ask the target to save and end."""
+        self.page.head[0] = 1
+
+    def kill(self) -> None:
+        """End the child and everything it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _read(self) -> Iterator[tuple[str, dict]]:
+        self._buffer += self.page.read()
+        while len(self._buffer) >= 8:
+            size = int.from_bytes(self._buffer[:8], "little")
+            if len(self._buffer) < 8 + size:
+                return
+            kind, payload = json.loads(self._buffer[8:8 + size])
+            self._buffer = self._buffer[8 + size:]
+            yield kind, payload
+
+    def _look_for_hang(self) -> None:
+        now = time.monotonic()
+        for worker in np.flatnonzero(self.page.watches["phase"]):
+            watch = self.page.watches[worker].copy()
+            state = (int(watch["pulse"]), int(watch["env"]), int(watch["step"]))
+            seen = self._seen.get(worker)
+            if seen is None or seen[0] != state:
+                self._seen[worker] = (state, now)
+            elif now - seen[1] > self.step_timeout:
+                raise self._env_error(watch, f"no return for {self.step_timeout:g} seconds",
+                                      hint="look for a loop that never ends; a longer limit is "
+                                           "[vec] step_timeout")
+
+    def _death(self) -> PufferError:
+        status = self.process.returncode
+        cause = f"exit({status})" if status >= 0 else signal.Signals(-status).name
+        inside = [self.page.watches[w].copy() for w in np.flatnonzero(self.page.watches["phase"])]
+        if inside:
+            hints = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
+                     "SIGABRT": "an assertion failed, or memory was corrupted: puffer-sdk check",
+                     "SIGFPE": "an integer division by zero: puffer-sdk check"}
+            default = ("an environment must not end the process"
+                       if status >= 0 else "puffer-sdk check")
+            return self._env_error(inside[0], cause, hint=hints.get(cause, default))
+        hint = ("the system may have run out of memory: lower vec.total_agents"
+                if cause == "SIGKILL" else None)
+        return RunError(f"the worker process died outside env code: {cause}",
+                        detail=self._tail(), hint=hint)
+
+    def _env_error(self, watch, cause: str, hint: str) -> RunError:
+        where = f"env {watch['env']}, seed {watch['seed']}, step {watch['step']}"
+        return RunError(f"the environment failed in {PHASES[watch['phase']]}: {cause} ({where})",
+                        detail=self._tail(), hint=hint)
+
+    def _tail(self) -> str | None:
+        """The last lines the env printed: an assertion's text is among them."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines() if self.log else []
+        except OSError:
+            return None
+        fatal = [i for i, line in enumerate(lines) if line.startswith("Fatal Python error")]
+        lines = lines[:fatal[-1]] if fatal else lines
+        return "\n".join(line[:200] for line in lines[-6:]) or None
+
+
+class ChildBug(Exception):
+    """An exception in the child that is not the user's doing; holds its traceback."""
+
+
+def _unlinked_file() -> int:
+    handle, name = tempfile.mkstemp()
+    os.unlink(name)
+    return handle
+
+
+class Signals:
+    """SIGINT and SIGTERM as a flag instead of an exception, for as long as the block runs.
+
+    with Signals() as signals: ... if signals.received: save and leave; status = signals.status
+    """
+
+    def __init__(self):
+        self.received: list[int] = []
+        self._old: dict[int, object] = {}
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._old[number] = signal.signal(number, self._note)
+        return self
+
+    def _note(self, number: int, frame) -> None:
+        self.received.append(number)
+
+    def __exit__(self, *exc) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+
+    @property
+    def status(self) -> int:
+        """The exit status that the first signal asks for: 130 or 143; 0 without one."""
+        return 128 + self.received[0] if self.received else 0
+
+
+def run(target: str, job: dict, on_event: Callable[[str, dict], None], *,
+        log: Path | None = None, step_timeout: float = 10.0):
+    """Run target(job, link) in a child and return what it returned.
+
+    on_event gets every event, and ("idle", {}) between them. The first signal asks the target to
+    end and keeps listening for GRACE seconds; the second, or silence, kills it. Raises Interrupted
+    then, also when the target managed to finish.
+    """
+    with Signals() as signals:
+        child = Child(target, job, log=log, step_timeout=step_timeout)
+        deadline = None
+        try:
+            for kind, payload in child.events():
+                if signals.received and deadline is None:
+                    child.stop()
+                    deadline = time.monotonic() + GRACE
+                if len(signals.received) > 1 or (deadline and time.monotonic() > deadline):
+                    break
+                on_event(kind, payload)
+        finally:
+            child.kill()
+        if signals.received:
+            raise Interrupted("interrupted", status=signals.status)
+    return child.result

@@ -1,0 +1,83 @@
+"""What is known of an environment from reading its source: the Spec. header.py makes it."""
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+# name of a C type as clang spells it, canonical -> what an [env] value may hold
+SCALARS = {
+    "bool": (0, 1), "_Bool": (0, 1),
+    "char": (-128, 127), "signed char": (-128, 127), "unsigned char": (0, 255),
+    "short": (-2**15, 2**15 - 1), "unsigned short": (0, 2**16 - 1),
+    "int": (-2**31, 2**31 - 1), "unsigned int": (0, 2**32 - 1),
+    "long": (-2**53, 2**53), "unsigned long": (0, 2**53),
+    "long long": (-2**53, 2**53), "unsigned long long": (0, 2**53),
+    "float": (-3.4028235e38, 3.4028235e38), "double": (-1.7e308, 1.7e308),
+}
+
+
+@dataclass(frozen=True)
+class CField:
+    """A field of a C struct."""
+
+    name: str
+    type: str       # canonical C spelling: "float *", "int", "float[4]"
+    line: int
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An environment as its source states it. Sizes that depend on settings come from the
+    built library's describe()."""
+
+    name: str                           # "squared": the folder's and the header's name
+    folder: Path
+    header: Path
+    struct: str                         # "Squared"
+    fields: tuple[CField, ...]          # of the env struct
+    log_fields: tuple[CField, ...]      # of Log
+    functions: dict[str, tuple[str, int]]   # c_step -> (file, line)
+    obs_dtype: str                      # "u8" or "f32"
+    obs_size: str | None                # text of OBS_SIZE
+    obs_count: int | None               # its value, when it is a constant
+    act_sizes: str | None               # text of ACT_SIZES
+    act_widths: tuple[int, ...] | None  # its values
+    macro_lines: dict[str, tuple[str, int]]     # OBS_SIZE -> (file, line)
+    binding: Path | None                # a hand-written binding.c
+    has_init: bool
+    has_truncations: bool
+
+    @property
+    def settable(self) -> tuple[CField, ...]:
+        """Numeric scalar fields, which an [env] key of the same name may set."""
+        return tuple(f for f in self.fields if f.type in SCALARS and f.name != "rng")
+
+    @property
+    def log_names(self) -> tuple[str, ...]:
+        """What a generated my_log reports: Log's fields but n, arrays element by element."""
+        names = []
+        for field in self.log_fields[:-1]:
+            _, bracket, count = field.type.partition("[")
+            if bracket:
+                names += [f"{field.name}_{i}" for i in range(int(count.rstrip("]")))]
+            else:
+                names.append(field.name)
+        return tuple(names)
+
+    def to_dict(self) -> dict:
+        """As written to spec.json: paths relative to the environment's folder."""
+        return {
+            "name": self.name, "struct": self.struct, "obs_dtype": self.obs_dtype,
+            "obs_size": self.obs_size, "act_sizes": self.act_sizes,
+            "fields": {f.name: f.type for f in self.fields},
+            "log": {f.name: f.type for f in self.log_fields},
+            "has_truncations": self.has_truncations,
+            "binding": self.binding.name if self.binding else None,
+        }
+
+    def hash(self) -> str:
+        """Changes when what a policy sees, does or is scored by changes."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,82 @@
+"""The only printer. stdout carries results alone; progress, warnings and errors go to stderr.
+
+No escape codes reach a pipe, NO_COLOR or TERM=dumb (rich sees to the first two).
+"""
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+
+from .errors import PufferError
+
+_warned: set[str] = set()
+
+
+@cache
+def console(stderr: bool = False):
+    """The rich console for stdout, or for stderr. Plain where a terminal is not there."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    fancy = stream.isatty() and os.environ.get("TERM") != "dumb"
+    return Console(stderr=stderr, highlight=False, soft_wrap=True,
+                   no_color=not fancy or "NO_COLOR" in os.environ,
+                   force_terminal=None if fancy else False)
+
+
+def is_interactive() -> bool:
+    """True when stderr is a terminal that can redraw, so live displays make sense."""
+    return console(stderr=True).is_terminal
+
+
+def out(text: str = "", style: str | None = None) -> None:
+    """One line of result, to stdout. A closed stdout is not an error."""
+    _print(text, style=style, markup=False)
+
+
+def out_renderable(item) -> None:
+    """A rich table or panel, to stdout."""
+    _print(item)
+
+
+def say(text: str, style: str | None = None) -> None:
+    """One line of progress, to stderr."""
+    _print(text, stderr=True, style=style, markup=False)
+
+
+def _print(*items, stderr: bool = False, **options) -> None:
+    """Print; where the reader has gone away, send this and the rest nowhere."""
+    stream = sys.stderr if stderr else sys.stdout
+    try:
+        console(stderr).print(*items, **options)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def warn(text: str, hint: str | None = None) -> None:
+    """A warning to stderr; the work goes on."""
+    say(f"warning: {text}" + (f"\n  hint: {hint}" if hint else ""), style="yellow")
+
+
+def warn_once(text: str, hint: str | None = None) -> None:
+    """The same warning is shown once a process."""
+    if text not in _warned:
+        _warned.add(text)
+        warn(text, hint)
+
+
+def print_error(error: PufferError) -> None:
+    """An error in its four parts, to stderr."""
+    from rich.text import Text
+
+    lines = error.lines()
+    head, colon, rest = lines[0].partition(": ")
+    if head.startswith("error"):
+        text = Text(head, style="bold red") + Text(colon + rest, style="bold")
+    else:
+        text = Text(lines[0])
+    for line in lines[1:]:
+        text.append("\n" + line, style="cyan" if line.lstrip().startswith("hint:") else None)
+    _print(text, stderr=True)

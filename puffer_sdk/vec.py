@@ -1,0 +1,388 @@
+"""Many environments behind NumPy arrays.  NAME-HASH.so -> VecEnv
+
+The arrays are the C buffers: nothing is copied. Sizes: N agents (rows), D observation
+elements, K action heads.
+"""
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import cffi
+import numpy as np
+
+from . import building, paths, raylib
+from .errors import PufferError, RunError, UsageError, nearest
+
+DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
+ABI_VERSION = 1
+ERROR_SIZE = 2048               # PUFFER_ERROR_SIZE
+TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
+
+
+@cache
+def ffi() -> cffi.FFI:
+    """The ABI as cffi knows it, read from puffer_abi.h itself."""
+    text = (paths.include_dir() / "puffer_abi.h").read_text()
+    numbers = dict(re.findall(r"^#define (PUFFER_\w+)\s+(\d+)", text, re.M))
+    text = _strip(text)
+    for name, value in numbers.items():
+        text = re.sub(rf"\b{name}\b", value, text)
+    made = cffi.FFI()
+    made.cdef(text)
+    return made
+
+
+def _strip(text: str) -> str:
+    """C declarations alone: no comments, directives or extern "C" braces."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r"//[^\n]*", "", text)
+    text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)
+    return re.sub(r"^\s*#[^\n]*", "", text, flags=re.M)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an environment looks like under given settings."""
+
+    name: str
+    obs_dtype: np.dtype         # uint8 or float32
+    obs_size: int               # D
+    act_sizes: tuple[int, ...]  # head widths, 1 = continuous
+    mask_size: int
+    has_truncations: bool
+    whole_steps: bool           # every step takes all envs
+    log_names: tuple[str, ...]
+
+
+class Library:
+    """An opened environment library. Opening runs no code of the author's."""
+
+    def __init__(self, path: Path):
+        raylib.load_null()
+        self.path = Path(path)
+        try:
+            self._handle = ffi().dlopen(str(path))
+            self.api = self._handle.puffer_api()
+        except (OSError, AttributeError) as error:
+            raise RunError("the environment library does not open", where=path,
+                           detail=str(error), hint="delete it and build again") from None
+        if self.api.abi_version != ABI_VERSION:
+            raise RunError("the environment library speaks another ABI version", where=self.path,
+                           expected=ABI_VERSION, actual=self.api.abi_version,
+                           hint="delete it and build again")
+
+    def describe(self, env_settings: Mapping[str, float] | None = None) -> Description:
+        """Sizes under these [env] settings. Raises UsageError, e.g. for a missing key."""
+        settings = Settings(env_settings or {})
+        out, error = ffi().new("PufferDescription*"), ffi().new("char[]", ERROR_SIZE)
+        if self.api.describe(settings.c, out, error):
+            raise explain_error(ffi().string(error).decode(errors="replace"), settings)
+        text = ffi().string
+        return Description(
+            name=text(out.name).decode(), obs_dtype=DTYPES[out.obs_dtype],
+            obs_size=out.obs_size, act_sizes=tuple(out.act_sizes[0:out.num_atns]),
+            mask_size=out.mask_size, has_truncations=bool(out.has_truncations),
+            whole_steps=bool(out.whole_steps),
+            log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
+
+
+    def agents_per_env(self, env_settings: Mapping[str, float] | None = None) -> int:
+        """Agents of one copy under these settings. Runs the author's init."""
+        settings, error = Settings(env_settings or {}), ffi().new("char[]", ERROR_SIZE)
+        agents = self.api.agents_per_env(settings.c, ffi().NULL, error)
+        if agents < 1:
+            raise explain_error(ffi().string(error).decode(errors="replace"), settings)
+        return agents
+
+
+class Settings:
+    """A section of numbers as the C side takes it; keeps its memory alive."""
+
+    def __init__(self, values: Mapping[str, float]):
+        self.keys = list(values)
+        self._texts = [ffi().new("char[]", key.encode()) for key in values]
+        self._items = ffi().new("PufferSetting[]", max(1, len(self._texts)))
+        for item, text, value in zip(self._items, self._texts, values.values(), strict=False):
+            item.key, item.value = text, float(value)
+        self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
+
+
+def explain_error(text: str, settings: Settings) -> PufferError:
+    """The C side's error text as an error with a hint."""
+    kind, _, rest = text.partition(": ")
+    if kind == "missing-key":
+        close = nearest(rest, settings.keys)
+        return UsageError(f"the binding reads [env] {rest}, which the settings do not give",
+                          code="PUF106", expected=f"a value for {rest}",
+                          actual=", ".join(settings.keys) or "no [env] keys",
+                          hint=f"rename {close}" if close else f"add to [env]: {rest} = ...")
+    if kind == "tiling":
+        return UsageError("whole environments do not fill total_agents", detail=rest,
+                          hint="make vec.total_agents a multiple of num_agents x num_buffers")
+    hints = {"agents": "init must set num_agents to at least 1",
+             "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",
+             "memory": "lower vec.total_agents"}
+    return UsageError(rest or text or "the environment could not be created",
+                      hint=hints.get(kind))
+
+
+def load(env, *, verbose: bool = False) -> Library:
+    """Build the environment if it changed, and open its library."""
+    folder = paths.find_env(env)
+    return Library(building.build(folder, verbose=verbose).library)
+
+
+class VecEnv:
+    """N agents in many copies of one environment, stepped together.
+
+    observations  (N, D) uint8 or float32   what each agent sees; written by reset and step
+    actions       (N, K) float32            fill before step: head ids, or values where width is 1
+    rewards       (N,)   float32            of the last step
+    terminals     (N,)   float32            1 where the last step ended an episode
+    truncations   (N,)   float32            1 where a time limit ended it (terminals is 1 as well)
+    action_mask   (N, mask_size) uint8      or None; 1 = legal
+
+    All are the C side's own memory and stay valid until close. Envs reset themselves: after an
+    ending, observations already show the next episode. The same seed gives the same bytes
+    whatever the number of threads.
+    """
+
+    def __init__(self, library: Library, *, total_agents: int, seed: int = 0, threads: int = 1,
+                 num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,
+                 vec_settings: Mapping[str, float] | None = None, watches=None,
+                 adaptive: bool = False):
+        """watches     C array of PufferWatch, one a thread, that a parent may read; or None
+        adaptive    time the first ticks with one thread and with all, and go on with the faster
+        """
+        if threads < 1:
+            raise UsageError("threads must be at least 1", expected=">= 1", actual=threads)
+        self._handle = None
+        self.library = library
+        self.description = library.describe(env_settings)
+        about = self.description
+        self.num_agents, self.obs_size = int(total_agents), about.obs_size
+        self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
+        self.seed, self.ticks = int(seed), 0
+        self._watches = watches if watches is not None else ffi().new("PufferWatch[]", threads)
+        self._allocate()
+        self._handle = self._create(env_settings or {}, vec_settings or {}, num_buffers)
+        self.num_envs = library.api.num_envs(self._handle)
+        self._bind()
+        self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
+        self._parts = self._split(self._threads)
+        self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
+        self._trials: dict[bool, list[float]] | None = (
+            {False: [], True: []} if adaptive and self._pool else None)
+        self._alone = self._pool is None
+
+    # -- making --------------------------------------------------------------
+
+    def _allocate(self) -> None:
+        about, n = self.description, self.num_agents
+        per_agent = about.obs_size * about.obs_dtype.itemsize + 4 * self.num_atns + 12
+        if about.obs_size < 1 or per_agent * n > available_memory():
+            raise UsageError("the buffers would not fit in memory",
+                             expected=f"at most {available_memory() >> 20} MiB",
+                             actual=f"{per_agent * n >> 20} MiB for {n} agents with "
+                                    f"{about.obs_size} observations",
+                             hint="lower vec.total_agents, or OBS_SIZE")
+        self.observations = aligned((n, about.obs_size), about.obs_dtype)
+        self.actions = aligned((n, self.num_atns), np.float32)
+        self.rewards = aligned((n,), np.float32)
+        self.terminals = aligned((n,), np.float32)
+        self.truncations = aligned((n,), np.float32)
+        self.action_mask = None
+        if about.mask_size:
+            self.action_mask = aligned((n, about.mask_size), np.uint8)
+            self.action_mask[:] = 1
+
+    def _create(self, env_settings, vec_settings, num_buffers):
+        env, vec = Settings(env_settings), Settings(vec_settings)
+        error = ffi().new("char[]", ERROR_SIZE)
+        handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
+                                         self.seed & (2**64 - 1), self._watch(0), error)
+        if handle == ffi().NULL:
+            raise explain_error(ffi().string(error).decode(errors="replace"), env)
+        return handle
+
+    def _bind(self) -> None:
+        first, count = ffi().new("int32_t*"), ffi().new("int32_t*")
+        buffers = ffi().new("PufferBuffers*")
+        self.first_row = np.zeros(self.num_envs + 1, np.int64)
+        for env in range(self.num_envs):
+            self.library.api.rows(self._handle, env, first, count)
+            row = first[0]
+            self.first_row[env + 1] = row + count[0]
+            buffers.observations = _pointer("void*", self.observations, row)
+            buffers.actions = _pointer("float*", self.actions, row)
+            buffers.rewards = _pointer("float*", self.rewards, row)
+            buffers.terminals = _pointer("float*", self.terminals, row)
+            if self.description.has_truncations:
+                buffers.truncations = _pointer("float*", self.truncations, row)
+            if self.action_mask is not None:
+                buffers.action_mask = _pointer("unsigned char*", self.action_mask, row)
+            self.library.api.bind(self._handle, env, buffers)
+
+    def _split(self, parts: int) -> list[tuple[int, int]]:
+        """Ranges (first env, count) of near-equal length."""
+        edges = [self.num_envs * i // parts for i in range(parts + 1)]
+        return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+
+    def _watch(self, worker: int):
+        return ffi().addressof(self._watches, worker)
+
+    # -- running -------------------------------------------------------------
+
+    def reset(self) -> np.ndarray:
+        """Begin episodes everywhere. Returns observations."""
+        self._check_open()
+        self.library.api.reset(self._handle, 0, self.num_envs, self._watch(0))
+        return self.observations
+
+    def step(self):
+        """Advance every env one tick with what `actions` holds.
+
+        Returns (observations, rewards, terminals, truncations), the same arrays each time.
+        """
+        self._check_open()
+        self.ticks += 1
+        if self._trials is not None:
+            self._try()
+        elif self._alone:
+            self._step_alone()
+        else:
+            self._step_together()
+        return self.observations, self.rewards, self.terminals, self.truncations
+
+    def _step_alone(self) -> None:
+        watch = self._watches[0]
+        watch.step = self.ticks
+        self.library.api.step(self._handle, 0, self.num_envs, 0, ffi().addressof(watch))
+
+    def _step_together(self) -> None:
+        step, handle = self.library.api.step, self._handle
+        for worker in range(self._threads):
+            self._watches[worker].step = self.ticks
+        jobs = [self._pool.submit(step, handle, first, count, 0, self._watch(worker))
+                for worker, (first, count) in enumerate(self._parts) if worker]
+        step(handle, *self._parts[0], 0, self._watch(0))
+        for job in jobs:
+            job.result()
+
+    def _try(self) -> None:
+        """One tick of a trial: which way is faster is known after TRIALS of each."""
+        together = self.ticks % 2 == 0
+        began = time.perf_counter()
+        (self._step_together if together else self._step_alone)()
+        self._trials[together].append(time.perf_counter() - began)
+        if len(self._trials[True]) == TRIALS:
+            alone, both = (sorted(self._trials[way])[TRIALS // 2] for way in (False, True))
+            self._alone, self._trials = alone <= both, None
+
+    def log(self) -> dict[str, float]:
+        """Means over the log entries since the last call, and their number `n`; then cleared.
+
+        Empty when nothing was logged.
+        """
+        return self.log_of(0, self.num_envs)
+
+    def log_of(self, first: int, count: int = 1) -> dict[str, float]:
+        """log() of some envs alone."""
+        self._check_open()
+        names = self.description.log_names
+        out = ffi().new("double[]", max(1, len(names)))
+        n = self.library.api.collect_log(self._handle, first, count, out)
+        return {**dict(zip(names, out, strict=False)), "n": n} if n else {}
+
+    def env_seed(self, env: int) -> int:
+        """What env number `env` was seeded with."""
+        return int(self.library.api.env_seed(self._handle, env))
+
+    def torch(self) -> SimpleNamespace:
+        """The arrays as torch tensors over the same memory."""
+        import torch
+
+        names = ("observations", "actions", "rewards", "terminals", "truncations")
+        tensors = {name: torch.from_numpy(getattr(self, name)) for name in names}
+        mask = None if self.action_mask is None else torch.from_numpy(self.action_mask)
+        return SimpleNamespace(**tensors, action_mask=mask)
+
+    def close(self) -> None:
+        """Close every env. The arrays stay readable; stepping is an error."""
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            if self._pool:
+                self._pool.shutdown()
+            self.library.api.destroy(handle, self._watch(0))
+
+    def _check_open(self) -> None:
+        if self._handle is None:
+            raise UsageError("this VecEnv is closed", hint="make a new one")
+
+    def __enter__(self) -> VecEnv:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
+def make(env=None, *, num_envs: int | None = None, total_agents: int | None = None, seed: int = 0,
+         threads: int = 1, num_buffers: int = 1,
+         env_settings: Mapping[str, float] | None = None) -> VecEnv:
+    """A VecEnv of the environment ENV (a folder or a name), built if it changed.
+
+    num_envs        copies; or give total_agents, the rows of all copies together
+    seed            each copy's own seed derives from it and the copy's index
+    threads         how many step at a time; the result does not depend on it
+    env_settings    [env] values over those of the ini
+    Raises UsageError, BuildError.
+    """
+    from . import config
+
+    folder = paths.find_env(env)
+    overrides = {f"env.{key}": str(value) for key, value in (env_settings or {}).items()}
+    built = building.build(folder)
+    settings = config.resolve(folder, overrides, spec=built.spec)
+    library = Library(built.library)
+    if num_envs is not None and total_agents is not None:
+        raise UsageError("give num_envs or total_agents, not both")
+    if total_agents is None:
+        total_agents = (num_envs or 1) * library.agents_per_env(settings.env)
+    return VecEnv(library, total_agents=total_agents, seed=seed, threads=threads,
+                  num_buffers=num_buffers, env_settings=settings.env)
+
+
+def aligned(shape: tuple[int, ...], dtype) -> np.ndarray:
+    """Zeros that begin on a cache line."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + 64, np.uint8)
+    offset = -raw.ctypes.data % 64
+    return raw[offset:offset + size].view(dtype).reshape(shape)
+
+
+def available_memory() -> int:
+    """Bytes that this process may still hope to get."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 1 << 62
+
+
+def _pointer(kind: str, array: np.ndarray, row: int):
+    """The address of a row of a buffer, as C takes it."""
+    return ffi().cast(kind, array.ctypes.data + row * array.strides[0])

@@ -1,0 +1,188 @@
+"""doctor: answers on machines that lack everything, and says how to get it."""
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from puffer_sdk import doctor, raylib
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run_doctor(*args, drop=(), **env):
+    """The command in a process of its own: (exit status, stdout, stderr)."""
+    surroundings = {name: value for name, value in os.environ.items() if name not in drop}
+    done = subprocess.run([sys.executable, "-m", "puffer_sdk", "doctor", *args], text=True,
+                          capture_output=True, cwd=ROOT, check=False, timeout=60,
+                          env={**surroundings, "PYTHONPATH": str(ROOT), **env})
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def by_name(stdout):
+    report = json.loads(stdout)
+    return report, {item["name"]: item for item in report["findings"]}
+
+
+def test_a_machine_with_everything(tmp_path):
+    status, out, err = run_doctor("--format", "json", drop=("CC",), PUFFER_CACHE=str(tmp_path))
+    report, found = by_name(out)
+    assert (status, report["ok"], err) == (0, True, "")
+    for name in ("python", "compiler", "raylib", "libclang", "cache"):
+        assert found[name]["status"] == "ok", found[name]
+    assert "headers compile" in found["raylib"]["found"]
+    assert found["cache"]["found"] == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []                   # looking leaves no trace
+    assert [item["name"] for item in report["findings"]] == \
+        [probe.__name__.removeprefix("probe_") for probe in doctor.PROBES]
+
+
+def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
+    status, out, _ = run_doctor(drop=("CC",), PUFFER_CACHE=str(tmp_path))
+    assert status == 0
+    assert "\x1b" not in out
+    rows = [line for line in out.splitlines() if line.startswith("  ok ")]
+    assert len(rows) >= 5
+    starts = {line.index(line.split()[2], 14) for line in rows}
+    assert len(starts) == 1
+    assert out.splitlines()[0].startswith("puffer-sdk ")
+    assert out.rstrip().endswith("everything that environments need is here")
+
+
+def test_an_empty_path(tmp_path):
+    status, out, _ = run_doctor("--format", "json", drop=("CC",), PATH="",
+                                PUFFER_CACHE=str(tmp_path))
+    report, found = by_name(out)
+    assert (status, report["ok"]) == (1, False)
+    assert found["compiler"]["status"] == "missing"
+    assert "gcc" in found["compiler"]["get"]
+    assert found["raylib"]["status"] == "ok"                # one cause, one finding
+    for name in ("make", "git", "nvcc", "emscripten", "clang", "valgrind"):
+        assert found[name]["status"] == "optional"
+        assert found[name]["get"]
+
+
+def test_a_cc_that_is_not_there(tmp_path):
+    status, out, _ = run_doctor(CC="no-such-cc", PUFFER_CACHE=str(tmp_path))
+    assert status == 1
+    assert "missing   compiler" in out
+    assert "no-such-cc" in out and "get it: unset CC" in out
+    assert out.rstrip().endswith("to be mended first: compiler")
+
+
+def test_a_compiler_without_a_c_library(tmp_path):
+    broken = tmp_path / "cc"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "cc (GCC) 12.2.0" && exit 0\n'
+                      'echo "hello.c:1:10: fatal error: math.h: No such file" >&2; exit 1\n')
+    broken.chmod(0o755)
+    _, out, _ = run_doctor("--format", "json", CC=str(broken), PUFFER_CACHE=str(tmp_path))
+    _, found = by_name(out)
+    assert found["compiler"]["status"] == "missing"
+    assert "math.h" in found["compiler"]["found"]
+
+
+def test_a_home_that_cannot_be_written():
+    status, out, err = run_doctor("--format", "json", HOME="/dev/null",
+                                  drop=("PUFFER_CACHE", "XDG_CACHE_HOME", "CC"))
+    _, found = by_name(out)
+    assert (status, found["cache"]["status"], err) == (0, "optional", "")
+    assert "/dev/null/.cache/puffer-sdk cannot be written" in found["cache"]["found"]
+    assert "PUFFER_CACHE" in found["cache"]["get"]
+
+
+def test_no_place_to_write_at_all(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "_cannot_write", lambda folder: "Read-only file system")
+    found = doctor.probe_cache()
+    assert found.status == "missing"
+    assert not doctor.is_healthy([found])
+
+
+def test_a_missing_wheel(monkeypatch):
+    monkeypatch.setattr(raylib, "VARIANTS", ("a_wheel_that_nobody_made",))
+    found = doctor.probe_raylib()
+    assert (found.status, found.get) == ("missing", f"pip install {raylib.PIN}")
+
+
+def test_another_version_of_the_wheel_is_said(monkeypatch):
+    real = raylib.find_wheel()
+    monkeypatch.setattr(raylib, "find_wheel", lambda: raylib.Wheel("raylib", "6.2.0", real.folder))
+    found = doctor.probe_raylib()
+    assert found.status == "ok"
+    assert "6.2.0 (tested with 6.0.1.1)" in found.found
+
+
+def test_packages_that_are_not_installed(monkeypatch):
+    def nothing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", nothing)
+    assert doctor.probe_libclang().status == "missing"
+    torch = doctor.probe_torch()
+    assert (torch.status, torch.get) == ("optional", "pip install 'puffer-sdk[torch]'")
+
+
+@pytest.mark.parametrize(("said", "expected"), [
+    ("12.8 True", "2.9.0, CUDA 12.8 build, with a usable GPU"),
+    ("12.8 False", "2.9.0, CUDA 12.8 build, without a usable GPU"),
+    ("none False", "2.9.0, CPU build"),
+    (None, "2.9.0; importing it failed, or took more than 5 seconds"),
+])
+def test_what_torch_can_do(monkeypatch, said, expected):
+    monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
+    monkeypatch.setattr(doctor, "ask", lambda *command: said)
+    assert doctor.probe_torch().found == expected
+
+
+def test_gpus(monkeypatch):
+    answers = {"nvidia-smi": "NVIDIA H200, 143771 MiB, 570.86\nNVIDIA H200, 143771 MiB, 570.86"}
+    monkeypatch.setattr(doctor, "ask", lambda *command: answers.get(command[0]))
+    monkeypatch.setattr(doctor, "_opens", lambda library: False)
+    assert doctor.probe_gpu().found == "2 x NVIDIA H200, 143771 MiB, driver 570.86"
+    answers.clear()
+    assert doctor.probe_gpu() == doctor.Finding("gpu", "optional",
+                                                "no NVIDIA driver; training runs on the CPU")
+    answers[sys.executable] = "1 13.0"
+    assert doctor.probe_gpu().found == "1 NVIDIA, driver for CUDA 13.0"
+    answers[sys.executable] = "0 13.0"
+    assert "no GPU that it can use" in doctor.probe_gpu().found
+
+
+def test_nvcc_of_cuda_home_comes_first(monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.4, V12.4.99'\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert doctor.probe_nvcc().found == f"12.4 ({nvcc})"
+
+
+def test_a_program_that_never_answers_is_given_up(tmp_path):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    start = time.monotonic()
+    assert doctor.ask(slow, seconds=0.3) is None
+    assert time.monotonic() - start < 3
+    assert doctor.ask(tmp_path / "gone") is None
+
+
+def test_a_probe_that_breaks_does_not_hide_the_others(monkeypatch):
+    def probe_moon():
+        raise RuntimeError("eclipse")
+
+    monkeypatch.setattr(doctor, "PROBES", (probe_moon, doctor.probe_python))
+    moon, python = doctor.examine()
+    assert (moon.name, moon.status, moon.found) == ("moon", "missing",
+                                                    "could not be examined: eclipse")
+    assert python.status == "ok"
+
+
+def test_an_old_python_is_old(monkeypatch):
+    monkeypatch.setattr(doctor, "OLDEST_PYTHON", (99, 0))
+    found = doctor.probe_python()
+    assert found.status == "old" and "99.0 or newer" in found.found
