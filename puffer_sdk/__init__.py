@@ -1,2 +1,41 @@
-"""puffer-sdk: write reinforcement-learning environments in C, find their bugs, train on them."""
+"""puffer-sdk: write reinforcement-learning environments in C, find their bugs, train on them.
+
+    import puffer_sdk
+
+    with puffer_sdk.make("my_env", num_envs=64, seed=0) as vec:     # a VecEnv
+        vec.reset()
+        vec.actions[:] = 0
+        observations, rewards, terminals, truncations = vec.step()
+
+    puffer_sdk.new("my_env")            a project from a template
+    puffer_sdk.check("my_env")          what is wrong with it
+    puffer_sdk.build("my_env")          its library
+    puffer_sdk.load("my_env")           the same, opened
+    puffer_sdk.train("my_env")          a policy
+    puffer_sdk.evaluate("my_env")       how good it is
+"""
+from __future__ import annotations
+
 __version__ = "0.1.0"
+
+# name -> module that defines it; imported when first used, so that `import puffer_sdk` is quick
+_PUBLIC = {
+    "new": "scaffold", "build": "api", "check": "checking", "load": "vec", "make": "vec",
+    "VecEnv": "vec", "train": "training", "evaluate": "evaluating",
+    "PufferError": "errors", "UsageError": "errors", "BuildError": "errors",
+    "RunError": "errors", "Interrupted": "errors",
+}
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'puffer_sdk' has no attribute '{name}'")
+    from importlib import import_module
+    value = getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

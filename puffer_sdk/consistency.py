@@ -42,6 +42,12 @@ def choose(full: str, chosen: Mapping[str, object],
     return _AUTO[full](chosen, env)
 
 
+def _auto_interval(chosen, env) -> tuple[int, str]:
+    epochs = chosen["train.total_timesteps"] // (chosen["vec.total_agents"]
+                                                 * chosen["train.horizon"])
+    return min(200, max(1, epochs // 10)), "a tenth of the run, at most 200 epochs"
+
+
 def _auto_buffers(chosen, env) -> tuple[int, str]:
     total, rows = chosen["vec.total_agents"], max(1, int(env.get("num_agents", 1)))
     if total % (2 * rows) == 0:
@@ -87,7 +93,7 @@ def _auto_device(chosen, env) -> tuple[str, str]:
     return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
 
 
-_AUTO = {"vec.num_buffers": _auto_buffers, "vec.num_threads": _auto_threads,
+_AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers, "vec.num_threads": _auto_threads,
          "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
          "train.device": _auto_device}
 

@@ -148,6 +148,9 @@ def _die_with_parent() -> None:
 
 # -- the parent's side -------------------------------------------------------------
 
+# Threads of PyTorch that wait must sleep: on a busy machine, spinning costs a factor of ten
+QUIET = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
+
 # The child takes our sys.path, so that it imports what we would, and nothing from the folder
 # that the user happens to stand in
 BOOTSTRAP = ("import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -180,7 +183,7 @@ class Child:
                 self.process = subprocess.Popen(
                     [sys.executable, "-c", BOOTSTRAP, json.dumps(sys.path), str(fd), target],
                     stdin=subprocess.PIPE, stdout=sink, stderr=sink, pass_fds=[fd],
-                    start_new_session=True, env={**os.environ, "PYTHONFAULTHANDLER": "1"})
+                    start_new_session=True, env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:
             raise RunError("cannot start the worker process",
                            detail=error.strerror or str(error)) from None

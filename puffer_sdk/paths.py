@@ -106,6 +106,15 @@ def known_envs() -> list[Path]:
     return list(seen.values())
 
 
+def is_env(text: str) -> bool:
+    """True if find_env would find it."""
+    try:
+        find_env(text)
+    except UsageError:
+        return False
+    return True
+
+
 def find_env(env: str | os.PathLike | None = None) -> Path:
     """The absolute folder that ENV means: a path, a name, or (None) the current folder.
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from . import paths, toolchain
 from .errors import BuildError, RunError
 
-PIN = "raylib==6.0.1.1"
+PIN = "raylib==5.5.0.4"
 VARIANTS = ("raylib", "raylib_sdl", "raylib_drm", "raylib_dynamic")     # one folder, four wheels
 
 # Guard macros of raylib's own headers: whoever comes first defines the type.

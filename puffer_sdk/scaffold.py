@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 from . import paths, ui
 from .errors import PufferError, RunError, UsageError, did_you_mean
@@ -81,13 +80,13 @@ def new(name: str, *, template: str | os.PathLike = "squared",
     """
     validate_name(name)
     source = find_template(template)
-    parent = Path(output_dir).expanduser().absolute()
-    folder = parent / name
-    refuse_existing(folder, force)
-    if folder.is_dir():
-        folder = folder.resolve()       # where a link points: files move within one disk
-        parent = folder.parent
+    folder = Path(os.path.expanduser(output_dir)) / name
     with ExitStack() as stack, _disk_errors(folder):
+        folder = folder.absolute()
+        refuse_existing(folder, force)
+        if folder.is_dir():
+            folder = folder.resolve()   # where a link points: files move within one disk
+        parent = folder.parent
         staging = stack.enter_context(_staging(None if dry_run else parent, name))
         rendered = render(source, name, staging, accept_hooks=accept_hooks and not dry_run,
                           scratch=stack.enter_context(_staging(None, name)))
@@ -159,6 +158,8 @@ def _is_taken(struct: str) -> bool:
     """Whether raylib's headers or ours say this word, so that a struct of it would not compile."""
     from . import raylib
 
+    if len(struct) == 1:                        # they name parameters of macros
+        return False
     folders = [paths.include_dir()]
     with suppress(PufferError, OSError):        # no wheel: then the compiler will say it
         folders.append(raylib.headers())
@@ -175,7 +176,7 @@ def find_template(template: str | os.PathLike) -> str:
     text = os.fspath(template)
     if text in TEMPLATES:
         return str(paths.data_dir("templates") / text)
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     if (path / "cookiecutter.json").is_file() or (path.is_file() and path.suffix == ".zip"):
         return str(path.absolute())
     if path.exists():
@@ -268,16 +269,23 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
 
     logger = logging.getLogger("cookiecutter")
     level = logger.level
-    silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true",
-              "GIT_SSH_COMMAND": os.environ.get("GIT_SSH_COMMAND", "ssh") + " -oBatchMode=yes"}
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ, silent))
-        stack.enter_context(mock.patch.object(tempfile, "tempdir", str(scratch)))
-        if not trusted:
-            stack.enter_context(mock.patch.object(utils, "StrictEnvironment", Sandbox))
+    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh") + " -oBatchMode=yes"
+    silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "GIT_SSH_COMMAND": ssh}
+    before = {name: os.environ.get(name) for name in silent}
+    temporary, environment = tempfile.tempdir, utils.StrictEnvironment
+    try:
+        os.environ.update(silent)
+        tempfile.tempdir = str(scratch)
         logger.setLevel(logging.CRITICAL + 1)
-        stack.callback(logger.setLevel, level)
+        if not trusted:
+            utils.StrictEnvironment = Sandbox
         yield
+    finally:
+        utils.StrictEnvironment = environment
+        logger.setLevel(level)
+        tempfile.tempdir = temporary
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 # -- files ---------------------------------------------------------------------------
@@ -289,6 +297,9 @@ def refuse_existing(folder: Path, force: bool) -> None:
     if not folder.is_dir():
         raise UsageError(f"'{folder.name}' exists and is not a folder", where=folder,
                          hint="move it away, or choose another name")
+    if folder.resolve().name != folder.name:
+        raise UsageError(f"'{folder.name}' is a link to a folder of another name", where=folder,
+                         hint="an environment's folder and header are called alike")
     if not force:
         raise UsageError(f"the folder '{folder.name}' exists already", where=folder,
                          hint="choose another name, or --force to write the template's files "
@@ -369,7 +380,8 @@ def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) ->
 
 def _git_init(rendered: Path, folder: Path) -> bool:
     """Make the project a repository, unless it will stand in one or there is no git."""
-    inside = any((p / ".git").exists() for p in (folder, *folder.parents))
+    real = folder.resolve()
+    inside = any((p / ".git").exists() for p in (real, *real.parents))
     if inside or (rendered / ".git").exists() or shutil.which("git") is None:
         return False
     clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}

@@ -58,7 +58,8 @@ class Base:
 
     env_name: str = setting("", "name of the environment, as its folder is called",
                             default_doc="the folder's name")
-    checkpoint_interval: int = setting(200, "epochs between two checkpoints", low=1, high=10**9)
+    checkpoint_interval: int = setting(AUTO, "epochs between two checkpoints", low=1, high=10**9,
+                                       auto="a tenth of the run, at most 200 epochs")
     reset_state: bool = setting(False, "zero the recurrent state at every horizon "
                                        "instead of carrying it on")
     seed: int = alias("train.seed", "the run's seed")

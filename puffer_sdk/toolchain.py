@@ -81,7 +81,7 @@ def find_compiler() -> Compiler:
 
     CC may hold flags and wrappers. Raises BuildError when there is none, or none that runs.
     """
-    return _find_compiler(os.environ.get("CC", "").strip(), os.environ.get("PATH", ""))
+    return _find_compiler(os.environ.get("CC", "").strip(), os.environ.get("PATH", os.defpath))
 
 
 @cache
@@ -161,6 +161,7 @@ def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: st
     except OSError as error:
         raise BuildError(f"'{words[0]}' does not run", detail=str(error),
                          hint=install_hint("gcc")) from None
+    _limit_orphan(child.pid, int(timeout) + 10)
     try:
         raw, _ = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -173,6 +174,13 @@ def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: st
     if child.returncode:
         raise _refusal(text, child.returncode, words, source, what)
     return text
+
+
+def _limit_orphan(pid: int, seconds: int) -> None:
+    """Bounds the CPU time of a command and its children, should we be killed before them."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):     # Linux only
+        import resource
+        resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def _kill_group(child: subprocess.Popen) -> None:

@@ -188,7 +188,7 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu") 
 
 
 def load_torch_class(spec: str, shape: tuple) -> nn.Module:
-    """An instance of a user's Class from "file.py:Class", tried on zeros before anything runs."""
+    """An instance of a user's Class from "file.py:Class", tried on three made-up ticks."""
     def refuse(message: str, **facts) -> UsageError:
         return UsageError(f"policy.torch_class: {message}", where=spec, **facts)
 
@@ -440,7 +440,7 @@ def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor
 
 def segment_probabilities(advantage: Tensor, alpha: float) -> np.ndarray:
     """(N,) float64: p_i ~ (sum_t |A_it|)^alpha + 1e-6, which never is 0."""
-    weight = advantage.abs().sum(1).double().cpu().numpy() ** alpha + 1e-6
+    weight = advantage.abs().sum(1).cpu().double().numpy() ** alpha + 1e-6
     return weight / weight.sum()
 
 
@@ -649,7 +649,7 @@ class TorchPPO:
             self._unreset = False
         if self.config.base.reset_state:
             actor.reset()
-        actor.tick = self.epoch * self.horizon
+        actor.tick = self.global_step // self.agents
         self.state0.copy_(actor.state)
         for t in range(self.horizon):
             obs = self._read_obs()

@@ -80,3 +80,31 @@ def print_error(error: PufferError) -> None:
     for line in lines[1:]:
         text.append("\n" + line, style="cyan" if line.lstrip().startswith("hint:") else None)
     _print(text, stderr=True)
+
+
+class Progress:
+    """A progress bar on a terminal, nothing elsewhere. update(what, done, total) moves it."""
+
+    def __init__(self):
+        self.bar = None
+        self.tasks: dict[str, int] = {}
+
+    def __enter__(self) -> Progress:
+        if is_interactive():
+            from rich import progress
+            self.bar = progress.Progress(progress.TextColumn("{task.description:>10}"),
+                                         progress.BarColumn(), progress.TaskProgressColumn(),
+                                         console=console(stderr=True), transient=True)
+            self.bar.start()
+        return self
+
+    def __exit__(self, *exc) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def update(self, what: str, done: float, total: float) -> None:
+        if self.bar is None:
+            return
+        if what not in self.tasks:
+            self.tasks[what] = self.bar.add_task(what, total=total)
+        self.bar.update(self.tasks[what], completed=done, total=total)

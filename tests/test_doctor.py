@@ -75,24 +75,26 @@ def test_a_cc_that_is_not_there(tmp_path):
     assert out.rstrip().endswith("to be mended first: compiler")
 
 
-def test_a_compiler_without_a_c_library(tmp_path):
+def test_a_compiler_without_a_c_library(tmp_path, monkeypatch):
     broken = tmp_path / "cc"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "cc (GCC) 12.2.0" && exit 0\n'
                       'echo "hello.c:1:10: fatal error: math.h: No such file" >&2; exit 1\n')
     broken.chmod(0o755)
-    _, out, _ = run_doctor("--format", "json", CC=str(broken), PUFFER_CACHE=str(tmp_path))
-    _, found = by_name(out)
-    assert found["compiler"]["status"] == "missing"
-    assert "math.h" in found["compiler"]["found"]
+    monkeypatch.setenv("CC", str(broken))
+    found = doctor.probe_compiler()
+    assert found.status == "missing"
+    assert "math.h" in found.found and "gcc" in found.get
 
 
-def test_a_home_that_cannot_be_written():
-    status, out, err = run_doctor("--format", "json", HOME="/dev/null",
-                                  drop=("PUFFER_CACHE", "XDG_CACHE_HOME", "CC"))
-    _, found = by_name(out)
-    assert (status, found["cache"]["status"], err) == (0, "optional", "")
-    assert "/dev/null/.cache/puffer-sdk cannot be written" in found["cache"]["found"]
-    assert "PUFFER_CACHE" in found["cache"]["get"]
+def test_a_home_that_cannot_be_written(monkeypatch, capsys):
+    monkeypatch.delenv("PUFFER_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/dev/null")
+    found = doctor.probe_cache()
+    assert found.status == "optional" and doctor.is_healthy([found])
+    assert "/dev/null/.cache/puffer-sdk cannot be written" in found.found
+    assert "PUFFER_CACHE" in found.get
+    assert capsys.readouterr() == ("", "")
 
 
 def test_no_place_to_write_at_all(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def make_template(folder: Path, *, header="// {{ cookiecutter.name }}\n", hook=N
 
 # -- names ---------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["a", "my_env", "env2", "x" * 64, "squared", "target", "maths"])
+@pytest.mark.parametrize("name", ["a", "x", "my_env", "env2", "x" * 64, "squared", "target", "maths"])
 def test_good_names(name):
     scaffold.validate_name(name)
 
@@ -172,12 +173,15 @@ def test_force_into_a_new_folder_is_the_same_as_none(here):
 
 
 def test_force_follows_a_link_to_a_folder(here, tmp_path):
-    real = tmp_path / "elsewhere"
-    real.mkdir()
+    real = tmp_path / "elsewhere" / "walker"
+    real.mkdir(parents=True)
     (here / "walker").symlink_to(real)
+    (here / "runner").symlink_to(real)
     scaffold.new("walker", force=True)
     assert (here / "walker").is_symlink()
     assert (real / "walker.h").is_file()
+    with pytest.raises(UsageError, match="another name"):
+        scaffold.new("runner", force=True)
 
 
 def test_force_does_not_write_through_a_linked_file(here, tmp_path):
@@ -433,6 +437,16 @@ def test_a_damaged_template_is_refused(damage, here, tmp_path):
 
 
 # -- the command ---------------------------------------------------------------------
+
+def test_nothing_of_the_process_is_changed(here, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_ASKPASS", "mine")
+    monkeypatch.delenv("GIT_TERMINAL_PROMPT", raising=False)
+    before = dict(os.environ), tempfile.gettempdir(), list(sys.path), os.getcwd()
+    scaffold.new("one", template=make_template(tmp_path / "theirs"))
+    with pytest.raises(UsageError):
+        scaffold.new("two", template=make_template(tmp_path / "bad", header="{{ nope.x }}"))
+    assert (dict(os.environ), tempfile.gettempdir(), list(sys.path), os.getcwd()) == before
+
 
 def test_cookiecutters_own_files_are_neither_read_nor_written(here, tmp_path):
     home = tmp_path / "home"

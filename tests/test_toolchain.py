@@ -237,6 +237,12 @@ def test_a_compiler_that_never_ends_is_stopped_with_its_children(tmp_path):
     assert wait_until(lambda: not any(map(alive, pids.read_text().split())))
 
 
+def test_an_orphan_ends_by_itself(tmp_path):
+    told = script(tmp_path, "told", "sleep 0.1; (ulimit -t)")
+    text = toolchain.run_compiler([told], source=tmp_path / "a.c", what="a.c", timeout=30)
+    assert int(text) == 40
+
+
 def test_ctrl_c_takes_the_compiler_along(tmp_path):
     pids = tmp_path / "pids"
     slow = script(tmp_path, "slow", f"sleep 60 & echo $! $$ > {pids}.new\n"

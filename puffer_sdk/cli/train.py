@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import click
 
-from .. import ui
+from .. import paths, ui
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 
 
@@ -26,6 +26,8 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     """
     from ..training import train
 
+    if env is None and resume not in (None, "latest") and paths.is_env(resume):
+        env, resume = resume, "latest"          # train --resume my_env
     result = train(env, settings, tag=tag, resume=resume, runs_dir=runs_dir, wandb=wandb,
                    tensorboard=tensorboard, verbose=verbose)
     if format_ == "json":
@@ -37,7 +39,9 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     shown = ", ".join(f"{name} {result.metrics[f'env/{name}']:.3f}"
                       for name in ("perf", "score", "episode_return")
                       if f"env/{name}" in result.metrics)
-    ui.out(f"trained {result.steps:,} steps in {result.seconds:.1f} s"
-           f" ({result.steps / max(result.seconds, 1e-9):,.0f} steps/s)" + (f": {shown}" * bool(shown)))
+    rate = result.steps / max(result.seconds, 1e-9)
+    ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
+    if shown:
+        ui.out(f"reached  {shown}")
     ui.out(f"run      {result.folder}")
     ui.out(f"next     puffer-sdk eval {result.folder.parent.name}")

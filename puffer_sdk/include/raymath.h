@@ -76,7 +76,13 @@ typedef struct Matrix {
 } Matrix;
 #endif
 
-typedef struct float3 { float v[3]; } float3;       // what ToFloatV returns
+// What ToFloatV returns
+#ifdef __CUDACC__                       // CUDA has a float3 of its own
+typedef struct rm_float3 { float v[3]; } rm_float3;
+#else
+typedef struct float3 { float v[3]; } float3;
+typedef float3 rm_float3;
+#endif
 typedef struct float16 { float v[16]; } float16;    // m0, m1, m2 ... m15: OpenGL's order
 
 #ifndef MatrixToFloat
@@ -389,7 +395,7 @@ RMAPI Vector3 Vector3Barycenter(Vector3 p, Vector3 a, Vector3 b, Vector3 c) {
     return rm_vec3(1.0f - (v + w), v, w);
 }
 
-RMAPI float3 Vector3ToFloatV(Vector3 v) { float3 f = {{ v.x, v.y, v.z }}; return f; }
+RMAPI rm_float3 Vector3ToFloatV(Vector3 v) { rm_float3 f = {{ v.x, v.y, v.z }}; return f; }
 
 RMAPI Vector3 Vector3Clamp(Vector3 v, Vector3 min, Vector3 max) {
     return Vector3Min(max, Vector3Max(min, v));

@@ -23,7 +23,7 @@
 #include "raylib.h"
 #endif
 
-//-- Interface: what the agent sees and does ----------------------------------------
+//-- Interface: what the agent sees and does --------------------------------------
 #define OBS_SIZE (env->size * env->size)    // the board, one byte a tile, row by row. An
                                             // expression: it follows the setting by itself
 enum {                          // what a byte of the board means
@@ -42,7 +42,7 @@ enum {                          // actions, pick one
 };
 #define ACT_SIZES {ACT_COUNT}
 
-//-- Rules --------------------------------------------------------------------------
+//-- Rules ------------------------------------------------------------------------
 // Measured at size 11: acting at random wins 1 episode in 9, staying put wins 0, and
 // walking straight to the target wins all, in 5.5 ticks on average
 // (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are not true)
@@ -50,7 +50,7 @@ enum {                          // actions, pick one
 #define LOSS        -1.0f       // the edge, or the clock
 #define PATIENCE     3          // ticks per tile of a side; the farthest corner takes one
 
-//-- State: one copy of the game ----------------------------------------------------
+//-- State: one copy of the game --------------------------------------------------
 typedef struct Log {            // sums over finished episodes, divided by n when reported
     float perf;                 // [0, 1]  share of episodes won: the headline number
     float score;                // [-1, 1] here the same as the return
@@ -98,7 +98,7 @@ static inline void observe({{ cookiecutter.__struct }}* env) {
     env->observations[env->row * env->size + env->col] = TILE_AGENT;
 }
 
-//-- Functions: init, c_close, then the two that matter -----------------------------
+//-- Functions: init, c_close, then the two that matter ---------------------------
 // Runs once, when the settings are known and before OBS_SIZE is asked for
 void init({{ cookiecutter.__struct }}* env) {
     if (env->size < 2) {
@@ -166,7 +166,7 @@ void c_step({{ cookiecutter.__struct }}* env) {
     c_reset(env);               // the next observation opens the next episode
 }
 
-//-- Drawing: reads the state and never changes it, so a recorded episode is the episode 
+//-- Drawing: reads the state and never changes it, so a recording is true --------
 #ifndef PUFFER_DEVICE
 void c_render({{ cookiecutter.__struct }}* env) {
     const Color night = {16, 24, 32, 255}, floor_tile = {30, 44, 56, 255};

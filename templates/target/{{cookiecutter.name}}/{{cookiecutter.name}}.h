@@ -24,7 +24,7 @@
 #include "raylib.h"
 #endif
 
-//-- Interface: what an agent sees and does -----------------------------------------
+//-- Interface: what an agent sees and does ---------------------------------------
 // One row of floats per agent, in this order; offsets are from the agent itself
 //     each goal                   dx / width, dy / height          [-1, 1]
 //     each agent, itself too      dx / width, dy / height          [-1, 1]
@@ -37,7 +37,7 @@
 #define ACT_SIZES {TURNS, THRUSTS}
 enum { HEAD_TURN, HEAD_THRUST, HEAD_COUNT };
 
-//-- Rules --------------------------------------------------------------------------
+//-- Rules ------------------------------------------------------------------------
 // Measured with 8 agents and 4 goals over 1000 ticks, in goals per agent: doing nothing 0.2,
 // acting at random 3.6, all steering at the nearest goal 21. But with agents that leave a
 // goal to whoever is closer to it 56: seeing the others is worth more than steering well
@@ -49,7 +49,7 @@ enum { HEAD_TURN, HEAD_THRUST, HEAD_COUNT };
 #define IDLE_TICKS   512        // after so long without a goal, an agent starts elsewhere
 #define PACE         100.0f     // ticks to a goal at which perf has sunk to 0
 
-//-- State: one field, its agents and its goals -------------------------------------
+//-- State: one field, its agents and its goals -----------------------------------
 // Nothing ever ends here, so an entry is one goal reached. That makes score 1 by
 // definition; compare runs by goals per agent per 1000 ticks, which `puffer-sdk eval` prints
 typedef struct Log {            // sums over goals reached, divided by n when reported
@@ -141,7 +141,7 @@ static inline void observe({{ cookiecutter.__struct }}* env) {
     }
 }
 
-//-- Functions: init, c_close, then the two that matter -----------------------------
+//-- Functions: init, c_close, then the two that matter ---------------------------
 // Runs once, when the settings are known. The shared arrays are not bound yet
 void init({{ cookiecutter.__struct }}* env) {
     env->agents = (Agent*)calloc((size_t)env->num_agents, sizeof(Agent));
@@ -218,7 +218,7 @@ void c_step({{ cookiecutter.__struct }}* env) {
     observe(env);
 }
 
-//-- Drawing: reads the state and never changes it, so a recording is what happened -
+//-- Drawing: reads the state and never changes it, so a recording is true --------
 #ifndef PUFFER_DEVICE
 static inline Vector2 corner(const Agent* agent, float angle, float distance) {
     angle += agent->heading;

@@ -1,0 +1,179 @@
+"""Find the bugs that silently ruin training.  an env folder -> CheckResult
+
+    result = check("my_env")
+    result.verdict          "pass" or "fail"
+    result.findings         what is wrong, and where
+    result.not_tested       rules that had nothing to look at, and why
+
+source.py and header.py read the source; harness.py compiles it twice (fast, with sanitizers);
+plan.py runs experiments in processes of their own, which only write down facts; rules/ turns
+facts into findings. docs: `puffer-sdk explain CODE`.
+"""
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .. import header, paths
+from ..config import resolve
+from ..errors import FINDINGS, OK, BuildError, RunError
+from . import plan, rules, source
+from .facts import Facts, Finding
+
+PER_RULE = 8            # findings of one rule that are listed
+SEED = 42
+STATIC = {"PUF101", "PUF102", "PUF103", "PUF104", "PUF105", "PUF106", "PUF112"}
+
+
+@dataclass
+class CheckResult:
+    """What a check found. `findings` are sorted, errors first."""
+
+    name: str
+    findings: list[Finding]
+    coverage: dict
+    not_tested: dict[str, str]          # code -> why
+    verdict: str                        # "pass" or "fail"
+    seconds: float
+    suppressed: list[tuple[Finding, str]] = field(default_factory=list)     # and the reason
+    more: dict[str, int] = field(default_factory=dict)      # code -> findings beyond PER_RULE
+
+    @property
+    def exit_status(self) -> int:
+        return OK if self.verdict == "pass" else FINDINGS
+
+    def to_dict(self) -> dict:
+        """The JSON document; `seconds` alone differs between two runs."""
+        return {"findings": [finding.to_dict() for finding in self.findings],
+                "coverage": {**self.coverage, "not_tested": self.not_tested, "more": self.more,
+                             "suppressed": [{"code": finding.code, "message": finding.message,
+                                             "reason": reason}
+                                            for finding, reason in self.suppressed],
+                             "seconds": round(self.seconds, 3)},
+                "verdict": self.verdict}
+
+
+def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
+          strict: bool = False, seed: int = SEED, budget: float = 1.0,
+          verbose: bool = False) -> CheckResult:
+    """Run every rule on an environment.
+
+    settings    overrides, {'env.size': 9}
+    strict      warnings count as well
+    budget      factor on the length of every experiment
+
+    Raises UsageError for a refused setting, BuildError for a header that does not compile for
+    reasons that no rule names, RunError when the checker cannot run.
+    """
+    began = time.perf_counter()
+    folder = paths.find_env(env)
+    spec, problems = header.inspect(folder)
+    config = resolve(folder, settings, spec)
+    uncoded = [problem for problem in problems if problem.code is None]
+    if uncoded and len(uncoded) == len(problems):
+        raise uncoded[0]
+    facts = Facts(folder, spec, config, problems, source.read(folder), seed)
+    if spec is not None and not any(problem.code for problem in problems):
+        _gather(facts, budget, verbose)
+    findings, not_tested = _apply(facts)
+    findings, suppressed = _suppress(facts, findings)
+    findings, more = _limit(findings)
+    bad = [f for f in findings if f.severity == "error" or strict]
+    return CheckResult(folder.name, findings, _coverage(facts), not_tested,
+                       "fail" if bad else "pass", time.perf_counter() - began, suppressed, more)
+
+
+def _gather(facts: Facts, budget: float, verbose: bool) -> None:
+    """Fill the facts; what the compiler says in a rule's name becomes a finding."""
+    try:
+        plan.gather(facts, budget=budget, verbose=verbose)
+    except BuildError as error:
+        if error.code is None:
+            raise
+        facts.problems.append(error)
+        return
+    for outcome in facts.outcomes.values():
+        failed = outcome.first("failed")
+        if not failed:
+            continue
+        missing = re.match(r"missing-key: (.*)", failed["text"])
+        if missing is None:
+            raise RunError("the checker cannot run this environment", where=facts.folder,
+                           detail=failed["text"].partition(": ")[2] or failed["text"])
+        facts.problems.append(BuildError(
+            f"the binding reads [env] {missing[1]}, which the ini does not give", code="PUF106",
+            where="binding.c", hint=f"add to [env]: {missing[1]} = ..."))
+        return
+
+
+def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
+    """Every rule on these facts: findings with names and severities, and what had no chance."""
+    findings, not_tested = [], {}
+    for code, rule in rules.load().items():
+        if code not in STATIC and not facts.outcomes:
+            not_tested[code] = "the environment was not run: it breaks the contract"
+            continue
+        try:
+            for finding in rule.function(facts):
+                finding.name = rule.name
+                finding.severity = finding.severity or rule.severity
+                findings.append(finding)
+        except rules.NotTested as reason:
+            not_tested[code] = str(reason)
+    findings.sort(key=Finding.order)
+    return findings, not_tested
+
+
+def _suppress(facts: Facts, findings: list[Finding]):
+    """Take out what the author allows, with the reason given."""
+    allowed = {code: facts.config.check.allow for code in
+               re.findall(r"PUF\d{3}", facts.config.check.allow)}
+    marks = facts.source.allows()
+    kept, suppressed = [], []
+    for finding in findings:
+        reason = allowed.get(finding.code)
+        for file, line, codes, text in marks:
+            if finding.code in codes and finding.file == file and finding.line == line:
+                reason = text or "allowed in the source"
+        if reason is None:
+            kept.append(finding)
+        else:
+            suppressed.append((finding, reason))
+    return kept, suppressed
+
+
+def _limit(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
+    counts: Counter = Counter()
+    kept = []
+    for finding in findings:
+        counts[finding.code] += 1
+        if counts[finding.code] <= PER_RULE:
+            kept.append(finding)
+    return kept, {code: n - PER_RULE for code, n in sorted(counts.items()) if n > PER_RULE}
+
+
+def _coverage(facts: Facts) -> dict:
+    """How much was exercised."""
+    run = facts.fact("run", "run") or {}
+    steps = run.get("steps", 0)
+    for name, outcome in facts.outcomes.items():
+        for fact in outcome.facts:
+            if fact["fact"] in ("guarded", "packed", "rewritten"):
+                steps += fact["steps"]
+            elif fact["fact"] == "traced":
+                steps += fact["steps"] * (1 if "alone" in name else fact["envs"])
+    actions = [{"head": f["head"], "width": f["width"], "seen": f["seen"]}
+               for f in facts.all("run", "actions")]
+    return {"env_steps": steps, "envs": run.get("envs", 0),
+            "agents_per_env": facts.shape.get("env_agents"),
+            "terminals": run.get("terminals", 0), "truncations": run.get("truncations", 0),
+            "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
+            "actions": actions,
+            "sanitized": any(o.ended for n, o in facts.outcomes.items()
+                             if n.startswith("sanitized")),
+            "rules": len(rules.load())}
+

@@ -1,0 +1,75 @@
+"""A CheckResult for people: lines and their styles.  ui.py prints them."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import CheckResult
+from .facts import Finding
+
+STYLES = {"error": "bold red", "warning": "bold yellow"}
+STACK = 6           # frames of a stack that are shown
+
+
+def lines(result: CheckResult, *, strict: bool = False) -> Iterator[tuple[str, str | None]]:
+    """Findings in four parts each, then how much was exercised, then the verdict."""
+    for finding in result.findings:
+        yield from finding_lines(finding)
+        yield "", None
+    for code, count in result.more.items():
+        yield f"... {count} more {code} not shown", "dim"
+    if result.more:
+        yield "", None
+    yield from _summary(result)
+    yield _verdict(result, strict), "bold green" if result.verdict == "pass" else "bold red"
+
+
+def finding_lines(finding: Finding) -> Iterator[tuple[str, str | None]]:
+    """error[PUF203]: ... in the format of every error."""
+    yield f"{finding.severity}[{finding.code}]: {finding.message}", STYLES[finding.severity]
+    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    parts = [place, *(f"{name} {value}" for name, value in (
+        ("env", finding.env), ("agent", finding.agent), ("step", finding.step),
+        ("element", finding.element)) if value is not None)]
+    if any(parts):
+        yield "  --> " + ", ".join(part for part in parts if part), None
+    if finding.expected is not None:
+        yield f"  expected {finding.expected}, got {finding.actual}", None
+    elif finding.actual is not None:
+        yield f"  got {finding.actual}", None
+    for frame in finding.stack[:STACK] if len(finding.stack) > 1 else ():
+        yield f"  | {frame}", "dim"
+    if finding.hint:
+        yield f"  hint: {finding.hint}", "cyan"
+    yield f"  more: puffer-sdk explain {finding.code}", None
+
+
+def _summary(result: CheckResult) -> Iterator[tuple[str, str | None]]:
+    seen = result.coverage
+    if seen["env_steps"]:
+        actions = ", ".join(
+            "continuous" if head["width"] == 1 else f"{head['seen']}/{head['width']}"
+            for head in seen["actions"])
+        agents = seen["agents_per_env"] or 1
+        yield (f"exercised {seen['env_steps']:,} env steps"
+               + (f" of {agents} agents" if agents > 1 else "")
+               + f", {seen['terminals']:,} endings, {seen['nonzero_rewards']:,} rewards"
+               + (f", actions {actions}" if actions else "")
+               + ("" if seen["sanitized"] else ", without sanitizers")), None
+    reasons: dict[str, list[str]] = {}
+    for code, reason in result.not_tested.items():
+        reasons.setdefault(reason, []).append(code)
+    for reason, codes in reasons.items():
+        yield f"not tested: {', '.join(codes)} ({reason})", "yellow"
+    for finding, reason in result.suppressed:
+        yield f"allowed: {finding.code} {finding.message} ({reason})", "dim"
+
+
+def _verdict(result: CheckResult, strict: bool) -> str:
+    errors = sum(f.severity == "error" for f in result.findings)
+    warnings = len(result.findings) - errors
+    counts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in
+              ((errors, "error"), (warnings, "warning")) if n]
+    found = " and ".join(counts) or "nothing found"
+    note = " (--strict counts warnings)" if strict and warnings and not errors else ""
+    return (f"{result.name}: {result.verdict}, {found}{note} by {result.coverage['rules']} rules "
+            f"in {result.seconds:.1f} s")

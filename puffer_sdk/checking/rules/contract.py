@@ -1,0 +1,222 @@
+"""PUF101-106, 112: what header.py and the ini already say. Nothing runs for these."""
+from __future__ import annotations
+
+import re
+
+from ...config import find_ini
+from ...errors import nearest
+from ..facts import Facts, Finding
+from . import rule
+
+
+def _reported(facts: Facts, code: str):
+    """header.py's problems of one code, as findings."""
+    for problem in facts.problems:
+        if problem.code != code:
+            continue
+        file, _, line = (problem.where or "").partition(":")
+        yield Finding(code, problem.message, file=file or None,
+                      line=int(line) if line.isdigit() else None, expected=problem.expected,
+                      actual=problem.actual, hint=problem.hint)
+
+
+@rule("PUF101", "missing-function")
+def missing_function(facts: Facts):
+    """An environment is four functions: `c_reset`, `c_step`, `c_render` and `c_close`, all
+    taking a pointer to the same struct. One is missing, or takes something else.
+
+    Why it matters: everything calls these four by name. Without one there is nothing to
+    build, and a build that links against another file's function runs another game.
+
+    Bad:
+
+        void reset(Dock* env) { ... }
+        void c_step(Dock* env) { ... }
+
+    Good:
+
+        void c_reset(Dock* env) { ... }
+        void c_step(Dock* env) { ... }
+        void c_render(Dock* env) { ... }
+        void c_close(Dock* env) { (void)env; }
+
+    Fix: define the function in the header, even if its body is empty.
+    """
+    yield from _reported(facts, "PUF101")
+
+
+@rule("PUF102", "missing-field")
+def missing_field(facts: Facts):
+    """The env struct lacks one of `log`, `observations`, `actions`, `rewards`, `terminals`,
+    `num_agents`, `rng`, or gives it another type.
+
+    Why it matters: the buffers are the trainer's. It stores their addresses in these fields
+    and reads what the game writes there, as floats (observations may be bytes). With
+    `int* actions` a game reads the bits of a float as an integer: action 1 becomes
+    1065353216, and the agent is punished for moves it never made.
+
+    Bad:
+
+        int* actions;
+
+    Good:
+
+        float* actions;             // one row of head ids per agent; ids are floats too
+
+    Fix: add the field, with exactly the type that the message shows.
+    """
+    yield from _reported(facts, "PUF102")
+
+
+@rule("PUF103", "obs-type-mismatch")
+def obs_type_mismatch(facts: Facts):
+    """The observation type that is declared is not the type that `observations` points to.
+
+    Why it ruins training: the trainer allocates and reads rows of the declared type. Floats
+    read as bytes are noise with the right shape: the losses look healthy and the agent
+    learns nothing.
+
+    Bad (in a hand-written binding.c, above `float* observations`):
+
+        #define OBS_TENSOR_T ByteTensor
+
+    Good:
+
+        #define OBS_TENSOR_T FloatTensor
+
+    Fix: change one of the two. A generated binding reads the type from the struct.
+    """
+    yield from _reported(facts, "PUF103")
+
+
+@rule("PUF104", "log-layout")
+def log_layout(facts: Facts):
+    """`Log` may hold floats and arrays of floats, and its last field is `n`, the number of
+    episodes that were summed.
+
+    Why it matters: the logs of all envs are added as rows of floats, and everything is
+    divided by the last one. An int in between is added as if its bits were a float; without
+    `n` at the end every figure on the dashboard is a quotient of two unrelated numbers.
+
+    Bad:
+
+        typedef struct Log { float n; int wins; float score; } Log;
+
+    Good:
+
+        typedef struct Log { float wins; float score; float n; } Log;
+
+    Fix: make the field a float, and move `n` to the end.
+    """
+    yield from _reported(facts, "PUF104")
+
+
+@rule("PUF105", "config-key-unused", severity="warning")
+def config_key_unused(facts: Facts):
+    """The ini's [env] section gives a key that nothing reads: no numeric field of the env
+    struct has that name, and no hand-written binding asks for it.
+
+    Why it matters: a misspelt key changes nothing, silently. A sweep over `max_tick` (the
+    field is `max_ticks`) measures the same game a hundred times.
+
+    Bad:
+
+        [env]
+        max_tick = 200              (the struct has: int max_ticks;)
+
+    Good:
+
+        [env]
+        max_ticks = 200
+
+    Fix: correct the spelling, add the field, or delete the key.
+    """
+    if not facts.config or not facts.spec:
+        return
+    ini = find_ini(facts.folder)
+    lines = _key_lines(ini) if ini else {}
+    read = _binding_keys(facts)
+    known = set(read) if facts.handwritten else {f.name for f in facts.spec.settable}
+    for key in facts.config.env:
+        if key in known or key not in lines:
+            continue
+        close = nearest(key, known)
+        yield Finding("PUF105", f"nothing reads [env] {key}",
+                      file=ini.name, line=lines[key],
+                      expected="a numeric field of the env struct" if not facts.handwritten
+                      else "a key that binding.c reads", actual=f"'{key}'",
+                      hint=f"did you mean '{close}'?" if close else
+                      "add a field of that name, or delete the key")
+
+
+@rule("PUF106", "config-key-missing")
+def config_key_missing(facts: Facts):
+    """A hand-written binding.c reads a key that the ini's [env] section does not give.
+
+    Why it matters: PufferLib's `dict_get` returns NULL for a key that is not there, and the
+    env crashes before its first step.
+
+    Bad (binding.c, with no `paddle_width` in the ini):
+
+        env->paddle_width = dict_get(kwargs, "paddle_width")->value;
+
+    Good (the ini):
+
+        [env]
+        paddle_width = 62
+
+    Fix: add the key to [env], or read it with `dict_get_unsafe` and a default.
+    """
+    if not facts.config or not facts.spec:
+        return
+    for key, line in _binding_keys(facts, needed=True).items():
+        if key not in facts.config.env:
+            close = nearest(key, facts.config.env)
+            yield Finding("PUF106", f"binding.c reads [env] {key}, which the ini does not give",
+                          file="binding.c", line=line, expected=f"'{key}' in [env]",
+                          actual=", ".join(facts.config.env) or "an empty section",
+                          hint=f"did you mean '{close}'?" if close else f"add: {key} = ...")
+
+
+@rule("PUF112", "space-mismatch")
+def space_mismatch(facts: Facts):
+    """`OBS_SIZE`, `ACT_SIZES` and `NUM_ATNS` are missing or contradict each other.
+
+    Why it matters: they are the only statement of how large an observation is and what an
+    agent may do. With two heads in `ACT_SIZES` and `NUM_ATNS 1` the second agent's action is
+    the first one's second head.
+
+    Bad:
+
+        #define NUM_ATNS 1
+        #define ACT_SIZES {9, 5}
+
+    Good:
+
+        #define ACT_SIZES {9, 5}    // NUM_ATNS is counted
+
+    Fix: state each size once; drop `NUM_ATNS`.
+    """
+    yield from _reported(facts, "PUF112")
+
+
+def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
+    """Keys that a hand-written binding asks its Dict for, and the line of the first time."""
+    keys: dict[str, int] = {}
+    pattern = r'\bdict_get\s*\(\s*\w*kwargs\s*,\s*"(\w+)"' if needed \
+        else r'\bdict_get\w*\s*\(\s*\w+\s*,\s*"(\w+)"'
+    for number, line in enumerate(facts.source.files.get("binding.c", "").splitlines(), 1):
+        code = line.partition("//")[0]
+        if re.search(r"\bvec_kwargs\b", code):
+            continue
+        for match in re.finditer(pattern, code):
+            keys.setdefault(match[1], number)
+    return keys
+
+
+def _key_lines(ini) -> dict[str, int]:
+    """[env] keys of an ini and their lines."""
+    from ... import inifile
+
+    entries, _, _ = inifile.read(ini)
+    return {entry.key: entry.line for entry in entries if entry.section == "env"}

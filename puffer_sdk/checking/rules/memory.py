@@ -1,0 +1,378 @@
+"""PUF201-208, 405: what the sanitizers said, rows between guards, and processes that ended."""
+from __future__ import annotations
+
+import re
+import signal
+
+from ..facts import Facts, Finding, Outcome
+from . import NotTested, rule
+
+# what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
+_GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
+                    r"stack smashing|buffer overflow detected|malloc_consolidate|invalid pointer")
+_UB = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>[^\n]*)", re.M)
+_FRAME = re.compile(r"^\s+#\d+ 0x[0-9a-f]+ in (?P<name>\S+) (?P<file>[^\s:()]+):(?P<line>\d+)", re.M)
+_KIND = re.compile(r"ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<rest>[^\n]*)")
+_WORDS = {
+    "heap-buffer-overflow": "reads or writes beyond a block of the heap",
+    "stack-buffer-overflow": "reads or writes beyond a local array",
+    "global-buffer-overflow": "reads or writes beyond a global array",
+    "stack-buffer-underflow": "reads or writes before a local array",
+    "heap-use-after-free": "uses memory that was freed",
+    "stack-use-after-return": "uses a local variable of a function that has returned",
+    "stack-use-after-scope": "uses a local variable after its block has ended",
+    "attempting": "frees memory twice, or memory that was not allocated",
+    "stack-overflow": "uses up the stack (endless recursion, or a very large local array)",
+    "SEGV": "touches memory that is not there",
+}
+
+
+def _sanitized(facts: Facts) -> list[Outcome]:
+    found = [facts.outcomes[n] for n in ("sanitized-high", "sanitized-low") if n in facts.outcomes]
+    if not found:
+        raise NotTested(facts.skipped.get("sanitized-high", "no sanitizer build"))
+    return found
+
+
+def _own(facts: Facts, file: str) -> str | None:
+    """A path in a sanitizer's text, relative to the env's folder, if it lies there."""
+    prefix = f"{facts.folder}/"
+    return file[len(prefix):] if file.startswith(prefix) else None
+
+
+def _call(fact: dict | None) -> str:
+    """What the env was doing: c_step, c_reset, ..."""
+    phase = (fact or {}).get("phase", "step")
+    return {"step": "c_step", "reset": "c_reset", "init": "init", "close": "c_close",
+            "idle": "a c_ function"}.get(phase, phase)
+
+
+def _place(facts: Facts, fact: dict) -> dict:
+    """file, line, env, step and stack of a fact that carries a stack."""
+    frame = fact.get("frame")
+    place = {"file": frame.file, "line": frame.line} if frame else facts.at(_call(fact))
+    stack = [f"{f.function} ({f.file.rpartition('/')[2]}:{f.line})"
+             for f in fact.get("frames", ())]
+    return {**place, "env": fact["env"], "step": fact["step"], "seed": facts.seed, "stack": stack}
+
+
+def _crashes(facts: Facts):
+    """(outcome, fact) of each process that ended in a signal we caught."""
+    for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
+        if name == "rewrite":           # an incremental env may stumble over our poison
+            continue
+        outcome = facts.outcomes[name]
+        for fact in outcome.all("crash"):
+            yield outcome, fact
+
+
+def _asan(facts: Facts):
+    """Findings from AddressSanitizer's reports."""
+    for outcome in _sanitized(facts):
+        found = _KIND.search(outcome.sanitizer)
+        if not found:
+            continue
+        report = outcome.sanitizer[found.start():]
+        frames = [m for m in _FRAME.finditer(report) if _own(facts, m["file"])]
+        place = facts.at("c_step")
+        if frames:
+            place = {"file": _own(facts, frames[0]["file"]), "line": int(frames[0]["line"])}
+        access = re.search(r"(READ|WRITE) of size (\d+)", report)
+        region = re.search(r"is located (\d+) bytes (?:after|before|to the right of|to the left "
+                           r"of|inside of) ([^\n\[]*)", report)
+        detail = ", ".join(filter(None, [
+            f"{access[1].lower()} of {access[2]} bytes" if access else None,
+            f"{region[1]} bytes from {region[2].strip()}" if region else None]))
+        fact = outcome.first("asan") or {"phase": "step", "env": None, "step": None}
+        yield Finding("PUF201", f"{_call(fact)} {_WORDS.get(found['kind'], found['kind'])}",
+                      **place, env=fact["env"], step=fact["step"], seed=facts.seed,
+                      expected="only memory of its own", actual=detail or found["kind"],
+                      stack=[f"{m['name']} ({m['file'].rpartition('/')[2]}:{m['line']})"
+                             for m in frames])
+
+
+def _undefined(facts: Facts, code: str):
+    """UBSan's lines: null pointers belong to PUF201, everything else to PUF202."""
+    seen = set()
+    for outcome in _sanitized(facts):
+        for match in _UB.finditer(outcome.sanitizer):
+            file = _own(facts, match["file"])
+            is_null = "null pointer" in match["text"]
+            place = (file, int(match["line"]), match["text"].split(" ")[0])
+            if file is None or place in seen or is_null != (code == "PUF201"):
+                continue
+            seen.add(place)
+            fact = outcome.first("ubsan") or outcome.first("crash") or {"env": None, "step": None}
+            yield Finding(code, match["text"].strip(), file=file, line=int(match["line"]),
+                          env=fact["env"], step=fact["step"], seed=facts.seed)
+
+
+@rule("PUF201", "memory-error")
+def memory_error(facts: Facts):
+    """AddressSanitizer, or the processor itself, caught an access to memory that is not
+    there: beyond an array, after a free, through a null pointer.
+
+    Why it ruins training: without a sanitizer most such writes land in another variable. The
+    game goes on with a damaged state, and crashes hours later on another machine, or never.
+
+    Bad:
+
+        int cells[10];
+        for (int i = 0; i <= 10; i++) cells[i] = 0;
+
+    Good:
+
+        for (int i = 0; i < 10; i++) cells[i] = 0;
+
+    Fix: look at the line, and at the index or pointer that it uses.
+    """
+    found = list(_asan(facts)) + list(_undefined(facts, "PUF201"))
+    lines = {(finding.file, finding.line) for finding in found}
+    for outcome, fact in _crashes(facts):
+        beside = fact.get("array")
+        if fact["signal"] not in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL) or (
+                beside and (fact["write"] or beside == "actions")):
+            continue
+        place = _place(facts, fact)
+        if (place.get("file"), place.get("line")) in lines or (
+                found and not outcome.name.startswith("sanitized")):
+            continue                    # the sanitizers said it better
+        lines.add((place.get("file"), place.get("line")))
+        what = "touches memory that is not there"
+        if beside:
+            what = f"reads outside this env's own rows of {beside}"
+        elif fact["address"] < 65536:
+            what = "follows a null pointer"
+        found.append(Finding("PUF201", f"{_call(fact)} {what}", **place,
+                             actual=_signal_name(fact["signal"])))
+    for outcome, fact in _aborts(facts):
+        said = _GLIBC.search(outcome.stderr)
+        if said and not found:
+            line = next((t for t in outcome.stderr.splitlines() if _GLIBC.search(t)), "")
+            found.append(Finding("PUF201", f"{_call(fact)} damages the heap or the stack",
+                                 **_place(facts, fact), actual=line.strip()))
+    yield from found
+
+
+@rule("PUF202", "undefined-behaviour")
+def undefined_behaviour(facts: Facts):
+    """UndefinedBehaviorSanitizer caught something that C leaves undefined: an index beyond
+    an array inside a struct, a signed overflow, a shift by too much, a division by zero.
+
+    Why it ruins training: the compiler may assume that it never happens. The same source
+    then plays differently under -O0 and -O3, and the index writes into the next field.
+
+    Bad:
+
+        int lane = rand() - 10;
+        env->cars[lane] = 1;        // lane may be negative
+
+    Good:
+
+        int lane = rand() % NUM_LANES;
+
+    Fix: look at the line; bound the value before it is used.
+    """
+    found = list(_undefined(facts, "PUF202"))
+    asan = {(f.file, f.line) for f in _asan(facts)}
+    found = [f for f in found if (f.file, f.line) not in asan]
+    lines = {(finding.file, finding.line) for finding in found}
+    for _, fact in _crashes(facts):
+        if fact["signal"] == signal.SIGFPE:
+            place = _place(facts, fact)
+            if (place.get("file"), place.get("line")) not in lines and not found:
+                lines.add((place.get("file"), place.get("line")))
+                found.append(Finding("PUF202", f"{_call(fact)} divides by zero", **place,
+                                     actual="SIGFPE"))
+    yield from found
+
+
+def _overrun(facts: Facts, fact: dict, where: dict) -> Finding:
+    """A write `past` bytes behind the end of an env's rows, or (negative) before them."""
+    array, past = fact["array"], fact["past"]
+    shape = facts.shape
+    width = 1 if array == "action_mask" or (
+        array == "observations" and shape["dtype"] == "u8") else 4
+    agents = fact["bytes"] // width
+    unit = "bytes" if width == 1 else "floats"
+    if past >= 0:
+        distance, actual = past // width + 1, f"a write to number {agents + past // width + 1}"
+        message = f"{distance} beyond the end" if distance > 1 else "just beyond the end"
+    else:
+        distance = (-past + width - 1) // width
+        actual = f"a write {distance} before the first"
+        message = f"{distance} before the start" if distance > 1 else "just before the start"
+    size = "OBS_SIZE" if array == "observations" else "one"
+    owned = f"{agents} {unit} ({size}{' per agent' if size == 'one' else ''})"
+    if shape["env_agents"] > 1:
+        owned = f"{agents} {unit} ({shape['env_agents']} agents x {size})"
+    return Finding("PUF203", f"{_call(fact)} wrote {message} of this env's {array}", **where,
+                   expected=owned, actual=actual, element=agents + past // width
+                   if past >= 0 else -distance,
+                   hint="correct OBS_SIZE, or the index" if array == "observations" else
+                   "the arrays have one element for each of num_agents")
+
+
+@rule("PUF203", "row-overrun")
+def row_overrun(facts: Facts):
+    """The env wrote outside its own rows of observations, rewards, terminals or truncations.
+
+    Why it ruins training: the rows of all envs lie behind one another, so this env writes
+    into the next one's. No sanitizer sees it, since the memory belongs to one large block.
+    The neighbour learns from rewards and observations that are not its own.
+
+    Bad:
+
+        #define OBS_SIZE 3
+        env->observations[3] = env->fuel;
+
+    Good:
+
+        #define OBS_SIZE 4
+        env->observations[3] = env->fuel;
+
+    Fix: count what is written; an enum whose last entry is OBS_SIZE counts for you.
+    """
+    seen: dict[tuple, Finding] = {}
+    for _, fact in _crashes(facts):
+        if fact.get("array") and fact["array"] != "actions" and fact["write"]:
+            where = _place(facts, fact)
+            key = (fact["array"], fact["past"] >= 0)
+            if key not in seen:
+                seen[key] = _overrun(facts, fact, where)
+    for fact in facts.all("packed", "overrun"):
+        if not any(key[0] == fact["array"] for key in seen):
+            where = {**facts.at(f"c_{fact['phase']}"), "env": fact["env"], "step": fact["step"],
+                     "seed": facts.seed}
+            seen[fact["array"], True] = _overrun(facts, fact, where)
+    yield from seen.values()
+    if not seen and not any(facts.outcome(n) for n in ("guard-high", "sanitized-high")):
+        raise NotTested("the environment did not survive its first steps")
+
+
+@rule("PUF204", "action-overread")
+def action_overread(facts: Facts):
+    """The env read outside its own row of actions.
+
+    Why it ruins training: it acts on another agent's choice, or on memory that belongs to
+    nobody. The agent whose action is ignored cannot learn.
+
+    Bad:
+
+        #define ACT_SIZES {5}
+        float turn = env->actions[0], thrust = env->actions[1];
+
+    Good:
+
+        #define ACT_SIZES {5, 3}
+
+    Fix: add the head to ACT_SIZES, or correct the index. With several agents, agent i's
+    actions begin at `i * number of heads`.
+    """
+    seen = set()
+    for _, fact in _crashes(facts):
+        if fact.get("array") == "actions":
+            where = _place(facts, fact)
+            key = (where.get("file"), where.get("line"))
+            if key not in seen:
+                seen.add(key)
+                owned = fact["bytes"] // 4
+                index = owned + fact["past"] // 4 if fact["past"] >= 0 else fact["past"] // 4
+                verb = "wrote" if fact["write"] == 1 else "read"
+                yield Finding("PUF204", f"{_call(fact)} {verb} outside this env's own actions",
+                              **where, element=index, expected=f"{owned} actions",
+                              actual=f"index {index}")
+
+
+def _aborts(facts: Facts):
+    for name, outcome in sorted(facts.outcomes.items()):
+        if name != "rewrite":
+            for fact in outcome.all("abort"):
+                yield outcome, fact
+
+
+@rule("PUF208", "process-exit")
+def process_exit(facts: Facts):
+    """The env ended the process: exit(), abort(), a failed assert(), or a deadly signal.
+
+    Why it ruins training: an env runs inside the trainer's process, beside thousands of
+    others. One exit() ends the run, with status 0 if you are unlucky, so that nobody asks.
+
+    Bad:
+
+        if (file == NULL) exit(1);
+
+    Good:
+
+        if (file == NULL) { env->map = default_map; }
+
+    Fix: handle the case, or end the episode. Only c_render may end the program (on ESC).
+    """
+    seen = set()
+    for name, outcome in sorted(facts.outcomes.items()):
+        if name == "rewrite":
+            continue
+        for fact in outcome.all("exit") + outcome.all("abort"):
+            if fact["fact"] == "abort" and _GLIBC.search(outcome.stderr):
+                continue
+            where = _place(facts, fact)
+            key = (fact["fact"], where.get("file"), where.get("line"))
+            if key in seen:
+                continue
+            seen.add(key)
+            last = next((line for line in reversed(outcome.stderr.splitlines()) if line.strip()),
+                        None)
+            call = "exit()" if fact["fact"] == "exit" else "abort()"
+            yield Finding("PUF208", f"{_call(fact)} ends the process with {call}", **where,
+                          expected="a return", actual=last.strip()[:200] if last else call)
+        silent = not outcome.ended and not outcome.timed_out and not any(
+            fact["fact"] in ("exit", "abort", "crash", "hang", "asan", "failed")
+            for fact in outcome.facts)
+        if silent and not seen:
+            seen.add("silent")
+            how = _signal_name(outcome.signal) if outcome.signal else "_exit()"
+            yield Finding("PUF208", f"the process ended during '{name}' without a return",
+                          **facts.at("c_step"), seed=facts.seed, expected="a return", actual=how)
+
+
+@rule("PUF405", "hang")
+def hang(facts: Facts):
+    """One c_step, c_reset, init or c_close did not return.
+
+    Why it ruins training: all agents wait for the slowest env, so the run stands still
+    without an error. The usual cause is a search for a free cell on a board that is full.
+
+    Bad:
+
+        do { cell = rand() % CELLS; } while (env->board[cell] != EMPTY);
+
+    Good:
+
+        cell = nth_empty(env, rand() % count_empty(env));
+
+    Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience
+    in seconds.
+    """
+    seen = set()
+    for name, outcome in sorted(facts.outcomes.items()):
+        if name == "rewrite":
+            continue
+        for fact in outcome.all("hang"):
+            where = _place(facts, fact)
+            key = _call(fact)
+            if key not in seen:
+                seen.add(key)
+                yield Finding("PUF405", f"{key} does not return", **where,
+                              expected=f"a return within {facts.config.vec.step_timeout:g} s",
+                              actual="no return")
+        if outcome.timed_out and not seen:
+            seen.add("all")
+            yield Finding("PUF405", f"'{name}' did not come to its end", **facts.at("c_step"),
+                          seed=facts.seed, expected="an end", actual="no end")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

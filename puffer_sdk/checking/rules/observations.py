@@ -1,0 +1,247 @@
+"""PUF301-304: observations that nobody wrote, that are old, not finite, or far from zero."""
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ..facts import Facts, Finding, elements, ranges, span
+from . import need, rule
+
+
+def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
+    """Cells (dicts with agent and element) as (agent or None = every agent, first, last, cells).
+
+    Neighbouring elements become one range; agents that share a range become one entry.
+    """
+    by_agent: dict[int, dict[int, dict]] = defaultdict(dict)
+    for cell in cells:
+        by_agent[cell["agent"]][cell["element"]] = cell
+    by_range: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for agent, row in by_agent.items():
+        for pair in ranges(row):
+            by_range[pair].append(agent)
+    found = []
+    for (first, last), agents in sorted(by_range.items()):
+        members = [by_agent[a][e] for a in agents for e in range(first, last + 1)]
+        everyone = len(agents) == facts.shape["env_agents"]
+        for agent in [None] if everyone else sorted(agents):
+            found.append((agent, first, last, members))
+    return found
+
+
+def _whole(facts: Facts, first: int, last: int) -> str:
+    if first == 0 and last == facts.shape["obs_size"] - 1 and last > 0:
+        return "the whole observation"
+    return elements(first, last)
+
+
+@rule("PUF301", "obs-never-written")
+def obs_never_written(facts: Facts):
+    """Some elements of the observation are written by neither c_reset nor any step.
+
+    Why it ruins training: the network reads whatever lay in that memory. At best the inputs
+    are zeros that cost time; at worst they are another run's leftovers, and a policy that was
+    trained on them fails where the memory holds something else. OBS_SIZE is too large, or a
+    field was forgotten.
+
+    Bad:
+
+        #define OBS_SIZE 5
+        obs[0] = x;  obs[1] = y;  obs[2] = dx;  obs[3] = dy;
+
+    Good:
+
+        #define OBS_SIZE 4
+
+    Fix: lower OBS_SIZE, or write the missing field.
+    """
+    need(facts, "poison")
+    cells = [c for c in facts.all("poison", "left") if not c["touched"] and not c["derived"]]
+    for agent, first, last, members in _grouped(facts, cells):
+        who = "" if agent is None else f" of agent {agent}"
+        yield Finding("PUF301", f"nothing ever writes {_whole(facts, first, last)} of the "
+                                f"observation{who}" if agent is None else
+                      f"nothing ever writes {_whole(facts, first, last)}{who}'s observation",
+                      **(facts.at_macro("OBS_SIZE") or facts.at("c_reset")),
+                      env=members[0]["env"], agent=agent, step=0, element=span(first, last),
+                      expected=f"{facts.shape['obs_size']} elements written (OBS_SIZE)",
+                      actual=f"{elements(first, last)} never", seed=facts.seed,
+                      hint="lower OBS_SIZE, or write what was forgotten")
+
+
+@rule("PUF302", "obs-stale")
+def obs_stale(facts: Facts):
+    """Some elements of the observation keep an old value: c_reset leaves them as they were,
+    a one-hot is set and never cleared, or a step forgets to write a field that has changed.
+
+    Why it ruins training: observations are not cleared between steps. The agent sees where
+    its target was, not where it is; the first observation of an episode shows the last one
+    of another. Everything runs, and the score stays lower than it could be.
+
+    Bad:
+
+        env->observations[OBS_KIND + env->kind] = 1.0f;
+
+    Good:
+
+        memset(&env->observations[OBS_KIND], 0, NUM_KINDS * sizeof(float));
+        env->observations[OBS_KIND + env->kind] = 1.0f;
+
+    Fix: write every element in one function that both c_reset and c_step call. Keeping a
+    board in the observations is fine as long as cells that become empty are cleared.
+    """
+    need(facts, "poison")
+    yield from _left_by_reset(facts)
+    if facts.outcome("rewrite") is None:
+        return                      # an incremental env may not survive poison: nothing to say
+    rows = facts.all("rewrite", "row")
+    silent = [r for r in rows if r["steps"] >= 64 and r["blank"] == r["steps"]]
+    loud = [r for r in rows if r["steps"] >= 64 and r["full"] > 0.5 * r["steps"]]
+    if silent and loud:
+        yield from _silent_rows(facts, silent)
+        return
+    yield from _blank_steps(facts, rows)
+    yield from _kept_elements(facts, rows)
+
+
+def _left_by_reset(facts: Facts):
+    """Still poisoned after c_reset, although some step writes it."""
+    cells = facts.all("poison", "left")
+    left = [c for c in cells if c["touched"] and not c["derived"]]
+    derived = [c for c in cells if c["derived"]]
+    if not left and derived and not facts.differences and "trace-again" in facts.traces:
+        left = derived
+    for agent, first, last, members in _grouped(facts, left):
+        who = "" if agent is None else f" (agent {agent})"
+        yield Finding("PUF302", f"c_reset leaves {_whole(facts, first, last)} as it was{who}",
+                      **facts.at("c_reset"), env=members[0]["env"], agent=agent, step=0,
+                      element=span(first, last), expected="a value that c_reset determines",
+                      actual="what the buffer held before", seed=facts.seed,
+                      hint="write the whole observation in c_reset: the first of an episode "
+                           "is an observation like any other")
+
+
+def _silent_rows(facts: Facts, silent: list[dict]):
+    for first, last in ranges(r["agent"] for r in silent):
+        many = f"agents {first}-{last}" if last > first else f"agent {first}"
+        yield Finding("PUF302", f"no step ever writes the observation of {many}",
+                      **facts.at("c_step"), agent=first, seed=facts.seed,
+                      expected="rows of all agents written", actual="written by c_reset alone",
+                      hint="let the loop run to num_agents")
+
+
+def _blank_steps(facts: Facts, rows: list[dict]):
+    """A full writer that, on some steps, wrote nothing although the game moved on."""
+    full = [r for r in rows if r["full"] + r["blank"] >= 0.9 * r["steps"] and r["full"] > 0]
+    moved = [r for r in rows if r["blank_moved"] > 0]
+    if len(full) == len(rows) and moved and rows:
+        r = moved[0]
+        yield Finding("PUF302", f"c_step leaves the observation as it was on {r['blank_moved']} "
+                                f"of {r['steps']} steps, although the state has changed",
+                      **facts.at("c_step"), env=r["env"], agent=r["agent"], step=r["step"],
+                      expected="an observation of the new state", actual="the old one",
+                      seed=facts.seed, hint="observe before every return of c_step")
+
+
+def _kept_elements(facts: Facts, rows: list[dict]):
+    """Elements that steps write sometimes, or never, judged by how their values develop."""
+    total = facts.shape["obs_size"] * facts.shape["env_agents"]
+    cells = [c for c in facts.all("rewrite", "cell") if c["written"] < c["seen"]
+             and c["seen"] >= 32]
+    never = [c for c in cells if c["written"] == 0]
+    some = [c for c in cells if c["written"] > 0]
+    is_full_writer = len(cells) <= total / 2
+    clears = facts.source.clears_observations()
+    forgets = any(c["reverted"] for c in some)
+    one_way = [c for c in some if c["changed"] and not c["reverted"] and not c["varied"]]
+    if is_full_writer:
+        wander = [c for c in some if c["varied"] and c["fell"] and c["rose"] and not c["reverted"]]
+        yield from _stale(facts, wander, "some steps leave {} as it was", "error")
+    if len(one_way) > 1 and len(one_way) == len([c for c in some if c["changed"]]) and not forgets:
+        small = is_full_writer or len(one_way) <= 32 * facts.shape["env_agents"]
+        severity = "error" if small and not clears else "warning"
+        yield from _stale(facts, one_way, "{} are set and never cleared within an episode",
+                          severity)
+    if is_full_writer and never:
+        for file, line, index, name in facts.source.reset_only_stores():
+            yield Finding("PUF302", f"only c_reset writes observations[{index}], but c_step "
+                                    f"changes '{name}'", file=file, line=line, seed=facts.seed,
+                          element=span(*next(ranges(c["element"] for c in never))),
+                          expected="written after each step", actual="written on reset",
+                          hint="write it where c_step writes the rest")
+
+
+def _stale(facts: Facts, cells: list[dict], text: str, severity: str):
+    for agent, first, last, _ in _grouped(facts, cells):
+        yield Finding("PUF302", text.format(_whole(facts, first, last)), **facts.at("c_step"),
+                      agent=agent, element=span(first, last), severity=severity,
+                      expected="a value of this step", actual="a value of an earlier step",
+                      seed=facts.seed, hint="clear the block, then set what holds now")
+
+
+def _sightings(facts: Facts, kind: str):
+    """Facts of one kind in `run`, neighbouring elements merged: (first, last, the first fact)."""
+    seen = {fact["element"]: fact for fact in facts.all("run", kind)}
+    for first, last in ranges(seen):
+        yield first, last, min((seen[e] for e in range(first, last + 1)),
+                               key=lambda f: (f["step"], f["element"]))
+
+
+@rule("PUF303", "obs-not-finite")
+def obs_not_finite(facts: Facts):
+    """An observation is NaN or infinite.
+
+    Why it ruins training: one NaN in one observation makes the whole network NaN with the
+    next update, and every weight is lost. Divisions by a distance or a speed that may be
+    zero are the usual cause.
+
+    Bad:
+
+        obs[0] = dx / distance;
+
+    Good:
+
+        obs[0] = distance > 0.0f ? dx / distance : 0.0f;
+
+    Fix: find the division, square root or logarithm, and treat its edge.
+    """
+    if facts.shape["dtype"] == "u8":
+        return
+    need(facts, "run")
+    for first, last, fact in _sightings(facts, "obs-not-finite"):
+        yield Finding("PUF303", f"{elements(first, last)} of the observation became "
+                                f"{fact['value']}", **facts.at("c_step"), env=fact["env"],
+                      agent=fact["agent"], step=fact["step"], element=span(first, last),
+                      expected="a finite number", actual=fact["value"], seed=facts.seed)
+
+
+@rule("PUF304", "obs-scale", severity="warning")
+def obs_scale(facts: Facts):
+    """A float observation lies outside [-5, 5]; beyond 1000 it is an error.
+
+    Why it ruins training: a network's weights start out for inputs of about unit size. A
+    position in pixels drowns every other input, saturates the first layer, and learning
+    takes many times as long or fails.
+
+    Bad:
+
+        obs[0] = player->x;                     // 0 to 952 pixels
+
+    Good:
+
+        obs[0] = player->x / WIDTH;
+
+    Fix: divide by the largest value the quantity can take.
+    """
+    if facts.shape["dtype"] == "u8":
+        return
+    need(facts, "run")
+    for first, last, fact in _sightings(facts, "obs-scale"):
+        members = [f for f in facts.all("run", "obs-scale") if first <= f["element"] <= last]
+        largest = max((f["largest"] for f in members), key=abs)
+        yield Finding("PUF304", f"{elements(first, last)} of the observation "
+                                f"reach{'es' if first == last else ''} {largest:g}",
+                      **facts.at("c_step"), env=fact["env"], agent=fact["agent"],
+                      step=fact["step"], element=span(first, last), expected="within [-5, 5]",
+                      actual=fact["value"], seed=facts.seed,
+                      severity="error" if abs(largest) >= 1000 else "warning",
+                      hint="divide by the largest value that it can take")

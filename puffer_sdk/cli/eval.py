@@ -1,0 +1,71 @@
+"""`puffer-sdk eval`: parse, play, print the table."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .. import ui
+from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+
+
+@click.command()
+@env_argument
+@takes_settings
+@click.option("--load-model-path", "model", metavar="PATH", default="latest", show_default=True,
+              help="'latest', a run's number or folder, or a checkpoint file.")
+@click.option("--baselines", is_flag=True, help="Only random and idle play: no policy needed.")
+@click.option("--greedy", is_flag=True, help="Take the likeliest action instead of drawing one.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="Where the episodes go [default: episodes.json in the run's folder].")
+@runs_dir_option
+@format_option
+@verbose_option
+def command(env, settings, model, baselines, greedy, output, runs_dir, format_, verbose):
+    """Measure a policy of ENV against random and idle play.
+
+    Episodes start from fixed seeds ([eval] seed), so the numbers can be compared. Environments
+    without endings are judged over [eval] steps ticks of each agent.
+    """
+    from ..evaluating import evaluate
+
+    bar = ui.Progress()
+    with bar:
+        result = evaluate(env, settings, model=None if baselines else model, output=output,
+                          runs_dir=runs_dir, greedy=greedy, on_progress=bar.update,
+                          verbose=verbose)
+    if format_ == "json":
+        ui.out(json.dumps(result.to_dict()))
+        return
+    print_table(result)
+    if result.path:
+        ui.out(f"episodes  {result.path}")
+
+
+def print_table(result) -> None:
+    """One row a policy, one column a measure: mean, and half the width of its interval."""
+    from rich.table import Table
+
+    scores = list(result.scores.values())
+    for unit in dict.fromkeys(score.unit for score in scores):
+        group = [score for score in scores if score.unit == unit]
+        names = list(dict.fromkeys(name for score in group for name in score.mean))
+        table = Table(title=f"{result.env}, {unit}", title_justify="left", box=None,
+                      title_style="bold", header_style="dim", padding=(0, 2, 0, 0))
+        table.add_column("policy")
+        for name in names:
+            table.add_column(name.replace("_", " "), justify="right")
+        table.add_column("agents" if unit != "per episode" else "episodes", justify="right")
+        for score in group:
+            style = "bold cyan" if score.policy == "trained" else None
+            cells = [measure(score.mean.get(name), score.interval.get(name)) for name in names]
+            table.add_row(score.policy, *cells, f"{score.count:,}", style=style)
+        ui.out_renderable(table)
+
+
+def measure(mean: float | None, half: float | None) -> str:
+    """'0.973 ± 0.010'"""
+    if mean is None:
+        return "-"
+    return f"{mean:.3f}" + (f" ± {half:.3f}" if half is not None else "")

@@ -1,0 +1,30 @@
+"""puffer-sdk explain: the page of a rule."""
+from __future__ import annotations
+
+import click
+
+from .. import ui
+from ..errors import UsageError, did_you_mean
+
+
+@click.command()
+@click.argument("code", required=False)
+def command(code):
+    """Explain a rule of check: what it means, why it ruins training, how to fix it.
+
+    Without CODE, list all rules.
+    """
+    from ..checking import rules
+
+    known = rules.load()
+    if code is None:
+        for rule in known.values():
+            ui.out(f"{rule.code}  {rule.severity:<8} {rule.name}")
+        return
+    wanted = code.upper() if code.upper().startswith("PUF") else f"PUF{code}"
+    found = known.get(wanted) or next((r for r in known.values() if r.name == code), None)
+    if found is None:
+        raise UsageError(f"there is no rule '{code}'",
+                         hint=did_you_mean(wanted, known) or "puffer-sdk explain lists them all")
+    ui.out(f"{found.code} {found.name} ({found.severity})\n", style="bold")
+    ui.out(found.page)
