@@ -17,6 +17,7 @@ from . import building, checkpoint, config, isolation, paths, runs
 from .config import Config
 from .errors import UsageError
 from .settings import parse_action
+from .training import require_torch
 
 PATIENCE = 20           # [eval] steps, times this: the most ticks that endings are waited for
 PER_EPISODE = "per episode"
@@ -62,6 +63,8 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     on_progress   called as on_progress(policy, done, total)
     Raises UsageError for a checkpoint that is damaged, or of another environment or size.
     """
+    if model:
+        require_torch("eval")
     folder = paths.find_env(env)
     found = find_model(paths.runs_dir(folder, runs_dir), model) if model else None
     past = checkpoint.load(found) if found else None

@@ -81,6 +81,7 @@ class _Reader:
         source = self.binding or self.header
         text = f'#include "{source.name}"\n' + _PROBE
         flags = ["-xc", "-std=gnu11", "-DPUFFER_PROBE", '-DPUFFER_NAME=""', *include, *builtin,
+                 "-DPUFFER_LIBRARY", "-include", str(paths.include_dir() / "puffer_prelude.h"),
                  "-Wno-everything"]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],

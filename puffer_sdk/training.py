@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from . import building, checkpoint, config, isolation, paths, runs, sinks, ui
@@ -44,6 +45,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
+    require_torch("train")
     folder = paths.find_env(env)
     home = paths.runs_dir(folder, runs_dir)
     past = find_resumable(home, resume) if resume else None
@@ -60,6 +62,13 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
            "checkpoints": str(run.checkpoints_path),
            "resume": str(past.checkpoint.path) if past else None}
     return _Parent(run, resolved, job, wanted).work()
+
+
+def require_torch(command: str) -> None:
+    """Raises UsageError where PyTorch, which still does the arithmetic, is not installed."""
+    if find_spec("torch") is None:
+        raise UsageError(f"'{command}' needs PyTorch in this version, and it is not installed",
+                         hint="pip install 'puffer-sdk[torch]'")
 
 
 @dataclass(frozen=True)

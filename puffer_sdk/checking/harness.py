@@ -151,7 +151,7 @@ class Runner:
             said = stream.read(200_000).decode(errors="replace")
         return Outcome(name, rows, any(row["fact"] == "end" for row in rows),
                        signal=-status if status < 0 and not timed_out else 0,
-                       timed_out=timed_out, stderr=said, sanitizer=text)
+                       timed_out=timed_out, stderr=said, sanitizer=text + said)
 
 
 def _end_group(child: subprocess.Popen) -> None:

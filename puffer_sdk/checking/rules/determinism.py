@@ -14,11 +14,15 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -
                    expected=found.one, actual=found.other, seed=facts.seed, **more)
 
 
-def _overruns(facts: Facts) -> bool:
-    """Writes into other rows explain any difference: one finding is enough."""
-    return bool(facts.all("packed", "overrun")) or any(
-        fact.get("array") for outcome in facts.outcomes.values()
-        for fact in outcome.all("crash"))
+def _need_sound_memory(facts: Facts) -> None:
+    """Stray reads and writes explain any difference: one finding is enough."""
+    stray = any(fact.get("array") for outcome in facts.outcomes.values()
+                for fact in outcome.all("crash"))
+    if stray or facts.all("packed", "overrun"):
+        raise NotTested("the environment leaves its own rows (PUF203, PUF204)")
+    if any(outcome.all("asan") or outcome.all("crash") for name, outcome in
+           facts.outcomes.items() if name.startswith("sanitized")):
+        raise NotTested("memory errors explain any difference (PUF201)")
 
 
 @rule("PUF501", "nondeterministic")
@@ -41,9 +45,8 @@ def nondeterministic(facts: Facts):
 
     Fix: draw every random number from env->rng; keep all state in the struct; initialise it.
     """
+    _need_sound_memory(facts)
     need(facts, "trace-base")
-    if _overruns(facts):
-        raise NotTested("rows of other envs were overwritten (PUF203)")
     moved, again = (facts.differences.get(n) for n in ("trace-moved", "trace-again"))
     if moved:
         yield _finding(facts, "PUF501", "a second process gives another run", moved,
@@ -73,9 +76,8 @@ def env_crosstalk(facts: Facts):
 
     Fix: move file-scope and static variables that change into the env struct.
     """
+    _need_sound_memory(facts)
     need(facts, "trace-base")
-    if _overruns(facts):
-        raise NotTested("rows of other envs were overwritten (PUF203)")
     if "trace-moved" in facts.differences:
         raise NotTested("the environment is not deterministic to begin with (PUF501)")
     if "trace-reversed" not in facts.traces:

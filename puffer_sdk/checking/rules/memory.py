@@ -67,7 +67,8 @@ def _crashes(facts: Facts):
 
 
 def _asan(facts: Facts):
-    """Findings from AddressSanitizer's reports."""
+    """Findings from AddressSanitizer's reports, one a line of the author's."""
+    seen = set()
     for outcome in _sanitized(facts):
         found = _KIND.search(outcome.sanitizer)
         if not found:
@@ -80,6 +81,9 @@ def _asan(facts: Facts):
         access = re.search(r"(READ|WRITE) of size (\d+)", report)
         region = re.search(r"is located (\d+) bytes (?:after|before|to the right of|to the left "
                            r"of|inside of) ([^\n\[]*)", report)
+        if tuple(place.items()) in seen:
+            continue
+        seen.add(tuple(place.items()))
         detail = ", ".join(filter(None, [
             f"{access[1].lower()} of {access[2]} bytes" if access else None,
             f"{region[1]} bytes from {region[2].strip()}" if region else None]))
@@ -102,9 +106,13 @@ def _undefined(facts: Facts, code: str):
             if file is None or place in seen or is_null != (code == "PUF201"):
                 continue
             seen.add(place)
-            fact = outcome.first("ubsan") or outcome.first("crash") or {"env": None, "step": None}
-            yield Finding(code, match["text"].strip(), file=file, line=int(match["line"]),
-                          env=fact["env"], step=fact["step"], seed=facts.seed)
+            fact = next((f for f in outcome.all("ubsan") if f.get("frame") and
+                         (f["frame"].file, f["frame"].line) == place[:2]), None)
+            where = _place(facts, fact) if fact else {"file": file, "line": place[1],
+                                                      "seed": facts.seed}
+            yield Finding(code, f"{_call(fact)} relies on undefined behaviour: "
+                                f"{match['text'].strip()}" if not is_null else
+                          f"{_call(fact)} follows a null pointer", **where)
 
 
 @rule("PUF201", "memory-error")

@@ -1,0 +1,57 @@
+# The front door. `make demo` shows the whole road, `make test` proves that it holds.
+#
+#   make demo     install into .venv, then new -> check -> build -> train -> eval
+#   make test     install what the tests need, lint, run all of them
+#   make bench    measure what README and docs state; writes docs/benchmarks.json
+#   make deps     system packages (a compiler, git), through apt-get as root
+#   make docs-tables   regenerate the reference pages that come from the code
+#   make clean    remove .venv and what was generated
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+DEMO   ?= demo
+TORCH  ?= torch==2.13.0
+
+.PHONY: demo test bench deps docs-tables lint clean
+
+demo: $(VENV)/.torch
+	@$(BIN)/python tools/demo.py $(DEMO)
+
+test: deps $(VENV)/.dev $(VENV)/.torch lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+
+bench: $(VENV)/.torch $(VENV)/.dev
+	$(BIN)/python benchmarks/bench.py
+
+docs-tables: $(VENV)/.dev
+	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
+	$(BIN)/python -m puffer_sdk.checking.pages docs/reference/rules.md
+
+deps:
+	@sh tools/deps.sh
+
+# Each stamp is a finished installation; it is done again when pyproject.toml changes
+$(VENV)/.base: pyproject.toml
+	@$(PYTHON) -m venv $(VENV) || { echo "error: cannot make $(VENV); on Debian: apt-get install python3-venv"; exit 2; }
+	@echo "installing puffer-sdk into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+# PyTorch by version, so that everybody measures the same; TORCH=torch takes the newest
+$(VENV)/.torch: $(VENV)/.base
+	@echo "installing PyTorch ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[torch]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo "installing what the tests need ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist runs $(DEMO) .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,118 @@
+"""The command line as a whole: speed of help, statuses, suggestions, output discipline."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from puffer_sdk import cli
+
+
+def run(*args, cwd=None, **env):
+    return subprocess.run([sys.executable, "-m", "puffer_sdk", *args], cwd=cwd, text=True,
+                          capture_output=True, timeout=120, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **env})
+
+
+def test_help_lists_every_command_and_loads_nothing_heavy():
+    code = ("import sys; from puffer_sdk.cli import main; main(['--help']); "
+            "heavy = {'numpy', 'torch', 'clang', 'rich', 'cookiecutter', 'jinja2', 'cffi'}; "
+            "print('LOADED', sorted(heavy & set(sys.modules)))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "LOADED []" in done.stdout
+    for name in cli.COMMANDS:
+        assert re.search(rf"^  {name} ", done.stdout, re.M)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(name):
+    done = run(name, "--help")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"Usage: puffer-sdk {name}")
+
+
+def test_module_and_version():
+    from puffer_sdk import __version__
+    done = run("--version")
+    assert (done.returncode, done.stdout.strip()) == (0, f"puffer-sdk, version {__version__}")
+
+
+@pytest.mark.parametrize("word, hint", [("trian", "did you mean 'train'?"),
+                                        ("evla", "did you mean 'eval'?")])
+def test_misspelt_command(word, hint):
+    done = run(word)
+    assert done.returncode == 2
+    assert f"there is no command '{word}'" in done.stderr and hint in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", sorted(cli.LATER))
+def test_commands_of_later_versions_say_so_in_one_sentence(name):
+    done = run(name, "my_env")
+    assert done.returncode == 2
+    assert f"this version does not have '{name}' yet" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--local", "--fast", "--web"])
+def test_build_modes_of_later_versions(flag):
+    done = run("build", "my_env", flag)
+    assert done.returncode == 2
+    assert f"this version does not have build {flag} yet" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["check", "build", "train", "eval", "config"])
+def test_a_folder_that_is_no_environment(name, tmp_path):
+    args = ["--baselines"] if name == "eval" else []
+    done = run(name, *args, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "this folder is not an environment" in done.stderr
+    assert "puffer-sdk new my_env" in done.stderr
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "other.h").write_text("")
+    done = run(name, "thing", *args, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a header named thing.h" in done.stderr and "other.h" in done.stderr
+
+
+def test_an_unknown_environment_gets_the_nearest_name(tmp_path):
+    (tmp_path / "pong").mkdir()
+    (tmp_path / "pong" / "pong.h").write_text("")
+    done = run("build", "pnog", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no environment called 'pnog'" in done.stderr
+    assert "did you mean 'pong'?" in done.stderr
+
+
+def test_no_escape_codes_in_a_pipe(tmp_path):
+    for env in ({}, {"TERM": "dumb"}, {"NO_COLOR": "1"}, {"FORCE_COLOR": ""}):
+        done = run("doctor", **env)
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_json_is_one_document_on_stdout(tmp_path):
+    done = run("doctor", "--format", "json")
+    assert isinstance(json.loads(done.stdout), (dict, list))
+
+
+def test_a_bug_of_ours_is_status_5(monkeypatch, capsys):
+    monkeypatch.setattr(cli.cli, "main", lambda **kwargs: 1 / 0)
+    assert cli.main(["list"]) == 5
+    assert "bug in puffer-sdk" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_status_130(monkeypatch, capsys):
+    def interrupt(**kwargs):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(cli.cli, "main", interrupt)
+    assert cli.main(["list"]) == 130
+
+
+def test_public_names_resolve():
+    import puffer_sdk
+    for name in puffer_sdk.__all__:
+        assert getattr(puffer_sdk, name) is not None
+    assert set(puffer_sdk.__all__) <= set(dir(puffer_sdk))
+    with pytest.raises(AttributeError):
+        puffer_sdk.nothing_of_this_name  # noqa: B018
