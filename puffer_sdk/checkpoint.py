@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,24 +45,28 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
     facts = {"format_version": FORMAT_VERSION, **facts}
     tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
     data = serialize(tensors, metadata={"puffer": json.dumps(facts, sort_keys=True)})
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise RunError("cannot save the checkpoint; the ones before it are untouched",
                        where=path, detail=error.strerror or str(error),
                        hint="free some space, or choose another place with --runs-dir") from None
     return path
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a writer that was killed left half. Call it when nobody writes there."""
+    for path in folder.glob(".*.safetensors.*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def load(path: Path) -> Checkpoint:
@@ -78,13 +81,16 @@ def load(path: Path) -> Checkpoint:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError("this file is damaged, or not a checkpoint", where=path,
                          detail=str(error), hint="take an earlier one from the same folder"
                          ) from None
     try:
         facts = json.loads(metadata["puffer"])
         version = int(facts["format_version"])
+        if version <= FORMAT_VERSION:
+            _ = {**facts["env"]}, {**facts["config"]}, {**facts["counters"]}
+            _ = int(facts["epoch"]), int(facts["step"]), float(facts["seconds"])
     except (KeyError, ValueError, TypeError):
         raise UsageError("this safetensors file is not a puffer-sdk checkpoint", where=path,
                          expected="metadata under the key 'puffer'",
@@ -105,7 +111,7 @@ def check_fits(checkpoint: Checkpoint, env: dict) -> None:
 
     env: the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
     """
-    theirs = checkpoint.facts.get("env", {})
+    theirs = checkpoint.facts["env"]
     if theirs.get("name") != env["name"]:
         raise UsageError("this checkpoint belongs to another environment", where=checkpoint.path,
                          expected=env["name"], actual=theirs.get("name"))

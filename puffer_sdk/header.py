@@ -16,10 +16,11 @@ from .spec import CField, Spec
 
 FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
 OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
+TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32"}        # what OBS_TENSOR_T may be
 BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
                   "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT")
 REQUIRED = {                        # field -> types that will do, and how to write the first
-    "log": (("Log", "struct Log"), "Log log;"),
+    "log": ((), "Log log;"),       # the types of Log are looked up
     "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*)"),
     "actions": (("float *",), "float* actions;"),
     "rewards": (("float *",), "float* rewards;"),
@@ -61,9 +62,8 @@ class _Reader:
         self.parse()
         spec = self.make_spec()
         self.check_binding_macros()
-        if not self.problems:
-            self.report_compiler_errors()
-        self.problems.sort(key=lambda p: (p.code is None, p.code or ""))
+        self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
+        self.problems[:0] = self.compiler_errors()
         return (None if any(p.code is None for p in self.problems) else spec), self.problems
 
     def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
@@ -88,7 +88,9 @@ class _Reader:
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
         self.unit, self.main = unit, main
         self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
-        self.structs, self.funcs, self.probes = {}, {}, {}
+        self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
+        self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
+        self.absent: set[str] = set()       # names that problems report: clang trips over them
         kinds = cindex.CursorKind
         for cursor in unit.cursor.get_children():
             if cursor.kind == kinds.MACRO_DEFINITION:
@@ -97,6 +99,8 @@ class _Reader:
                 self.funcs[cursor.spelling] = cursor
             elif cursor.kind == kinds.STRUCT_DECL and cursor.is_definition():
                 self.structs[cursor.type.get_canonical().spelling] = cursor
+            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
+                self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
             elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
                 self.probes[cursor.spelling] = cursor
 
@@ -106,19 +110,27 @@ class _Reader:
         if name in ("OBS_SIZE", "ACT_SIZES", "NUM_ATNS", "OBS_TENSOR_T") and file:
             tokens = [t.spelling for t in cursor.get_tokens()][1:]
             self.macros[name] = (" ".join(tokens), file.name, cursor.location.line)
+        elif name.startswith("MY_") and file and self.folder in Path(file.name).resolve().parents:
+            self.binding_macros[name] = self.place(cursor)
 
-    def report_compiler_errors(self) -> None:
-        """What clang refused in the author's files (the probe's own lines do not count)."""
-        seen = 0
+    def compiler_errors(self) -> list[PufferError]:
+        """What clang refuses in the author's files, unless a problem already explains it.
+
+        The probe's own lines do not count, nor what vecenv.h says once there are problems.
+        """
+        found = []
         for diag in self.unit.diagnostics:
             file = diag.location.file
             if diag.severity < diag.Error or (file and file.name == self.main):
                 continue
-            seen += 1
-            if seen > 20:
-                break
+            if self.problems and file and self.folder not in Path(file.name).resolve().parents:
+                continue
+            if self.absent & set(re.findall(r"'(\w+)'", diag.spelling)):
+                continue
             where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
-            self.problem(None, f"the C compiler refuses this: {diag.spelling}", where)
+            found.append(BuildError(f"the C compiler refuses this: {diag.spelling}",
+                                    where=where or self.header.name))
+        return found[:20]
 
     def relative(self, name: str) -> str:
         path = Path(name).resolve()
@@ -138,6 +150,7 @@ class _Reader:
         types = {f.name: f.type for f in fields}
         self.check_fields(struct, types)
         log_fields = self.check_log()
+        self.check_init()
         obs_count, widths = self.check_spaces(types)
         functions = {n: (self.relative(c.location.file.name), c.location.line)
                      for n, c in self.funcs.items() if n in (*FUNCTIONS, "init")}
@@ -150,6 +163,7 @@ class _Reader:
             act_sizes=text.get("ACT_SIZES"), act_widths=widths,
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
             binding=self.binding, has_init="init" in functions,
+            log_is_tag=not self.logs and "struct Log" in self.structs,
             has_truncations="truncations" in types)
 
     def env_struct(self):
@@ -158,6 +172,7 @@ class _Reader:
         for name in FUNCTIONS:
             cursor = self.funcs.get(name)
             if cursor is None:
+                self.absent.add(name)
                 self.problem("PUF101", f"{name} is not defined",
                              hint=f"write void {name}({self.guess_struct()}* env) {{ ... }}")
                 continue
@@ -181,7 +196,8 @@ class _Reader:
             return None
         pointee = takes.get("c_step") or next(iter(takes.values()))
         self.struct_name = pointee.spelling.removeprefix("const ")
-        return self.structs[pointee.get_canonical().spelling]
+        self.struct = self.structs[pointee.get_canonical().spelling]
+        return self.struct
 
     def guess_struct(self) -> str:
         """The struct name to show in a hint: what another function takes, else CamelCase."""
@@ -200,22 +216,56 @@ class _Reader:
     def check_fields(self, struct, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
         for name, (good, how) in REQUIRED.items():
+            if name == "log":
+                good = tuple(self.logs) or ("Log", "struct Log")
+            if name == "observations" and self.refused_tensor():
+                continue
             if name not in types:
-                self.problem("PUF102", f"struct {self.struct_name} has no field '{name}'",
+                self.absent.add(name)
+                self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",
                              self.place(struct), hint=f"add: {how}")
-            elif types[name] not in good:
+            elif types[name] not in good and (name != "log" or self.find_log()):
                 self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type",
                              lines[name], expected=how, actual=types[name],
                              hint="integers and doubles are not converted: the trainer's "
                                   "buffers have exactly this type")
-        for name in ("truncations",):
-            if name in types and types[name] != "float *":
-                self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type",
-                             lines[name], expected=f"float* {name};", actual=types[name])
+        if types.get("truncations", "float *") != "float *":
+            self.problem("PUF102", f"{self.struct_name}.truncations has the wrong type",
+                         lines["truncations"], expected="float* truncations;",
+                         actual=types["truncations"])
+        if "MY_ACTION_MASK" in self.binding_macros and (
+                types.get("action_mask") not in ("unsigned char *", "char *")):
+            self.problem("PUF102", "MY_ACTION_MASK needs a field 'action_mask'",
+                         lines.get("action_mask") or self.place(struct),
+                         expected="unsigned char* action_mask;",
+                         actual=types.get("action_mask", "none"))
+
+    def struct_title(self) -> str:
+        return f"struct {self.struct_name.removeprefix('struct ')}"
+
+    def check_init(self) -> None:
+        """A generated binding calls init(env); a hand-written one calls what it likes."""
+        init = self.funcs.get("init")
+        if init is None or self.binding:
+            return
+        arguments = [a.type.get_pointee().get_canonical().spelling for a in init.get_arguments()]
+        if [self.structs.get(a) for a in arguments] != [self.struct]:
+            self.problem("PUF101", "init does not take a pointer to the env struct alone",
+                         self.place(init), expected=f"void init({self.struct_name}* env)",
+                         actual=f"init{init.type.spelling.partition(' ')[2]}",
+                         hint="settings come as struct fields, set from [env] before init")
+
+    def find_log(self):
+        """The cursor of struct Log, or None."""
+        for name in (*self.logs, "Log", "struct Log"):
+            if name in self.structs:
+                return self.structs[name]
+        return None
 
     def check_log(self) -> tuple[CField, ...]:
-        log = self.structs.get("Log") or self.structs.get("struct Log")
+        log = self.find_log()
         if log is None:
+            self.absent.add("Log")
             self.problem("PUF102", "there is no struct Log",
                          hint="typedef struct Log { float perf; float score; float "
                               "episode_return; float episode_length; float n; } Log;")
@@ -241,6 +291,7 @@ class _Reader:
         for name, example in (("OBS_SIZE", "#define OBS_SIZE 4"),
                               ("ACT_SIZES", "#define ACT_SIZES {3}")):
             if name not in self.macros:
+                self.absent.add(name)
                 self.problem("PUF112", f"{name} is not defined",
                              (self.binding or self.header).name, hint=f"state it: {example}")
         obs_count = self.evaluate("puffer_probe_obs")
@@ -272,11 +323,15 @@ class _Reader:
                          self.macro_place("NUM_ATNS"), expected=len(widths), actual=heads,
                          hint="drop NUM_ATNS: it is counted")
 
+    def refused_tensor(self) -> bool:
+        """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""
+        return "OBS_TENSOR_T" in self.macros and self.macros["OBS_TENSOR_T"][0] not in TENSORS
+
     def check_tensor_type(self, types: dict[str, str]) -> None:
         if "OBS_TENSOR_T" not in self.macros:
             return
         declared = self.macros["OBS_TENSOR_T"][0]
-        kind = {"ByteTensor": "u8", "FloatTensor": "f32"}.get(declared)
+        kind = TENSORS.get(declared)
         actual = OBS_TYPES.get(types.get("observations", ""))
         place = self.macro_place("OBS_TENSOR_T")
         if kind is None:
@@ -289,12 +344,10 @@ class _Reader:
 
     def check_binding_macros(self) -> None:
         """A hand-written binding may use the MY_ macros that vecenv.h knows, and no others."""
-        lines = self.binding.read_text(errors="replace").splitlines() if self.binding else []
-        for number, line in enumerate(lines, 1):
-            found = re.match(r"\s*#\s*define\s+(MY_\w+)", line)
-            if found and found[1] not in BINDING_MACROS:
-                self.problem(None, f"{found[1]} is not supported", f"binding.c:{number}",
-                             expected=f"one of {', '.join(BINDING_MACROS)}", actual=found[1])
+        for name, place in self.binding_macros.items():
+            if self.binding and name not in BINDING_MACROS:
+                self.problem(None, f"{name} is not supported", place,
+                             expected=f"one of {', '.join(BINDING_MACROS)}", actual=name)
 
     def macro_place(self, name: str) -> str | None:
         if name not in self.macros:

@@ -7,6 +7,9 @@ So the child shares one page of memory with us and nothing else that such code c
 
 The parent owns the terminal, the signals and the files; it reads the watches to say which env
 died or hangs, with its seed and step.
+
+What env code may do without disturbing the run: close descriptors, change directory, fork (the
+copy ends at once), install signal handlers, print as much as it likes.
 """
 from __future__ import annotations
 
@@ -39,6 +42,8 @@ WATCH = np.dtype([("step", "i8"), ("env", "i8"), ("seed", "i8"), ("phase", "i4")
 PAGE = HEADER + WORKERS * WATCH.itemsize + RING
 PHASES = ("idle", "init", "c_reset", "c_step", "c_close", "c_render")
 GRACE = 8.0                         # seconds a child gets to save and leave after a signal
+LOG_LIMIT = 64 << 20                # bytes that an env's prints may take on the disk ...
+LOG_KEPT = 1 << 20                  # ... before all but the first of them are dropped
 
 
 class Page:
@@ -84,9 +89,12 @@ class Page:
 class Link:
     """What a target running in the child may use to speak with the parent."""
 
-    def __init__(self, page: Page):
+    def __init__(self, page: Page, log: str = ""):
         self.page = page
+        self._log = log
         self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._armed = False
 
     @property
     def stop(self) -> bool:
@@ -97,37 +105,95 @@ class Link:
         """Send an event. Payloads are JSON."""
         if os.getpid() != self._pid:    # an env forked: its copy has no business here
             os._exit(0)
+        self.mend()
         data = json.dumps([kind, payload]).encode()
-        self.page.write(len(data).to_bytes(8, "little") + data)
+        with self._lock:
+            self.page.write(len(data).to_bytes(8, "little") + data)
+
+    def emit_error(self, error: PufferError) -> None:
+        """The parent raises it, and with that the work is over."""
+        parts = {name: getattr(error, name) for name in
+                 ("message", "where", "expected", "actual", "hint", "detail", "code")}
+        parts = {name: value if value is None else str(value) for name, value in parts.items()}
+        self.emit("error", kind=type(error).__name__, parts=parts)
+
+    def mend(self) -> None:
+        """Open the standard descriptors again if an env closed them.
+
+        Otherwise the next file that is opened, a checkpoint say, would be what an env prints to.
+        """
+        for fd in range(3):
+            try:
+                os.fstat(fd)
+            except OSError:             # open() takes the lowest number that is free: this one
+                path, mode = ((self._log, os.O_WRONLY | os.O_APPEND) if fd and self._log
+                              else (os.devnull, os.O_RDWR))
+                with contextlib.suppress(OSError):
+                    os.open(path, mode)
 
     def watches(self):
-        """The page's PufferWatch array as cffi sees it, for VecEnv(watches=...)."""
+        """The page's PufferWatch array as cffi sees it, for VecEnv(watches=...).
+
+        From here on, env code that calls exit() or fork() meets what `_arm` has laid out.
+        """
         from .vec import ffi
+        if not self._armed:
+            self._armed = True
+            _arm()
         return ffi().cast("PufferWatch*", self.page.watches.ctypes.data)
 
 
-def child_main(fd: int, target: str) -> None:
+def _arm() -> None:
+    """exit() in env code leaves at once with its status; the copy that fork() makes ends.
+
+    Without this, exit() would run the destructors of libraries whose threads are still at work,
+    and a forked copy would train along. glibc's calls; elsewhere emit() catches a copy later.
+    """
+    libc = ctypes.CDLL(None)
+    with contextlib.suppress(AttributeError):
+        leave = ctypes.cast(libc._exit, ctypes.c_void_p)
+        libc.on_exit(leave, None)               # runs last: _exit(status)
+        libc.__cxa_atexit(ctypes.cast(libc.fflush, ctypes.c_void_p), None, None)
+        getattr(libc, "__register_atfork")(None, None, leave, None)     # noqa: B009
+
+
+def _settle() -> None:
+    """What a process that runs env code needs: plain signals, prints that survive a crash."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    libc = ctypes.CDLL(None)
+    with contextlib.suppress(ValueError, AttributeError):
+        libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, 1, ctypes.c_size_t(0))
+
+
+def child_main(fd: int, target: str, log: str) -> None:
     """Entry point of the child: job on stdin, events on the page."""
     page = Page(fd)
     os.close(fd)
     _die_with_parent()
-    link = Link(page)
+    _settle()
+    link = Link(page, log)
     try:
         job = json.load(sys.stdin)
         module, _, function = target.partition(":")
         result = getattr(import_module(module), function)(job, link)
         link.emit("result", value=result)
     except PufferError as error:
-        link.emit("error", kind=type(error).__name__, parts=_parts(error))
-    except BaseException:
-        link.emit("bug", text=traceback.format_exc())
+        link.emit_error(error)
+    except BaseException as error:
+        if _is_out_of_memory(error):
+            link.emit_error(RunError(
+                "there is not enough memory", detail=str(error).partition("\n")[0] or None,
+                hint="lower vec.total_agents, train.horizon or policy.hidden_size"))
+        else:
+            link.emit("bug", text=traceback.format_exc())
     os._exit(0)                     # at once: what an env left in atexit is not our concern
 
 
-def _parts(error: PufferError) -> dict:
-    parts = {name: getattr(error, name) for name in
-             ("message", "where", "expected", "actual", "hint", "detail", "code")}
-    return {name: value if value is None else str(value) for name, value in parts.items()}
+def _is_out_of_memory(error: BaseException) -> bool:
+    text = str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and (
+        "can't allocate memory" in text or "out of memory" in text))
 
 
 def _die_with_parent() -> None:
@@ -153,9 +219,16 @@ QUIET = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
 
 # The child takes our sys.path, so that it imports what we would, and nothing from the folder
 # that the user happens to stand in
-BOOTSTRAP = ("import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
              "from puffer_sdk.isolation import child_main; "
-             "child_main(int(sys.argv[2]), sys.argv[3])")
+             "child_main(int(sys.argv[2]), sys.argv[3], sys.argv[4])")
+
+
+HINTS = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
+         "SIGABRT": "an assertion failed, or memory was corrupted: puffer-sdk check",
+         "SIGFPE": "an integer division by zero: puffer-sdk check",
+         "SIGKILL": "something outside ended it, perhaps for want of memory: "
+                    "lower vec.total_agents"}
 
 
 class Child:
@@ -165,27 +238,31 @@ class Child:
     job            JSON-able
     log            file that what the env prints is appended to
     step_timeout   seconds that one call into an env may stay silent
+    cwd            working directory of the child
     """
 
     def __init__(self, target: str, job: dict, *, log: Path | None = None,
-                 step_timeout: float = 10.0):
+                 step_timeout: float = 10.0, cwd: Path | None = None):
         self.step_timeout = step_timeout
-        self.log = log
         self.result = None
         self._buffer = b""
         self._seen: dict[int, tuple] = {}
+        self._looked = 0.0
+        log = Path(log).resolve() if log else None
         fd = os.memfd_create("puffer") if hasattr(os, "memfd_create") else _unlinked_file()
         try:
             os.ftruncate(fd, PAGE)
             self.page = Page(fd)
-            sink = open(log, "ab") if log else open(os.devnull, "ab")  # noqa: SIM115
-            with sink:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-c", BOOTSTRAP, json.dumps(sys.path), str(fd), target],
-                    stdin=subprocess.PIPE, stdout=sink, stderr=sink, pass_fds=[fd],
-                    start_new_session=True, env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
+            self._prints = open(log, "ab+") if log else tempfile.TemporaryFile("ab+")  # noqa: SIM115
+            self._begin = self._prints.seek(0, os.SEEK_END)     # earlier runs wrote what is before
+            command = [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(fd), target,
+                       str(log or "")]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=self._prints, stderr=self._prints,
+                pass_fds=[fd], start_new_session=True, cwd=cwd,
+                env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:
-            raise RunError("cannot start the worker process",
+            raise RunError("cannot start the worker process", where=error.filename,
                            detail=error.strerror or str(error)) from None
         finally:
             os.close(fd)
@@ -215,6 +292,7 @@ class Child:
                 if ended:
                     raise self._death()
                 self._look_for_hang()
+                self._limit_prints()
                 yield "idle", {}
                 time.sleep(0.01)
         finally:
@@ -229,6 +307,7 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        self._prints.close()
 
     def _read(self) -> Iterator[tuple[str, dict]]:
         self._buffer += self.page.read()
@@ -249,44 +328,62 @@ class Child:
             if seen is None or seen[0] != state:
                 self._seen[worker] = (state, now)
             elif now - seen[1] > self.step_timeout:
-                raise self._env_error(watch, f"no return for {self.step_timeout:g} seconds",
+                raise self._env_error([watch], f"no return for {self.step_timeout:g} seconds",
                                       hint="look for a loop that never ends; a longer limit is "
                                            "[vec] step_timeout")
+
+    def _limit_prints(self) -> None:
+        """An env that prints on every step must not fill the disk: keep the first and the last."""
+        now = time.monotonic()
+        if now - self._looked < 1.0:
+            return
+        self._looked = now
+        with contextlib.suppress(OSError):
+            if os.fstat(self._prints.fileno()).st_size > self._begin + LOG_LIMIT:
+                os.ftruncate(self._prints.fileno(), self._begin + LOG_KEPT)
 
     def _death(self) -> PufferError:
         status = self.process.returncode
         cause = f"exit({status})" if status >= 0 else signal.Signals(-status).name
         inside = [self.page.watches[w].copy() for w in np.flatnonzero(self.page.watches["phase"])]
         if inside:
-            hints = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
-                     "SIGABRT": "an assertion failed, or memory was corrupted: puffer-sdk check",
-                     "SIGFPE": "an integer division by zero: puffer-sdk check"}
             default = ("an environment must not end the process"
                        if status >= 0 else "puffer-sdk check")
-            return self._env_error(inside[0], cause, hint=hints.get(cause, default))
+            return self._env_error(inside, cause, hint=HINTS.get(cause, default))
         hint = ("the system may have run out of memory: lower vec.total_agents"
                 if cause == "SIGKILL" else None)
         return RunError(f"the worker process died outside env code: {cause}",
                         detail=self._tail(), hint=hint)
 
-    def _env_error(self, watch, cause: str, hint: str) -> RunError:
-        where = f"env {watch['env']}, seed {watch['seed']}, step {watch['step']}"
-        return RunError(f"the environment failed in {PHASES[watch['phase']]}: {cause} ({where})",
+    def _env_error(self, watches: list, cause: str, hint: str) -> RunError:
+        """watches: of the threads that were inside an env, any of which may be to blame."""
+        places = [f"env {w['env']}, seed {w['seed']}, step {w['step']}" for w in watches]
+        if len(places) > 1:
+            hint += "; with --vec.num-threads 1 it is known which env it was"
+        phase = PHASES[watches[0]["phase"]]
+        return RunError(f"the environment failed in {phase}: {cause} ({' or '.join(places)})",
                         detail=self._tail(), hint=hint)
 
     def _tail(self) -> str | None:
         """The last lines the env printed: an assertion's text is among them."""
         try:
-            lines = self.log.read_text(errors="replace").splitlines() if self.log else []
-        except OSError:
+            fd = self._prints.fileno()
+            size = os.fstat(fd).st_size
+            start = max(self._begin, size - 65536)
+            lines = os.pread(fd, size - start, start).decode(errors="replace").splitlines()
+        except (OSError, ValueError):
             return None
         fatal = [i for i, line in enumerate(lines) if line.startswith("Fatal Python error")]
         lines = lines[:fatal[-1]] if fatal else lines
-        return "\n".join(line[:200] for line in lines[-6:]) or None
+        return "\n".join(line[:200] for line in lines[-6:]).strip() or None
 
 
 class ChildBug(Exception):
     """An exception in the child that is not the user's doing; holds its traceback."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.child_traceback = text
 
 
 def _unlinked_file() -> int:
@@ -296,7 +393,7 @@ def _unlinked_file() -> int:
 
 
 class Signals:
-    """SIGINT and SIGTERM as a flag instead of an exception, for as long as the block runs.
+    """SIGINT, SIGTERM and SIGHUP as a flag instead of an exception, for as long as the block runs.
 
     with Signals() as signals: ... if signals.received: save and leave; status = signals.status
     """
@@ -307,7 +404,9 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                    continue            # nohup
                 self._old[number] = signal.signal(number, self._note)
         return self
 
@@ -325,15 +424,17 @@ class Signals:
 
 
 def run(target: str, job: dict, on_event: Callable[[str, dict], None], *,
-        log: Path | None = None, step_timeout: float = 10.0):
+        log: Path | None = None, step_timeout: float = 10.0, cwd: Path | None = None,
+        signals: Signals | None = None):
     """Run target(job, link) in a child and return what it returned.
 
     on_event gets every event, and ("idle", {}) between them. The first signal asks the target to
     end and keeps listening for GRACE seconds; the second, or silence, kills it. Raises Interrupted
-    then, also when the target managed to finish.
+    then, also when the target managed to finish. signals: a caller's own, already listening.
     """
-    with Signals() as signals:
-        child = Child(target, job, log=log, step_timeout=step_timeout)
+    with contextlib.ExitStack() as stack:
+        signals = signals or stack.enter_context(Signals())
+        child = Child(target, job, log=log, step_timeout=step_timeout, cwd=cwd)
         deadline = None
         try:
             for kind, payload in child.events():

@@ -1,6 +1,7 @@
 """Where things are: package data, caches, environments, runs. The only file that knows."""
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -44,7 +45,8 @@ def writable(folder: Path, *, purpose: str) -> Path:
     from . import ui
     from .errors import RunError
 
-    fallback = Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / folder.name
+    own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
+    fallback = Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / f"{folder.name}-{own}"
     for candidate in (folder, fallback):
         try:
             candidate.mkdir(parents=True, exist_ok=True)

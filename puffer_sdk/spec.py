@@ -48,6 +48,7 @@ class Spec:
     binding: Path | None                # a hand-written binding.c
     has_init: bool
     has_truncations: bool
+    log_is_tag: bool = False            # "struct Log" without a typedef
 
     @property
     def settable(self) -> tuple[CField, ...]:

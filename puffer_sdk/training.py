@@ -5,22 +5,31 @@ the work itself (env code and trainer) runs in a child, which writes the checkpo
 
 A checkpoint is a barrier: after writing one, the trainer re-creates its envs from (seed, epoch)
 and zeroes carried state, as a resumed run does. So a killed run that is resumed ends with the
-same bytes as one that was not.
+same bytes as one that was not. A signal saves as well: the last whole epoch, if the one at
+work takes too long to be waited for.
 """
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import shlex
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from . import building, checkpoint, config, isolation, paths, runs, sinks, ui
+from .checking.harness import working_folder
 from .config import Config
 from .dashboard import Dashboard
-from .errors import Interrupted, PufferError, UsageError
+from .errors import Interrupted, PufferError, RunError, UsageError
 from .sinks import open_sinks
+
+RESCUE = 4.0                        # seconds that a signal waits for the epoch at work
 
 
 @dataclass
@@ -47,7 +56,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     """
     require_torch("train")
     folder = paths.find_env(env)
-    home = paths.runs_dir(folder, runs_dir)
+    home = paths.runs_dir(folder, runs_dir).resolve()
     past = find_resumable(home, resume) if resume else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
@@ -55,13 +64,17 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     resolved = config.resolve(folder, settings, spec=built.spec,
                               ini=past.run.config_path if past else None)
     building.binding.write_config_header(built.spec, resolved.env, built.library.parent)
-    run = past.run if past else runs.create_run(home, tag or "")
-    prepare(run, resolved, built.spec, past.checkpoint.facts["epoch"] if past else 0)
-    job = {"library": str(built.library), "config": resolved.to_dict(),
-           "spec_hash": built.spec.hash(), "name": built.spec.name,
-           "checkpoints": str(run.checkpoints_path),
-           "resume": str(past.checkpoint.path) if past else None}
-    return _Parent(run, resolved, job, wanted).work()
+    with isolation.Signals() as signals:
+        run = past.run if past else runs.create_run(home, tag or "")
+        job = {"library": str(built.library), "name": built.spec.name,
+               "config": with_class_file(resolved, folder).to_dict(),
+               "spec_hash": built.spec.hash(), "checkpoints": str(run.checkpoints_path),
+               "resume": str(past.checkpoint.path) if past else None}
+        again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
+                 str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
+        with claimed(run):
+            return _Parent(run, resolved, built.spec, past, job, tag=tag, wanted=wanted,
+                           again=shlex.join(again), cwd=working_folder(folder)).work(signals)
 
 
 def require_torch(command: str) -> None:
@@ -69,6 +82,16 @@ def require_torch(command: str) -> None:
     if find_spec("torch") is None:
         raise UsageError(f"'{command}' needs PyTorch in this version, and it is not installed",
                          hint="pip install 'puffer-sdk[torch]'")
+
+
+def with_class_file(resolved: Config, folder: Path) -> Config:
+    """policy.torch_class by its absolute path: the file lies beside the header, or here."""
+    file, colon, name = resolved.policy.torch_class.rpartition(":")
+    for parent in (folder, Path.cwd()):
+        if file and (parent / file).is_file():
+            full = f"{(parent / file).resolve()}{colon}{name}"
+            return replace(resolved, policy=replace(resolved.policy, torch_class=full))
+    return resolved
 
 
 @dataclass(frozen=True)
@@ -85,13 +108,15 @@ def find_resumable(home: Path, which: str) -> _Past:
     A damaged newest checkpoint is named and the one before it is taken.
     """
     run = runs.find_run(home, which)
-    if run.status == "running":
-        raise UsageError("this run is still going on", where=run.folder,
-                         hint="stop it first, or start a new run without --resume")
+    if run.status == "running" and is_claimed(run):
+        raise still_running(run)
     found = run.checkpoints()
     if not found:
+        other = runs.latest_run(home, with_checkpoint=True)
         raise UsageError("this run has no checkpoint to resume from", where=run.folder,
-                         hint="start anew without --resume")
+                         hint="start anew without --resume"
+                         + (f", or take the newest that has one: --resume {other.number}"
+                            if other else ""))
     for path in reversed(found):
         try:
             return _Past(run, checkpoint.load(path))
@@ -101,60 +126,129 @@ def find_resumable(home: Path, which: str) -> _Past:
                      hint="start anew without --resume")
 
 
-def prepare(run: runs.Run, resolved: Config, spec, epoch: int) -> None:
-    """Write what a run folder holds before the first step; cut metrics behind a resumed epoch."""
-    runs.write_atomically(run.config_path, resolved.to_ini(), what="the settings")
-    runs.write_atomically(run.folder / "spec.json", json.dumps(spec.to_dict(), indent=1) + "\n",
-                          what="the spec")
-    kept = [row for row in run.metrics() if row.get("epoch", 0) <= epoch]
-    text = "".join(json.dumps(row) + "\n" for row in kept)
-    runs.write_atomically(run.metrics_path, text, what="the metrics")
-    run.set_progress(total=resolved.train.total_timesteps)
+def still_running(run: runs.Run) -> UsageError:
+    info = run.info
+    return UsageError("this run is still going on", where=run.folder,
+                      expected="a run that has ended",
+                      actual=f"process {info.get('pid')} on {info.get('host')}",
+                      hint="stop it first, or start a new run without --resume")
+
+
+@contextlib.contextmanager
+def claimed(run: runs.Run) -> Iterator[None]:
+    """The run is ours for as long as this lasts; the system frees it should we be killed."""
+    fd = os.open(run.folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise still_running(run) from None
+        except OSError:                 # a file system without locks: run.json is what is left
+            pass
+        yield
+    finally:
+        os.close(fd)
+
+
+def is_claimed(run: runs.Run) -> bool:
+    """True while some process trains this run."""
+    try:
+        with claimed(run):
+            return False
+    except UsageError:
+        return True
 
 
 class _Parent:
-    """The parent's side of one run: events in, files and display out."""
+    """The parent's side of one run: events in, files and display out.
 
-    def __init__(self, run: runs.Run, resolved: Config, job: dict, wanted: dict):
-        self.run, self.config, self.job, self.wanted = run, resolved, job, wanted
+    Until the child is ready, so until envs, network and checkpoint were found to fit, nothing of
+    an older run is touched; a new run that ends before that leaves no folder, unless env code
+    is to blame.
+    """
+
+    def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: dict, *,
+                 tag: str | None, wanted: dict, again: str, cwd: Path):
+        self.run, self.config, self.spec, self.past = run, resolved, spec, past
+        self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
         self.last: dict = {}
-        self.saved: Path | None = Path(job["resume"]) if job["resume"] else None
+        self.saved: Path | None = past.checkpoint.path if past else None
+        self.ready = False
 
-    def work(self) -> TrainResult:
-        self.run.set_status("running")
+    def work(self, signals: isolation.Signals) -> TrainResult:
         status = "failed"
-        with open_sinks(self.run, self.config, **self.wanted) as self.sinks, \
-                Dashboard(self.run, self.config) as self.board:
+        with contextlib.ExitStack() as self.stack:
             try:
-                isolation.run("puffer_sdk.training:work", self.job, self.on_event,
-                              log=self.run.folder / "env.log",
-                              step_timeout=self.config.vec.step_timeout)
+                if not self.past:
+                    self.prepare(epoch=0)
+                self.board = self.stack.enter_context(Dashboard(self.run, self.config))
+                done = isolation.run("puffer_sdk.training:work", self.job, self.on_event,
+                                     log=self.run.folder / "env.log", cwd=self.cwd,
+                                     step_timeout=self.config.vec.step_timeout, signals=signals)
                 status = "finished"
             except Interrupted as error:
                 status = "interrupted"
-                where = f"saved {self._shown(self.saved)}" if self.saved else "nothing was saved"
-                raise Interrupted(f"interrupted at step {self.last.get('step', 0):,}; {where}",
-                                  status=error.exit_status,
-                                  hint=f"go on with: puffer-sdk train {self.job['name']} --resume"
-                                  if self.saved else None) from None
+                raise self.interrupted(error) from None
+            except UsageError:
+                status = "refused"
+                raise
             except PufferError as error:
                 if self.saved:
                     kept = f"the last good checkpoint is {self._shown(self.saved)}"
                     error.hint = f"{error.hint}; {kept}" if error.hint else kept
                 raise
             finally:
-                self.run.set_status(status, step=self.last.get("step"))
-        return TrainResult(self.run.folder, self.saved, self.last.get("step", 0),
-                           self.last.get("seconds", 0.0), self.last)
+                self.leave(status)
+        return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.last)
+
+    def prepare(self, epoch: int) -> None:
+        """Write what a run folder holds before the first step; cut metrics behind the epoch."""
+        run = self.run
+        checkpoint.sweep(run.checkpoints_path)
+        runs.write_atomically(run.config_path, self.config.to_ini(), what="the settings")
+        runs.write_atomically(run.folder / "spec.json",
+                              json.dumps(self.spec.to_dict(), indent=1) + "\n", what="the spec")
+        kept = [row for row in run.metrics() if row.get("epoch", 0) <= epoch]
+        text = "".join(json.dumps(row) + "\n" for row in kept)
+        runs.write_atomically(run.metrics_path, text, what="the metrics")
+        facts = {"tag": self.tag} if self.tag else {}
+        run.set_status("running", total=self.config.train.total_timesteps, **facts)
 
     def on_event(self, kind: str, payload: dict) -> None:
-        if kind == "metrics":
+        if kind == "ready":
+            self.ready = True
+            if self.past:
+                self.prepare(self.past.checkpoint.facts["epoch"])
+            self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
+        elif kind == "metrics":
             self.last.update(payload)
             self.sinks.log(payload)
             self.board.update(payload)
         elif kind == "checkpoint":
             self.saved = Path(payload["path"])
         self.board.tick()
+
+    def interrupted(self, error: Interrupted) -> Interrupted:
+        if not self.saved:
+            return Interrupted("interrupted before the first step", status=error.exit_status)
+        return Interrupted(f"interrupted at step {int(self.saved.stem):,}; "
+                           f"saved {self._shown(self.saved)}", status=error.exit_status,
+                           hint=f"go on with: {self.again}")
+
+    def leave(self, status: str) -> None:
+        """The child is gone: note how it ended, and clear away what was half written."""
+        if not self.ready and self.past:
+            return
+        checkpoint.sweep(self.run.checkpoints_path)
+        try:
+            self.run.set_status("failed" if status == "refused" else status,
+                                step=self.last.get("step", self.past.checkpoint.step
+                                                   if self.past else 0))
+            if not self.ready and status in ("refused", "interrupted"):
+                runs.delete_run(self.run)
+        except RunError:                # the error that is on its way says more
+            if status == "finished":
+                raise
 
     @staticmethod
     def _shown(path: Path) -> str:
@@ -194,6 +288,7 @@ class _Worker:
         self.vec = self.make_vec(epoch)
         self.trainer = TorchPPO(self.vec, self.config, self.config.train.device)
         self.before = 0.0               # seconds that earlier parts of the run took
+        self.saving = threading.Lock()  # held while a checkpoint is written
         if past:
             self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
@@ -213,15 +308,36 @@ class _Worker:
     def run(self) -> dict:
         trainer, interval = self.trainer, self.config.base.checkpoint_interval
         self.began, saved = time.perf_counter(), None
+        self.snapshot = self.state()
+        self.link.emit("ready")
+        threading.Thread(target=self.rescue, daemon=True).start()
         while not trainer.finished and not self.link.stop:
             self.train_epoch()
+            self.snapshot = self.state()
             if trainer.epoch % interval == 0 and not trainer.finished:
-                saved = self.save()
+                with self.saving:
+                    saved = self.save()
                 self.renew()
-        if saved is None or saved.stem != self.stem:
+        self.saving.acquire()           # for good: nothing is left to rescue
+        if saved is None or saved.stem != self.snapshot[0].stem:
             self.save()
-        self.vec.close()
-        return {"step": trainer.global_step}
+        if not self.link.stop:
+            self.vec.close()
+        return self.outcome()
+
+    def rescue(self) -> None:
+        """On a thread: when asked to stop in the middle of a long epoch (or of an env's endless
+        loop), save the state as it was before that epoch, and end."""
+        while not self.link.stop:
+            time.sleep(0.05)
+        time.sleep(RESCUE)
+        self.saving.acquire()
+        try:
+            self.save()
+            self.link.emit("result", value=self.outcome())
+        except PufferError as error:
+            self.link.emit_error(error)
+        os._exit(0)
 
     def train_epoch(self) -> None:
         began = time.perf_counter()
@@ -237,20 +353,27 @@ class _Worker:
                    **{f"time/{name}": value for name, value in timers.items()}}
         self.link.emit("metrics", **metrics)
 
-    @property
-    def stem(self) -> str:
-        return f"{self.trainer.global_step:012d}"
-
-    def save(self) -> Path:
+    def state(self) -> tuple[Path, dict, dict]:
+        """What a checkpoint holds, and where it would be written: (path, tensors, facts)."""
         trainer = self.trainer
         facts = {"env": self.env_facts, "config": self.config.to_dict(),
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step,
                  "seconds": self.before + time.perf_counter() - self.began}
-        path = Path(self.job["checkpoints"]) / f"{self.stem}.safetensors"
-        checkpoint.save(path, trainer.state_tensors(), facts)
+        path = Path(self.job["checkpoints"]) / f"{trainer.global_step:012d}.safetensors"
+        return path, trainer.state_tensors(), facts
+
+    def save(self) -> Path:
+        """Write the snapshot: the state after the last whole epoch."""
+        path, tensors, facts = self.snapshot
+        self.link.mend()
+        checkpoint.save(path, tensors, facts)
         self.link.emit("checkpoint", path=str(path))
         return path
+
+    def outcome(self) -> dict:
+        facts = self.snapshot[2]
+        return {"step": facts["step"], "seconds": facts["seconds"]}
 
     def renew(self) -> None:
         """The barrier: go on as a resumed run would."""

@@ -1,16 +1,34 @@
 """The only printer. stdout carries results alone; progress, warnings and errors go to stderr.
 
-No escape codes reach a pipe, NO_COLOR or TERM=dumb (rich sees to the first two).
+No escape codes reach a pipe, NO_COLOR or TERM=dumb. A reader that goes away, of stdout or of
+stderr, ends nothing: what is printed from then on goes nowhere.
 """
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 
-from .errors import PufferError
+from .errors import PufferError, RunError
 
 _warned: set[str] = set()
+
+
+def open_streams() -> None:
+    """Descriptors 0 to 2 and their streams exist from here on, though the caller closed them.
+
+    Otherwise the next file that is opened would take their place, and prints would go there.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:                 # open() takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 @cache
@@ -18,11 +36,21 @@ def console(stderr: bool = False):
     """The rich console for stdout, or for stderr. Plain where a terminal is not there."""
     from rich.console import Console
 
+    class Lasting(Console):
+        def on_broken_pipe(self) -> None:       # rich would end the process
+            _silence(self.file)
+
     stream = sys.stderr if stderr else sys.stdout
-    fancy = stream.isatty() and os.environ.get("TERM") != "dumb"
-    return Console(stderr=stderr, highlight=False, soft_wrap=True,
-                   no_color=not fancy or "NO_COLOR" in os.environ,
+    fancy = (stream.isatty() and os.environ.get("TERM") != "dumb"
+             and not os.environ.get("NO_COLOR"))
+    return Lasting(stderr=stderr, highlight=False, soft_wrap=True, no_color=not fancy,
                    force_terminal=None if fancy else False)
+
+
+def _silence(stream) -> None:
+    """Whoever read this stream has gone: send it nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def is_interactive() -> bool:
@@ -51,8 +79,11 @@ def _print(*items, stderr: bool = False, **options) -> None:
     try:
         console(stderr).print(*items, **options)
         stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError as error:
+        _silence(stream)
+        if not stderr and not isinstance(error, BrokenPipeError):
+            raise RunError("cannot write the result to stdout",
+                           detail=error.strerror or str(error)) from None
 
 
 def warn(text: str, hint: str | None = None) -> None:

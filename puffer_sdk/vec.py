@@ -64,9 +64,13 @@ class Description:
 class Library:
     """An opened environment library. Opening runs no code of the author's."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, folder: Path | None = None):
+        """folder: the environment's, so that errors can name the line of its ini"""
         raylib.load_null()
-        self.path = Path(path)
+        self.path, self.folder = Path(path), folder
+        beside = self.path.parent.parent            # where build/ usually stands
+        if folder is None and paths.is_env_folder(beside):
+            self.folder = beside
         try:
             self._handle = ffi().dlopen(str(path))
             self.api = self._handle.puffer_api()
@@ -83,7 +87,7 @@ class Library:
         settings = Settings(env_settings or {})
         out, error = ffi().new("PufferDescription*"), ffi().new("char[]", ERROR_SIZE)
         if self.api.describe(settings.c, out, error):
-            raise explain_error(ffi().string(error).decode(errors="replace"), settings)
+            raise self.error(error, settings)
         text = ffi().string
         return Description(
             name=text(out.name).decode(), obs_dtype=DTYPES[out.obs_dtype],
@@ -92,14 +96,19 @@ class Library:
             whole_steps=bool(out.whole_steps),
             log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
 
-
     def agents_per_env(self, env_settings: Mapping[str, float] | None = None) -> int:
         """Agents of one copy under these settings. Runs the author's init."""
         settings, error = Settings(env_settings or {}), ffi().new("char[]", ERROR_SIZE)
         agents = self.api.agents_per_env(settings.c, ffi().NULL, error)
         if agents < 1:
-            raise explain_error(ffi().string(error).decode(errors="replace"), settings)
+            raise self.error(error, settings)
         return agents
+
+    def error(self, buffer, env: Settings, vec: Settings | None = None) -> PufferError:
+        """What the C side wrote into an error buffer, as an error to raise."""
+        text = ffi().string(buffer).decode(errors="replace")
+        return explain_error(text, vec if text.startswith("missing-vec-key") and vec else env,
+                             self.folder)
 
 
 class Settings:
@@ -114,18 +123,23 @@ class Settings:
         self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
 
 
-def explain_error(text: str, settings: Settings) -> PufferError:
-    """The C side's error text as an error with a hint."""
+def explain_error(text: str, settings: Settings, folder: Path | None = None) -> PufferError:
+    """The C side's error text as an error with a hint; folder: the environment's, if known."""
     kind, _, rest = text.partition(": ")
-    if kind == "missing-key":
+    if kind in ("missing-key", "missing-vec-key"):
+        section = "env" if kind == "missing-key" else "vec"
         close = nearest(rest, settings.keys)
-        return UsageError(f"the binding reads [env] {rest}, which the settings do not give",
-                          code="PUF106", expected=f"a value for {rest}",
-                          actual=", ".join(settings.keys) or "no [env] keys",
-                          hint=f"rename {close}" if close else f"add to [env]: {rest} = ...")
+        where, ini = _place_in_ini(folder, section, close)
+        return UsageError(f"the binding reads [{section}] {rest}, which {ini} does not give",
+                          code="PUF106", where=where, expected=f"a value for {rest}",
+                          actual=", ".join(settings.keys) or f"no [{section}] keys",
+                          hint=f"rename {close} to {rest}" if close
+                          else f"add to [{section}]: {rest} = ...")
     if kind == "tiling":
-        return UsageError("whole environments do not fill total_agents", detail=rest,
-                          hint="make vec.total_agents a multiple of num_agents x num_buffers")
+        problem, _, working = rest.partition("; try: ")
+        return UsageError("whole environments do not fill total_agents", detail=problem,
+                          hint=f"set vec.total_agents to {working}" if working else
+                          "make vec.total_agents a multiple of num_agents x num_buffers")
     hints = {"agents": "init must set num_agents to at least 1",
              "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",
              "memory": "lower vec.total_agents"}
@@ -133,10 +147,23 @@ def explain_error(text: str, settings: Settings) -> PufferError:
                       hint=hints.get(kind))
 
 
+def _place_in_ini(folder: Path | None, section: str, key: str | None) -> tuple[str | None, str]:
+    """file:line of a key or else of its section, and the ini's name."""
+    from . import config, inifile
+
+    ini = config.find_ini(folder) if folder else None
+    if ini is None:
+        return None, "the settings"
+    entries, sections, _ = inifile.read(ini)
+    lines = [entry.line for entry in entries if (entry.section, entry.key) == (section, key)]
+    line = (lines or [sections.get(section)])[0]
+    return inifile.where(ini, line) if line else str(ini), ini.name
+
+
 def load(env, *, verbose: bool = False) -> Library:
     """Build the environment if it changed, and open its library."""
     folder = paths.find_env(env)
-    return Library(building.build(folder, verbose=verbose).library)
+    return Library(building.build(folder, verbose=verbose).library, folder)
 
 
 class VecEnv:
@@ -161,8 +188,11 @@ class VecEnv:
         """watches     C array of PufferWatch, one a thread, that a parent may read; or None
         adaptive    time the first ticks with one thread and with all, and go on with the faster
         """
-        if threads < 1:
-            raise UsageError("threads must be at least 1", expected=">= 1", actual=threads)
+        for name, value, most in (("threads", threads, 4096), ("num_buffers", num_buffers, 2**16),
+                                  ("total_agents", total_agents, 2**31 - 1)):
+            if not 1 <= value <= most:
+                raise UsageError(f"{name} cannot be {value}", expected=f"1 to {most}",
+                                 actual=value)
         self._handle = None
         self.library = library
         self.description = library.describe(env_settings)
@@ -172,7 +202,8 @@ class VecEnv:
         self.seed, self.ticks = int(seed), 0
         self._watches = watches if watches is not None else ffi().new("PufferWatch[]", threads)
         self._allocate()
-        self._handle = self._create(env_settings or {}, vec_settings or {}, num_buffers)
+        self._handle = self._create(env_settings or {}, vec_settings or {}, num_buffers,
+                                    threads)
         self.num_envs = library.api.num_envs(self._handle)
         self._bind()
         self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
@@ -186,7 +217,8 @@ class VecEnv:
 
     def _allocate(self) -> None:
         about, n = self.description, self.num_agents
-        per_agent = about.obs_size * about.obs_dtype.itemsize + 4 * self.num_atns + 12
+        per_agent = (about.obs_size * about.obs_dtype.itemsize + 4 * self.num_atns
+                     + about.mask_size + 48)        # rewards and endings, and C's own tables
         if about.obs_size < 1 or per_agent * n > available_memory():
             raise UsageError("the buffers would not fit in memory",
                              expected=f"at most {available_memory() >> 20} MiB",
@@ -203,13 +235,13 @@ class VecEnv:
             self.action_mask = aligned((n, about.mask_size), np.uint8)
             self.action_mask[:] = 1
 
-    def _create(self, env_settings, vec_settings, num_buffers):
-        env, vec = Settings(env_settings), Settings(vec_settings)
+    def _create(self, env_settings, vec_settings, num_buffers, threads):
+        env, vec = Settings(env_settings), Settings({"num_threads": threads, **vec_settings})
         error = ffi().new("char[]", ERROR_SIZE)
         handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
                                          self.seed & (2**64 - 1), self._watch(0), error)
         if handle == ffi().NULL:
-            raise explain_error(ffi().string(error).decode(errors="replace"), env)
+            raise self.library.error(error, env, vec)
         return handle
 
     def _bind(self) -> None:
@@ -354,11 +386,14 @@ def make(env=None, *, num_envs: int | None = None, total_agents: int | None = No
     overrides = {f"env.{key}": str(value) for key, value in (env_settings or {}).items()}
     built = building.build(folder)
     settings = config.resolve(folder, overrides, spec=built.spec)
-    library = Library(built.library)
+    library = Library(built.library, folder)
     if num_envs is not None and total_agents is not None:
         raise UsageError("give num_envs or total_agents, not both")
     if total_agents is None:
-        total_agents = (num_envs or 1) * library.agents_per_env(settings.env)
+        copies = 1 if num_envs is None else num_envs
+        if copies < 1:
+            raise UsageError("num_envs must be at least 1", expected=">= 1", actual=copies)
+        total_agents = copies * library.agents_per_env(settings.env)
     return VecEnv(library, total_agents=total_agents, seed=seed, threads=threads,
                   num_buffers=num_buffers, env_settings=settings.env)
 

@@ -173,7 +173,6 @@ def _coverage(facts: Facts) -> dict:
             "terminals": run.get("terminals", 0), "truncations": run.get("truncations", 0),
             "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
             "actions": actions,
-            "sanitized": any(o.ended for n, o in facts.outcomes.items()
-                             if n.startswith("sanitized")),
+            "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
             "rules": len(rules.load())}
 

@@ -10,7 +10,9 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +22,7 @@ from ..errors import BuildError
 from ..spec import Spec
 from .facts import Outcome
 
-SOURCES = ("main.c", "facts.c", "batch.c", "plain.c", "twins.c")
+SOURCES = Path(__file__).parent / "harness"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
 MEMORY = 8 << 30            # bytes of address space for an experiment without sanitizers
 
@@ -45,28 +47,48 @@ FAST = Kind("fast", ("-O2", "-g"))
 SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
 
 
+_compiling = threading.Lock()       # both kinds of program want the same objects
+
+
 def build_program(kind: Kind, *, verbose: bool = False) -> Path:
-    """The harness itself, compiled once per machine and kind."""
-    folder = Path(__file__).parent / "harness"
-    null = raylib.null_source()
+    """The harness itself, linked once per machine and kind."""
     compiler = toolchain.find_compiler()
+    with _compiling:
+        objects = _objects(verbose)
     link = [flag for flag in kind.flags if flag.startswith("-fsanitize")]
-    flags = ["-std=gnu11", "-O2", "-g", "-rdynamic", "-w", f"-I{paths.include_dir()}",
-             f"-I{null.parent}", *link]
-    digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())
-    for path in (*(folder / name for name in (*SOURCES, "harness.h")), null,
-                 paths.include_dir() / "puffer_abi.h"):
-        digest.update(path.read_bytes())
-    cache = paths.writable(paths.cache_dir() / "harness", purpose="the checker's programs")
-    program = cache / f"harness-{kind.name}-{digest.hexdigest()[:12]}"
+    program = objects[0].with_name(f"harness-{kind.name}")
     if not program.is_file():
-        toolchain.compile_to(program, [*compiler.command, *flags,
-                                       *(str(folder / name) for name in SOURCES), str(null),
+        toolchain.compile_to(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
                                        "-ldl", "-lm"],
-                             source=folder / "main.c", what="the checker's harness",
+                             source=SOURCES / "main.c", what="the checker's harness",
                              verbose=verbose)
         program.chmod(0o755)
     return program
+
+
+def _objects(verbose: bool) -> list[Path]:
+    """The harness's sources and raylib's zeros, compiled once per machine."""
+    null = raylib.null_source()
+    sources = [*sorted(SOURCES.glob("*.c")), null]
+    headers = [SOURCES / "harness.h", paths.include_dir() / "puffer_abi.h"]
+    compiler = toolchain.find_compiler()
+    flags = ["-std=gnu11", "-g", f"-I{paths.include_dir()}", f"-I{null.parent}"]
+    digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())
+    for path in (*sources, *headers):
+        digest.update(path.read_bytes())
+    cache = paths.writable(paths.cache_dir() / "harness" / digest.hexdigest()[:12],
+                           purpose="the checker's programs")
+
+    def compile_one(source: Path) -> Path:
+        target = cache / f"{source.stem}.o"
+        if not target.is_file():
+            opt = "-O0" if source == null else "-O2"
+            toolchain.compile_to(target, [*compiler.command, *flags, opt, "-c", str(source)],
+                                 source=source, what="the checker's harness", verbose=verbose)
+        return target
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(compile_one, sources))
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False) -> Path:

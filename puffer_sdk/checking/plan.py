@@ -203,14 +203,14 @@ class _Plan:
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
         """The first element that differs, from dumps of that env's rows at that step."""
-        envs = self.facts.traces["trace-base"].shape[1]
+        rows, envs = self.facts.traces["trace-base"].shape
         extra = self.traces(envs, self.facts.shape["whole_steps"])
         units = self.facts.shape.get("envs", 1)
         dumps = []
         for which in ("trace-base", name):
             path = self.folder / f"{which}.rows"
             self.experiment(f"{which}-dump", FAST, "trace", {
-                "envs": max(envs // units, 1), "steps": step, "dump": path, "dump_step": step,
+                "envs": max(envs // units, 1), "steps": rows - 1, "dump": path, "dump_step": step,
                 "dump_env": env, **extra[which]})
             self.facts.outcomes.pop(f"{which}-dump")
             dumps.append(np.fromfile(path, np.uint8) if path.is_file() else np.zeros(0, np.uint8))

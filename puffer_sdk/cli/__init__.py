@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import os
-import sys
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
@@ -68,8 +71,10 @@ def cli():
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status (errors.py lists them)."""
+    ui.open_streams()
     try:
-        result = cli.main(args=argv, prog_name="puffer-sdk", standalone_mode=False)
+        with stoppable():
+            result = cli.main(args=argv, prog_name="puffer-sdk", standalone_mode=False)
         return result if isinstance(result, int) else errors.OK
     except errors.PufferError as error:
         ui.print_error(error)
@@ -80,15 +85,54 @@ def main(argv: list[str] | None = None) -> int:
         hint = f"{where} --help" if where else "puffer-sdk --help"
         ui.print_error(errors.UsageError(message, hint=hint))
         return errors.USAGE
+    except Stopped as stopped:
+        ui.say("interrupted" if stopped.number == signal.SIGINT else "terminated")
+        return 128 + stopped.number
     except (KeyboardInterrupt, click.Abort):
         ui.say("interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
-    except Exception:
-        from rich.traceback import Traceback
-        ui.console(stderr=True).print(Traceback())
+    except Exception as error:
+        if hasattr(error, "child_traceback"):       # isolation.ChildBug: our own adds nothing
+            ui.say(error.child_traceback)
+        else:
+            from rich.traceback import Traceback
+            ui.console(stderr=True).print(Traceback())
         ui.say("this is a bug in puffer-sdk, not in your environment; "
                "please report it with the lines above")
         return errors.BUG
+
+
+class Stopped(BaseException):
+    """A signal asks the command to end. What it was doing cleans up on the way out."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGINT and SIGTERM raise Stopped, once: a second one does not disturb the cleaning up.
+
+    A third ends the process on the spot.
+    """
+    received = []
+
+    def stop(number: int, frame) -> None:
+        received.append(number)
+        if len(received) == 1:
+            raise Stopped(number)
+        if len(received) > 2:
+            os._exit(128 + received[0])
+
+    old = {}
+    if threading.current_thread() is threading.main_thread():
+        old = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

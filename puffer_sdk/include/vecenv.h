@@ -53,6 +53,7 @@ typedef struct Dict {
     DictItem* items;                // [capacity]
     int size;
     int capacity;
+    bool is_vec;                    // [vec], not [env]: for error texts
 } Dict;
 
 // A key that is not there must not become a NULL dereference inside the author's my_init: the
@@ -85,7 +86,7 @@ static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
 
 static inline DictItem* dict_get(Dict* dict, const char* key) {
     DictItem* item = dict_get_unsafe(dict, key);
-    if (!item) puffer_fail("missing-key: ", key);
+    if (!item) puffer_fail(dict->is_vec ? "missing-vec-key: " : "missing-key: ", key);
     return item;
 }
 
@@ -194,6 +195,7 @@ struct PufferVec {
     float** rewards;                // [num_envs] as bound
     float** terminals;              // [num_envs]
     float** truncations;            // [num_envs] or NULLs
+    char* adjacent;                 // [num_envs + 1] 1 where an env's rows follow its neighbour's
 };
 
 // splitmix64's finaliser: seed and index in, 32 well-mixed bits out
@@ -202,6 +204,17 @@ static inline uint32_t puffer_mix(uint64_t seed, uint64_t index) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
     return (uint32_t)((z ^ (z >> 31)) >> 16);
+}
+
+// Behind an error text: the numbers nearest to this one that are multiples of a step
+static inline void puffer_suggest(char* error, int32_t number, int32_t step) {
+    int64_t low = number < step ? step : (int64_t)number / step * step, high = low + step;
+    size_t used = strlen(error);
+    if (low == number || number < step)
+        snprintf(error + used, PUFFER_ERROR_SIZE - used, "; try: %lld", (long long)low);
+    else
+        snprintf(error + used, PUFFER_ERROR_SIZE - used, "; try: %lld or %lld", (long long)low,
+                 (long long)high);
 }
 
 static inline PufferWatch* puffer_enter(PufferWatch* watch, PufferWatch* spare, int phase) {
@@ -224,11 +237,23 @@ static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
     puffer_rand_state = &vec->rand_states[e];
 }
 
+// OBS_SIZE as [env] alone makes it, before init
+static int puffer_described_size(Dict* kwargs) {
+    Env* env = (Env*)calloc(1, sizeof(Env));
+    (void)kwargs;
+    env->num_agents = 1;
+#ifdef PUFFER_APPLY
+    PUFFER_APPLY(env, kwargs);
+#endif
+    int size = puffer_obs_size(env);
+    free(env);
+    return size;
+}
+
 static int32_t puffer_describe(const PufferSettings* settings, PufferDescription* out,
                                char* error) {
     Dict* volatile kwargs = puffer_dict_from(settings, 0);
     Dict* volatile logs = create_dict(PUFFER_MAX_LOG);
-    Env* volatile env = (Env*)calloc(1, sizeof(Env));
     jmp_buf escape;
     int32_t status = -1;
 
@@ -236,13 +261,9 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
     puffer_escape = &escape;
     if (setjmp(escape) == 0) {
         memset(out, 0, sizeof(*out));
-        env->num_agents = 1;
-#ifdef PUFFER_APPLY
-        PUFFER_APPLY(env, kwargs);
-#endif
         out->name = PUFFER_NAME;
         out->obs_dtype = obs_element_size() == 1 ? PUFFER_U8 : PUFFER_F32;
-        out->obs_size = puffer_obs_size(env);
+        out->obs_size = puffer_described_size(kwargs);
         out->num_atns = puffer_num_atns;
         for (int k = 0; k < puffer_num_atns; k++) out->act_sizes[k] = puffer_act_sizes[k];
         out->mask_size = puffer_mask_size;
@@ -262,7 +283,6 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
     }
     puffer_escape = NULL;
     puffer_error = NULL;
-    free(env);
     puffer_free_dict(logs);
     puffer_free_dict(kwargs);
     return status;
@@ -308,6 +328,7 @@ static void puffer_free_vec(PufferVec* vec) {
     free(vec->rewards);
     free(vec->terminals);
     free(vec->truncations);
+    free(vec->adjacent);
     free(vec);
 }
 
@@ -328,13 +349,36 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         return false;
     }
     for (int e = 0; e < count; e++) {
-        vec->seeds[e] = vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
-        vec->first_row[e + 1] = vec->first_row[e] + vec->envs[e].num_agents;
+        Env* env = &vec->envs[e];
+        if (env->num_agents < 1) {
+            snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has num_agents = %d", e,
+                     env->num_agents);
+            return false;
+        }
+        // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
+        env->rng = puffer_mix(seed, env->rng);
+        vec->seeds[e] = env->rng;
+        vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
+        vec->first_row[e + 1] = vec->first_row[e] + env->num_agents;
     }
     if (vec->first_row[count] != vec->total_agents) {
         snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made envs with %d agents in all, "
-                 "total_agents is %d", vec->first_row[count], vec->total_agents);
+                 "total_agents is %d; try: %d", vec->first_row[count], vec->total_agents,
+                 vec->first_row[count]);
         return false;
+    }
+    for (int b = 0, next = 0; b < vec->view.buffers; b++) {
+        int start = vec->view.buffer_env_starts[b], envs = vec->view.buffer_env_counts[b];
+        int end = start + envs;
+        bool inside = start == next && envs > 0 && end <= count;
+        int rows = inside ? vec->first_row[end] - vec->first_row[start] : 0;
+        if (!inside || rows != vec->view.agents_per_buffer) {
+            snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init gives buffer %d the envs "
+                     "%d to %d, which must follow on env %d and hold %d agents", b, start,
+                     end - 1, next - 1, vec->view.agents_per_buffer);
+            return false;
+        }
+        next = end;
     }
     return true;
 }
@@ -376,6 +420,10 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
             snprintf(error, PUFFER_ERROR_SIZE, "tiling: buffer %d has room for %d agents, but "
                      "whole envs (the last has %d agents) fill %d", b, per_buffer, last,
                      row - begin);
+            bool uniform = true;
+            for (int e = 0; e < vec->num_envs; e++) uniform &= vec->envs[e].num_agents == last;
+            if (uniform) puffer_suggest(error, vec->total_agents, last * vec->view.buffers);
+            else if (vec->view.buffers == 1) puffer_suggest(error, row, row);
             return false;
         }
     }
@@ -404,11 +452,18 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
                                 PufferWatch* watch, char* error) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     if (total_agents < 1 || num_buffers < 1 || total_agents % num_buffers) {
+        int32_t agents = puffer_agents_per_env(settings, watch, error);
+        if (agents < 1) return NULL;
         snprintf(error, PUFFER_ERROR_SIZE, "tiling: %d agents cannot be cut into %d equal buffers",
                  total_agents, num_buffers);
+        puffer_suggest(error, total_agents, agents * (num_buffers < 1 ? 1 : num_buffers));
         return NULL;
     }
     PufferVec* volatile vec = (PufferVec*)calloc(1, sizeof(PufferVec));
+    if (!vec) {
+        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for anything");
+        return NULL;
+    }
     size_t rows = (size_t)total_agents;
     vec->total_agents = total_agents;
     vec->first_row = (int32_t*)calloc(rows + 1, sizeof(int32_t));
@@ -417,14 +472,23 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->rewards = (float**)calloc(rows, sizeof(float*));
     vec->terminals = (float**)calloc(rows, sizeof(float*));
     vec->truncations = (float**)calloc(rows, sizeof(float*));
+    vec->adjacent = (char*)calloc(rows + 1, sizeof(char));
     vec->view.buffers = num_buffers;
     vec->view.agents_per_buffer = total_agents / num_buffers;
     vec->view.total_agents = total_agents;
     vec->view.buffer_env_starts = (int*)calloc((size_t)num_buffers, sizeof(int));
     vec->view.buffer_env_counts = (int*)calloc((size_t)num_buffers, sizeof(int));
 
+    if (!vec->first_row || !vec->seeds || !vec->rand_states || !vec->rewards || !vec->terminals
+            || !vec->truncations || !vec->adjacent || !vec->view.buffer_env_starts
+            || !vec->view.buffer_env_counts) {
+        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d agents", total_agents);
+        puffer_free_vec(vec);
+        return NULL;
+    }
     Dict* volatile kwargs = puffer_dict_from(settings, 8);
     Dict* volatile vec_kwargs = puffer_dict_from(vec_settings, 8);
+    vec_kwargs->is_vec = true;
     dict_set(vec_kwargs, "total_agents", total_agents);
     dict_set(vec_kwargs, "num_buffers", num_buffers);
 
@@ -435,12 +499,12 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     puffer_escape = &escape;
     if (setjmp(escape) == 0) {
         good = puffer_create_envs(vec, seed, kwargs, vec_kwargs, seen, error);
+        vec->obs_size = puffer_described_size(kwargs);      // what callers have made room for
         for (int32_t e = 0; good && e < vec->num_envs; e++) {
             int size = puffer_obs_size(&vec->envs[e]);
-            if (e == 0) vec->obs_size = size;
             if (size < 1 || size != vec->obs_size) {
-                snprintf(error, PUFFER_ERROR_SIZE, "sizes: OBS_SIZE is %d in env %d and %d in env 0",
-                         size, e, vec->obs_size);
+                snprintf(error, PUFFER_ERROR_SIZE, "sizes: OBS_SIZE is %d by the settings alone "
+                         "and %d in env %d after init", vec->obs_size, size, e);
                 good = false;
             }
         }
@@ -483,6 +547,16 @@ static void puffer_slice(const PufferVec* vec, int32_t buffer, int32_t* first, i
         memcpy(&(field), &puffer_address, sizeof(void*));       \
     } while (0)
 
+static bool puffer_follows(const PufferVec* vec, int32_t e) {
+    int32_t agents = vec->first_row[e] - vec->first_row[e - 1];
+    if (!vec->rewards[e - 1] || vec->rewards[e] != vec->rewards[e - 1] + agents) return false;
+    if (vec->terminals[e] != vec->terminals[e - 1] + agents) return false;
+#ifdef PUFFER_HAS_TRUNCATIONS
+    if (vec->truncations[e] != vec->truncations[e - 1] + agents) return false;
+#endif
+    return true;
+}
+
 static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
     Env* env = &vec->envs[e];
     PUFFER_POINT(env->observations, buffers->observations);
@@ -498,6 +572,8 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
 #endif
     vec->rewards[e] = buffers->rewards;
     vec->terminals[e] = buffers->terminals;
+    for (int32_t next = e; next <= e + 1; next++)       // this env and the one behind it
+        if (next > 0 && next < vec->num_envs) vec->adjacent[next] = puffer_follows(vec, next);
     if (e == 0) {
         vec->view.observations = buffers->observations;
         vec->view.actions = buffers->actions;
@@ -507,17 +583,22 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
     }
 }
 
-static inline void puffer_clear(PufferVec* vec, int32_t e) {
-    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
-    float* rewards = vec->rewards[e];
-    float* terminals = vec->terminals[e];
-    for (int32_t a = 0; a < agents; a++) {
-        rewards[a] = 0.0f;
-        terminals[a] = 0.0f;
-    }
+// Zero rewards, terminals and truncations of a range. Blocks that lie behind one another in
+// memory are cleared in one stroke, which costs less than an env at a time inside the loop
+static void puffer_clear(PufferVec* vec, int32_t first, int32_t count) {
+    int32_t end = first + count;
+    for (int32_t e = first; e < end; ) {
+        size_t left = (size_t)(end - e - 1);
+        const char* gap = (const char*)memchr(&vec->adjacent[e + 1], 0, left);
+        int32_t stop = gap ? (int32_t)(gap - vec->adjacent) : end;
+        size_t size = (size_t)(vec->first_row[stop] - vec->first_row[e]) * sizeof(float);
+        memset(vec->rewards[e], 0, size);
+        memset(vec->terminals[e], 0, size);
 #ifdef PUFFER_HAS_TRUNCATIONS
-    for (int32_t a = 0; a < agents; a++) vec->truncations[e][a] = 0.0f;
+        memset(vec->truncations[e], 0, size);
 #endif
+        e = stop;
+    }
 }
 
 static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch) {
@@ -526,8 +607,8 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
     for (int32_t e = first; e < first + count; e++) {
         puffer_at(vec, e, watch);
         c_reset(&vec->envs[e]);
-        puffer_clear(vec, e);
     }
+    puffer_clear(vec, first, count);
     puffer_leave(watch);
 }
 
@@ -535,22 +616,28 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
                         PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     watch = puffer_enter(watch, &spare, PUFFER_STEP);
-    bool clear = !(flags & PUFFER_KEEP_REWARDS);
-#if defined(MY_VEC_STEP)
-    for (int32_t e = 0; clear && e < vec->num_envs; e++) puffer_clear(vec, e);
+#ifdef MY_VEC_STEP                  // all envs or none
+    first = 0;
+    count = vec->num_envs;
+#endif
+    if (!(flags & PUFFER_KEEP_REWARDS)) puffer_clear(vec, first, count);
+#ifdef MY_VEC_STEP
     puffer_at(vec, 0, watch);
-    (void)first;
-    (void)count;
     MY_VEC_STEP(&vec->view);
-#elif defined(MY_VEC_STEP_RANGE)
-    for (int32_t e = first; clear && e < first + count; e++) puffer_clear(vec, e);
-    puffer_at(vec, first, watch);
-    MY_VEC_STEP_RANGE(&vec->view, first, count, 1);
 #else
+    Env* envs = vec->envs;              // the compiler cannot know that c_step leaves these be
+    const uint32_t* seeds = vec->seeds;
+    uint32_t* rand_states = vec->rand_states;
+    (void)envs;
     for (int32_t e = first; e < first + count; e++) {
-        puffer_at(vec, e, watch);
-        if (clear) puffer_clear(vec, e);
-        c_step(&vec->envs[e]);
+        watch->env = e;
+        watch->seed = seeds[e];
+        puffer_rand_state = &rand_states[e];
+#ifdef MY_VEC_STEP_RANGE            // an env at a time: rand() must not depend on the range
+        MY_VEC_STEP_RANGE(&vec->view, e, 1, 1);
+#else
+        c_step(&envs[e]);
+#endif
     }
 #endif
     puffer_leave(watch);

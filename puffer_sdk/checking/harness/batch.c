@@ -121,7 +121,7 @@ void batch_step(Batch* b, int env, int flags) {
 
 bool env_ended(const Batch* b, int env) {
     for (int i = 0; i < b->count[env]; i++) {
-        if (b->rows[env].terminals[i] != 1.0f) {
+        if (b->rows[env].terminals[i] == 0.0f) {
             return false;
         }
     }

@@ -82,11 +82,20 @@ static void sight(Sighting* s, int env, int agent, float value) {
     }
 }
 
+// A number as JSON has it, or as a text where JSON has none
+static void spell(char* out, size_t size, float value) {
+    if (isfinite(value)) {
+        snprintf(out, size, "%.9g", value);
+    } else {
+        snprintf(out, size, "\"%s\"", isnan(value) ? "nan" : value > 0.0f ? "inf" : "-inf");
+    }
+}
+
 static void tell(const char* name, int element, const Sighting* s) {
     if (s->count > 0) {
         char value[32], largest[32];
-        snprintf(value, sizeof value, isfinite(s->value) ? "%.9g" : "\"%f\"", s->value);
-        snprintf(largest, sizeof largest, isfinite(s->largest) ? "%.9g" : "\"%f\"", s->largest);
+        spell(value, sizeof value, s->value);
+        spell(largest, sizeof largest, s->largest);
         fact("{\"fact\": \"%s\", \"element\": %d, \"count\": %lld, \"step\": %lld, "
              "\"env\": %d, \"agent\": %d, \"value\": %s, \"largest\": %s}",
              name, element, (long long)s->count, (long long)s->step, s->env, s->agent,
@@ -477,6 +486,7 @@ typedef struct Audit {              // counts over all envs
     int64_t grown;                  // of `stayed`, logged with the ticks of episodes before
     int64_t part;                   // steps that ended the episode of some agents
     int64_t resets, draws;          // calls of c_reset, and those that drew a number
+    int64_t plain, noisy;           // other steps, and those that drew a random number
     int64_t frozen;                 // agents all ended, and then nothing changed for long
     int64_t step;                   // of the first one that stayed
     int env;
@@ -537,6 +547,10 @@ static void audit_env(Batch* b, int e, Audit* a) {
     bool* over = calloc((size_t)b->count[e], 1);    // agents whose episode ended
     memset(home.fixed, 1, all);
     int64_t t = learn_home(b, e, &home, words, all, a);
+    bool has_home = false;          // in the struct; else the observations have to do
+    for (size_t i = 0; i < words; i++) {
+        has_home = has_home || (home.fixed[i] && home.moves[i]);
+    }
     int64_t since = 0, since_reset = 0, still = 0;
     uint64_t seen = 0;
     bool stayed_before = false;
@@ -559,7 +573,7 @@ static void audit_env(Batch* b, int e, Audit* a) {
         uint64_t now_seen = hash_seen(b, e);
         bool all_over = true, some = false;
         for (int i = 0; i < b->count[e]; i++) {
-            bool end = b->rows[e].terminals[i] == 1.0f;
+            bool end = b->rows[e].terminals[i] != 0.0f;
             some = some || end;
             over[i] = over[i] || end;
             all_over = all_over && over[i];
@@ -578,6 +592,8 @@ static void audit_env(Batch* b, int e, Audit* a) {
         }
         if (!ended) {
             a->part += some;
+            a->plain++;
+            a->noisy += drew;
             continue;
         }
         a->endings++;
@@ -585,7 +601,7 @@ static void audit_env(Batch* b, int e, Audit* a) {
         count_homecomings(b, e, &home, away, 0, words, words, &were, &came);
         count_homecomings(b, e, &home, away, words, all, words, &were_seen, &came_seen);
         double length = logged_length(b, e);
-        if (were > 0 ? came == 0 : were_seen > 0 && 2 * came_seen < were_seen) {
+        if (has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen) {
             stayed_before = true;
             a->stayed++;
             a->kept += !drew;
@@ -614,9 +630,9 @@ void experiment_audit(void) {
     }
     fact("{\"fact\": \"endings\", \"endings\": %lld, \"kept\": %lld, \"stayed\": %lld, "
          "\"stayed_next\": %lld, \"grown\": %lld, \"part\": %lld, \"resets\": %lld, "
-         "\"draws\": %lld, \"env\": %d, \"step\": %lld, \"frozen\": %lld}",
+         "\"draws\": %lld, \"plain\": %lld, \"noisy\": %lld, \"env\": %d, \"step\": %lld, \"frozen\": %lld}",
          (long long)a.endings, (long long)a.kept, (long long)a.stayed, (long long)a.stayed_next,
          (long long)a.grown, (long long)a.part, (long long)a.resets, (long long)a.draws,
-         a.env, (long long)a.step, (long long)a.frozen);
+         (long long)a.plain, (long long)a.noisy, a.env, (long long)a.step, (long long)a.frozen);
     batch_close(&b);
 }

@@ -158,7 +158,7 @@ void experiment_stale(void) {
                 for (int i = 0; row_bytes(a) > 0 && i < x.count[e]; i++) {
                     stale[a].total++;
                     if (state_of(array_of(&x.rows[e], a), array_of(&y.rows[e], a), (size_t)i,
-                                 true) == WRITTEN) {
+                                 true) != UNTOUCHED) {      // NaN + reward is the same NaN
                         continue;
                     }
                     if (stale[a].count++ == 0) {
@@ -215,22 +215,56 @@ static void follow(Cell* c, Past* p, double value, bool fresh) {
     }
 }
 
-// Struct words that changed by something else than counting: has the game moved?
-static bool moved(const char* old, const char* new, const Batch* b, int env) {
-    const Layout* l = &layout;
-    (void)b;
-    (void)env;
-    for (size_t at = 0; at + 4 <= l->size; at += 4) {
-        if ((at + 4 > l->log && at < l->log + l->log_size) || at == l->rng) {
-            continue;
+// Words of the struct that count steps: a change of these alone is not a move of the game
+static bool* learn_counters(void) {
+    enum { STEPS = 256 };
+    Batch b = batch_open(PACKED);
+    size_t words = layout.size / 4;
+    int* up = calloc(words, sizeof *up);
+    int* down = calloc(words, sizeof *down);
+    int* other = calloc(words, sizeof *other);
+    char* old = malloc(layout.size);
+    int seen = 0;
+    batch_reset(&b, -1);
+    for (int t = 1; t <= STEPS; t++) {
+        memcpy(old, env_struct(&b, 0), layout.size);
+        watch.step = t;
+        batch_act(&b, -1, t);
+        batch_step(&b, -1, 0);
+        bool any = false;
+        for (int i = 0; i < b.count[0]; i++) {
+            any = any || b.rows[0].terminals[i] != 0.0f;
         }
-        int32_t i, j;
-        float f, g;
-        memcpy(&i, old + at, 4);
-        memcpy(&j, new + at, 4);
-        memcpy(&f, old + at, 4);
-        memcpy(&g, new + at, 4);
-        if (i != j && j != i + 1 && j != i - 1 && g != f + 1.0f && g != f - 1.0f) {
+        for (size_t w = 0; !any && w < words; w++) {
+            int32_t i, j;
+            float f, g;
+            memcpy(&i, old + 4 * w, 4);
+            memcpy(&j, env_struct(&b, 0) + 4 * w, 4);
+            memcpy(&f, &i, 4);
+            memcpy(&g, &j, 4);
+            up[w] += j == i + 1 || g == f + 1.0f;
+            down[w] += j == i - 1 || g == f - 1.0f;
+            other[w] += j != i && j != i + 1 && j != i - 1 && g != f + 1.0f && g != f - 1.0f;
+        }
+        seen += !any;
+    }
+    bool* counts = calloc(words, 1);
+    for (size_t w = 0; w < words; w++) {
+        int most = up[w] > down[w] ? up[w] : down[w];
+        counts[w] = 10 * most > 9 * seen && other[w] + up[w] + down[w] - most < seen / 20 + 1;
+    }
+    batch_close(&b);
+    free(up);
+    free(down);
+    free(other);
+    free(old);
+    return counts;
+}
+
+static bool moved(const char* old, const char* new, const bool* counts) {
+    for (size_t at = 0; at + 4 <= layout.size; at += 4) {
+        bool is_log = at + 4 > layout.log && at < layout.log + layout.log_size;
+        if (!is_log && at != layout.rng && !counts[at / 4] && memcmp(old + at, new + at, 4) != 0) {
             return true;
         }
     }
@@ -279,6 +313,7 @@ void experiment_rewrite(void) {
     RowCount* rows = calloc(count / D, sizeof *rows);
     char* old = malloc(size * (size_t)x.envs);
     bool* fresh = calloc((size_t)x.envs, 1);
+    bool* counts = learn_counters();
     batch_reset(&x, -1);
     batch_reset(&y, -1);
     batch_reset(&z, -1);
@@ -311,7 +346,7 @@ void experiment_rewrite(void) {
                 any = any || x.rows[e].terminals[i] != 0.0f || z.rows[e].terminals[i] != 0.0f;
             }
             if (!any) {
-                compare_rows(&x, &y, e, moved(old + size * (size_t)e, env_struct(&x, e), &x, e),
+                compare_rows(&x, &y, e, moved(old + size * (size_t)e, env_struct(&x, e), counts),
                              t + 1, cells, rows);
             }
         }

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ..facts import Difference, Facts, Finding
 from . import NotTested, need, rule
+from .memory import damaged
 
 
 def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
@@ -16,13 +17,8 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -
 
 def _need_sound_memory(facts: Facts) -> None:
     """Stray reads and writes explain any difference: one finding is enough."""
-    stray = any(fact.get("array") for outcome in facts.outcomes.values()
-                for fact in outcome.all("crash"))
-    if stray or facts.all("packed", "overrun"):
-        raise NotTested("the environment leaves its own rows (PUF203, PUF204)")
-    if any(outcome.all("asan") or outcome.all("crash") for name, outcome in
-           facts.outcomes.items() if name.startswith("sanitized")):
-        raise NotTested("memory errors explain any difference (PUF201)")
+    if damaged(facts):
+        raise NotTested("memory errors explain any difference (PUF201, PUF203, PUF204)")
 
 
 @rule("PUF501", "nondeterministic")

@@ -43,12 +43,14 @@ def no_reset(facts: Facts):
     kept, stayed = fact["kept"], fact["stayed"]
     repeats = fact["stayed_next"] + fact["grown"]
     by_draws = kept >= 3 and (draws_tell or 2 * kept > fact["endings"])
-    by_repeats = stayed >= 3 and 2 * repeats >= stayed
+    chance_tells = draws_tell and fact["draws"] and 2 * fact["noisy"] < fact["plain"]
+    by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
     if by_draws or by_repeats:
         count = kept if by_draws else stayed
-        how = "every one" if count == fact["endings"] else f"{count} of {fact['endings']}"
+        how = "every ending" if count == fact["endings"] else \
+            f"{count} of {fact['endings']} endings"
         actual = "the next step is an ending as well" if 2 * fact["stayed_next"] >= stayed \
             else "the same episode goes on"
-        yield Finding("PUF401", f"after {how} of the endings the env is not reset", **place,
+        yield Finding("PUF401", f"after {how} the env is not reset", **place,
                       expected="the first observation of a new episode", actual=actual,
                       hint="call c_reset(env) in c_step when the episode has ended")

@@ -10,8 +10,11 @@ from . import NotTested, rule
 # what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
 _GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
                     r"stack smashing|buffer overflow detected|malloc_consolidate|invalid pointer")
-_UB = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>[^\n]*)", re.M)
-_FRAME = re.compile(r"^\s+#\d+ 0x[0-9a-f]+ in (?P<name>\S+) (?P<file>[^\s:()]+):(?P<line>\d+)", re.M)
+_UB = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>[^\n]*)",
+                 re.MULTILINE)
+_FRAME = re.compile(r"^\s+#\d+ 0x[0-9a-f]+ in (?P<name>\S+) (?P<file>[^:\n()]+):(?P<line>\d+)",
+                    re.MULTILINE)
+_ENTRIES = ("c_step", "c_reset", "c_close", "init", "my_init")      # where our code calls theirs
 _KIND = re.compile(r"ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<rest>[^\n]*)")
 _WORDS = {
     "heap-buffer-overflow": "reads or writes beyond a block of the heap",
@@ -25,6 +28,13 @@ _WORDS = {
     "stack-overflow": "uses up the stack (endless recursion, or a very large local array)",
     "SEGV": "touches memory that is not there",
 }
+
+
+def damaged(facts: Facts) -> bool:
+    """A stray write or a sanitizer's report: what follows in other processes is its echo."""
+    return any(fact["fact"] in ("asan", "overrun") or
+               (fact["fact"] == "crash" and fact.get("array"))
+               for outcome in facts.outcomes.values() for fact in outcome.facts)
 
 
 def _sanitized(facts: Facts) -> list[Outcome]:
@@ -51,9 +61,18 @@ def _place(facts: Facts, fact: dict) -> dict:
     """file, line, env, step and stack of a fact that carries a stack."""
     frame = fact.get("frame")
     place = {"file": frame.file, "line": frame.line} if frame else facts.at(_call(fact))
-    stack = [f"{f.function} ({f.file.rpartition('/')[2]}:{f.line})"
-             for f in fact.get("frames", ())]
+    stack = _stack((f.function, f.file, f.line) for f in fact.get("frames", ()))
     return {**place, "env": fact["env"], "step": fact["step"], "seed": facts.seed, "stack": stack}
+
+
+def _stack(frames) -> list[str]:
+    """(function, file, line) as lines for people, down to the function that we called."""
+    shown = []
+    for function, file, line in frames:
+        shown.append(f"{function} ({file.rpartition('/')[2]}:{line})")
+        if function in _ENTRIES:
+            break
+    return shown
 
 
 def _crashes(facts: Facts):
@@ -88,11 +107,13 @@ def _asan(facts: Facts):
             f"{access[1].lower()} of {access[2]} bytes" if access else None,
             f"{region[1]} bytes from {region[2].strip()}" if region else None]))
         fact = outcome.first("asan") or {"phase": "step", "env": None, "step": None}
-        yield Finding("PUF201", f"{_call(fact)} {_WORDS.get(found['kind'], found['kind'])}",
+        words = _WORDS.get(found["kind"], found["kind"])
+        if access:
+            words = words.replace("reads or writes", f"{access[1].lower()}s")
+        yield Finding("PUF201", f"{_call(fact)} {words}",
                       **place, env=fact["env"], step=fact["step"], seed=facts.seed,
                       expected="only memory of its own", actual=detail or found["kind"],
-                      stack=[f"{m['name']} ({m['file'].rpartition('/')[2]}:{m['line']})"
-                             for m in frames])
+                      stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
 
 
 def _undefined(facts: Facts, code: str):
@@ -143,8 +164,8 @@ def memory_error(facts: Facts):
             continue
         place = _place(facts, fact)
         if (place.get("file"), place.get("line")) in lines or (
-                found and not outcome.name.startswith("sanitized")):
-            continue                    # the sanitizers said it better
+                not outcome.name.startswith("sanitized") and (found or damaged(facts))):
+            continue                    # the sanitizers or the guards said it better
         lines.add((place.get("file"), place.get("line")))
         what = "touches memory that is not there"
         if beside:
@@ -155,7 +176,7 @@ def memory_error(facts: Facts):
                              actual=_signal_name(fact["signal"])))
     for outcome, fact in _aborts(facts):
         said = _GLIBC.search(outcome.stderr)
-        if said and not found:
+        if said and not found and not damaged(facts):
             line = next((t for t in outcome.stderr.splitlines() if _GLIBC.search(t)), "")
             found.append(Finding("PUF201", f"{_call(fact)} damages the heap or the stack",
                                  **_place(facts, fact), actual=line.strip()))
@@ -336,7 +357,7 @@ def process_exit(facts: Facts):
         silent = not outcome.ended and not outcome.timed_out and not any(
             fact["fact"] in ("exit", "abort", "crash", "hang", "asan", "failed")
             for fact in outcome.facts)
-        if silent and not seen:
+        if silent and not seen and not damaged(facts):
             seen.add("silent")
             how = _signal_name(outcome.signal) if outcome.signal else "_exit()"
             yield Finding("PUF208", f"the process ended during '{name}' without a return",

@@ -31,7 +31,7 @@ def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
 def _whole(facts: Facts, first: int, last: int) -> str:
     if first == 0 and last == facts.shape["obs_size"] - 1 and last > 0:
         return "the whole observation"
-    return elements(first, last)
+    return f"{elements(first, last)} of the observation"
 
 
 @rule("PUF301", "obs-never-written")
@@ -58,9 +58,7 @@ def obs_never_written(facts: Facts):
     cells = [c for c in facts.all("poison", "left") if not c["touched"] and not c["derived"]]
     for agent, first, last, members in _grouped(facts, cells):
         who = "" if agent is None else f" of agent {agent}"
-        yield Finding("PUF301", f"nothing ever writes {_whole(facts, first, last)} of the "
-                                f"observation{who}" if agent is None else
-                      f"nothing ever writes {_whole(facts, first, last)}{who}'s observation",
+        yield Finding("PUF301", f"nothing ever writes {_whole(facts, first, last)}{who}",
                       **(facts.at_macro("OBS_SIZE") or facts.at("c_reset")),
                       env=members[0]["env"], agent=agent, step=0, element=span(first, last),
                       expected=f"{facts.shape['obs_size']} elements written (OBS_SIZE)",
@@ -94,7 +92,9 @@ def obs_stale(facts: Facts):
     if facts.outcome("rewrite") is None:
         return                      # an incremental env may not survive poison: nothing to say
     rows = facts.all("rewrite", "row")
-    silent = [r for r in rows if r["steps"] >= 64 and r["blank"] == r["steps"]]
+    blind = {c["agent"] for c in facts.all("poison", "left") if not c["touched"]}
+    silent = [r for r in rows if r["steps"] >= 64 and r["blank"] == r["steps"]
+              and r["agent"] not in blind]
     loud = [r for r in rows if r["steps"] >= 64 and r["full"] > 0.5 * r["steps"]]
     if silent and loud:
         yield from _silent_rows(facts, silent)
@@ -145,6 +145,7 @@ def _blank_steps(facts: Facts, rows: list[dict]):
 def _kept_elements(facts: Facts, rows: list[dict]):
     """Elements that steps write sometimes, or never, judged by how their values develop."""
     total = facts.shape["obs_size"] * facts.shape["env_agents"]
+    left = {(c["agent"], c["element"]) for c in facts.all("poison", "left")}
     cells = [c for c in facts.all("rewrite", "cell") if c["written"] < c["seen"]
              and c["seen"] >= 32]
     never = [c for c in cells if c["written"] == 0]
@@ -153,14 +154,15 @@ def _kept_elements(facts: Facts, rows: list[dict]):
     clears = facts.source.clears_observations()
     forgets = any(c["reverted"] for c in some)
     one_way = [c for c in some if c["changed"] and not c["reverted"] and not c["varied"]]
+    known = [c for c in one_way if (c["agent"], c["element"]) in left]
     if is_full_writer:
         wander = [c for c in some if c["varied"] and c["fell"] and c["rose"] and not c["reverted"]]
         yield from _stale(facts, wander, "some steps leave {} as it was", "error")
     if len(one_way) > 1 and len(one_way) == len([c for c in some if c["changed"]]) and not forgets:
         small = is_full_writer or len(one_way) <= 32 * facts.shape["env_agents"]
         severity = "error" if small and not clears else "warning"
-        yield from _stale(facts, one_way, "{} are set and never cleared within an episode",
-                          severity)
+        yield from _stale(facts, [c for c in one_way if c not in known],
+                          "{} keep what was once set, within an episode", severity)
     if is_full_writer and never:
         for file, line, index, name in facts.source.reset_only_stores():
             yield Finding("PUF302", f"only c_reset writes observations[{index}], but c_step "

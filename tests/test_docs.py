@@ -1,0 +1,104 @@
+"""README and docs as written: sessions run, links lead somewhere, tables hold what was measured."""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)
+
+
+def session(text: str) -> list[tuple[str, list[str]]]:
+    """A console block as (command, the lines shown under it)."""
+    steps: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            steps.append((line[2:], []))
+        elif steps and line.strip():
+            steps[-1][1].append(line)
+    return steps
+
+
+def shape(line: str) -> str:
+    """A line without what differs between runs: numbers, and the blanks that align them."""
+    return re.sub(r"\s+", " ", re.sub(r"[-\d.,]*\d[\d.,]*[kM]?", "#", line)).strip()
+
+
+def test_the_readme_session_prints_what_it_shows(tmp_path):
+    (text,) = blocks(ROOT / "README.md", "console")
+    steps = session(text)
+    assert [shlex.split(command)[1] for command, _ in steps] == ["new", "check", "train", "eval"]
+    for command, shown in steps:
+        words = shlex.split(command)
+        assert words[0] == "puffer-sdk"
+        done = subprocess.run([sys.executable, "-m", "puffer_sdk", *words[1:]], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "COLUMNS": "80"})
+        assert done.returncode == 0, done.stderr
+        printed = [shape(line) for line in done.stdout.splitlines()]
+        for line in shown:
+            assert line == "..." or shape(line) in printed, f"{command}: {line!r} not in {printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_page_is_reachable_from_the_readme():
+    seen, todo = set(), [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        for target in re.findall(r"\]\(([^)#\s]+\.md)[^)]*\)", page.read_text()):
+            if not target.startswith("http"):
+                todo.append((page.parent / target).resolve())
+    assert set(PAGES) <= seen
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/benchmarks.md"])
+def test_tables_hold_the_measured_figures(name):
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import bench
+    finally:
+        sys.path.pop(0)
+    figures = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    assert bench.table(figures) in (ROOT / name).read_text(), "run `make bench`"
+
+
+def test_contract_page_names_what_the_reader_demands():
+    from puffer_sdk import header
+    text = (ROOT / "docs" / "contract.md").read_text()
+    for word in (*header.REQUIRED, *header.FUNCTIONS, *header.BINDING_MACROS):
+        assert f"`{word}" in text or f" {word}`" in text or f"* {word}" in text, word
+
+
+def test_contract_page_python_runs(tmp_path):
+    (text,) = blocks(ROOT / "docs" / "contract.md", "python")
+    import puffer_sdk
+    puffer_sdk.new("my_env", output_dir=tmp_path)
+    done = subprocess.run([sys.executable, "-c", text + "assert observations.any()\n"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_exit_status_page_names_the_constants():
+    from puffer_sdk import errors
+    text = (ROOT / "docs" / "reference" / "exit-status.md").read_text()
+    for status in (errors.OK, errors.FINDINGS, errors.USAGE, errors.BUILD, errors.RUN, errors.BUG,
+                   130, 143):
+        assert f"| {status} |" in text

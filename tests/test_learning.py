@@ -1,0 +1,30 @@
+"""The templates are learned: short runs over several seeds against bars that each must pass.
+
+Figures of full runs are in docs/benchmarks.md; these runs are a part of them, so the bars are
+lower. Training is deterministic for a machine's arithmetic, so a failure here is a change.
+"""
+import pytest
+
+import puffer_sdk
+
+SEEDS = (1, 2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_squared_is_learned(tmp_path, seed):
+    folder = puffer_sdk.new("squared", output_dir=tmp_path).folder
+    result = puffer_sdk.train(folder, {"train.seed": seed, "train.total_timesteps": 1_500_000})
+    scores = puffer_sdk.evaluate(folder, model=result.checkpoint).scores
+    assert scores["trained"].mean["perf"] > 0.5
+    assert scores["random"].mean["perf"] < 0.2
+    assert scores["idle"].mean["perf"] == 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_target_is_learned(tmp_path, seed):
+    folder = puffer_sdk.new("target", template="target", output_dir=tmp_path).folder
+    result = puffer_sdk.train(folder, {"train.seed": seed, "train.total_timesteps": 1_000_000})
+    scores = puffer_sdk.evaluate(folder, model=result.checkpoint).scores
+    assert scores["trained"].unit == "per agent per 1000 ticks"
+    goals = {name: score.mean["log_entries"] for name, score in scores.items()}
+    assert goals["trained"] > 2 * goals["random"] > goals["idle"]
