@@ -82,7 +82,7 @@ class _Reader:
         text = f'#include "{source.name}"\n' + _PROBE
         flags = ["-xc", "-std=gnu11", "-DPUFFER_PROBE", '-DPUFFER_NAME=""', *include, *builtin,
                  "-DPUFFER_LIBRARY", "-include", str(paths.include_dir() / "puffer_prelude.h"),
-                 "-Wno-everything"]
+                 "-Wno-everything", "-Werror=implicit-function-declaration"]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)

@@ -458,6 +458,18 @@ def importance(probabilities: np.ndarray, rows: np.ndarray, beta: float) -> np.n
 
 # ---- loss -------------------------------------------------------------------------------------
 
+def mean(x: Tensor) -> Tensor:
+    """Of all elements, added in an order that does not depend on the number of threads.
+
+    PyTorch shares one sum of 32768 numbers or more among its threads, but no row of a matrix.
+    """
+    count, x = x.numel(), x.flatten()
+    while len(x) > 4096:
+        whole = len(x) // 256 * 256
+        x = torch.cat([x[:whole].view(-1, 256).sum(1), x[whole:]])
+    return x.sum() / count
+
+
 def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
              settings, ent_coef: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss, its parts in the order of LOSSES, and the ratio; everything is (S, T).
@@ -468,21 +480,21 @@ def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[st
     """
     advantage = batch["advantage"]
     if settings.norm_adv:
-        deviation = advantage.std(correction=0)
-        advantage = (advantage - advantage.mean()) / (deviation + 1e-8)
+        advantage = advantage - mean(advantage)
+        advantage = advantage / (mean(advantage.square()).sqrt() + 1e-8)
     advantage = batch["q"] * advantage
     log_ratio = log_prob - batch["log_prob_old"]
     ratio = log_ratio.exp()
     clip = settings.clip_coef
-    policy_loss = torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - clip, 1 + clip)).mean()
+    policy_loss = mean(torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - clip, 1 + clip)))
     moved = (value - batch["value_old"]).clamp(-settings.vf_clip_coef, settings.vf_clip_coef)
     clipped_error = (batch["value_old"] + moved - batch["returns"]).square()
-    value_loss = 0.5 * torch.max((value - batch["returns"]).square(), clipped_error).mean()
-    loss = policy_loss + settings.vf_coef * value_loss - ent_coef * entropy.mean()
+    value_loss = 0.5 * mean(torch.max((value - batch["returns"]).square(), clipped_error))
+    loss = policy_loss + settings.vf_coef * value_loss - ent_coef * mean(entropy)
     with torch.no_grad():
-        parts = torch.stack([policy_loss, value_loss, entropy.mean(), -log_ratio.mean(),
-                             (ratio - 1 - log_ratio).mean(),
-                             ((ratio - 1).abs() > clip).to(ratio.dtype).mean()])
+        parts = torch.stack([policy_loss, value_loss, mean(entropy), -mean(log_ratio),
+                             mean(ratio - 1 - log_ratio),
+                             mean(((ratio - 1).abs() > clip).to(ratio.dtype))])
     return loss, parts, ratio.detach()
 
 
@@ -818,8 +830,11 @@ class TorchPPO:
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
     """1 - Var(R - V) / Var(R): 1 is perfect, 0 no better than a constant. 0 where R is constant."""
-    spread = float(returns.var(correction=0))
-    return 1 - float((returns - values).var(correction=0)) / spread if spread > 0 else 0.0
+    def variance(x: Tensor) -> float:
+        return float(mean((x - mean(x)).square()))
+
+    spread = variance(returns)
+    return 1 - variance(returns - values) / spread if spread > 0 else 0.0
 
 
 # ---- names of what went bad -------------------------------------------------------------------

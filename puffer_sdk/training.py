@@ -264,18 +264,28 @@ def work(job: dict, link: isolation.Link) -> dict:
     return _Worker(job, link).run()
 
 
+def use_threads(count: int) -> None:
+    """Let PyTorch compute on `count` threads, or on the next lower power of two.
+
+    Its vectorised functions (sigmoid, say) round the elements at the ends of a thread's share
+    differently from those inside. Halves, quarters and eighths of our tensors end where a vector
+    ends, thirds do not: so the same bytes come out whatever the number of threads.
+    """
+    import torch
+
+    torch.set_num_threads(1 << (count.bit_length() - 1))
+
+
 class _Worker:
     """Env code and trainer, in the child."""
 
     def __init__(self, job: dict, link: isolation.Link):
-        import torch
-
         from .torch_ppo import TorchPPO
         from .vec import Library
 
         self.job, self.link = job, link
         self.config = Config.from_dict(job["config"])
-        torch.set_num_threads(self.config.vec.num_threads)
+        use_threads(self.config.vec.num_threads)
         self.library = Library(job["library"])
         past = checkpoint.load(Path(job["resume"])) if job["resume"] else None
         about = self.library.describe(self.config.env)

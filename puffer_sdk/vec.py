@@ -18,7 +18,7 @@ import cffi
 import numpy as np
 
 from . import building, paths, raylib
-from .errors import PufferError, RunError, UsageError, nearest
+from .errors import BuildError, PufferError, RunError, UsageError, nearest
 
 DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
 ABI_VERSION = 1
@@ -75,6 +75,11 @@ class Library:
             self._handle = ffi().dlopen(str(path))
             self.api = self._handle.puffer_api()
         except (OSError, AttributeError) as error:
+            missing = re.search(r"undefined symbol: (\w+)", str(error))
+            if missing:
+                raise BuildError(f"{missing[1]} is declared and used, but defined nowhere",
+                                 where=self.folder or path,
+                                 hint="define it in the header, or include what does") from None
             raise RunError("the environment library does not open", where=path,
                            detail=str(error), hint="delete it and build again") from None
         if self.api.abi_version != ABI_VERSION:
@@ -236,7 +241,9 @@ class VecEnv:
             self.action_mask[:] = 1
 
     def _create(self, env_settings, vec_settings, num_buffers, threads):
-        env, vec = Settings(env_settings), Settings({"num_threads": threads, **vec_settings})
+        env = Settings(env_settings)
+        vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
+                        "total_agents": self.num_agents})
         error = ffi().new("char[]", ERROR_SIZE)
         handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
                                          self.seed & (2**64 - 1), self._watch(0), error)

@@ -76,6 +76,19 @@ def test_every_rule_has_a_specimen_and_a_page():
         assert rule.severity in ("error", "warning")
 
 
+@pytest.mark.parametrize("template, settings", [
+    ("squared", {}), ("squared", {"env.size": "4"}), ("squared", {"env.size": "2"}), ("target", {}),
+])
+def test_templates_pass(template, settings, tmp_path):
+    done = subprocess.run([sys.executable, "-m", "puffer_sdk", "new", "first", "--template",
+                           template, "--output-dir", str(tmp_path)], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    result = check(tmp_path / "first", settings=settings)
+    assert [(f.code, f.message) for f in result.findings] == []
+    assert result.coverage["env_steps"] >= 1_000_000
+
+
 def line_of(folder: Path, text: str) -> int:
     lines = (folder / f"{folder.name}.h").read_text().splitlines()
     return next(n for n, line in enumerate(lines, 1) if text in line)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import binding, building, paths, raylib, toolchain
@@ -122,7 +122,15 @@ class Runner:
     settings: Mapping[str, float]           # [env]
     vec: Mapping[str, float]                # [vec], for a binding's own my_vec_init
     hang: float                             # seconds of silence
-    base: dict[str, int]                    # kind -> where its library lay, for addr2line
+    base: dict[str, int]                    # experiment -> where its library lay
+    children: set = field(default_factory=set)
+    stopped: bool = False
+
+    def stop(self) -> None:
+        """End every experiment that runs, and let no other begin."""
+        self.stopped = True
+        for child in list(self.children):
+            _end_group(child)
 
     def run(self, name: str, program: Path, library: Path, experiment: str,
             limit: float = 120.0, **options) -> Outcome:
@@ -147,12 +155,16 @@ class Runner:
                                      cwd=working_folder(self.spec.folder), env=environment,
                                      start_new_session=True)
             timed_out = False
+            self.children.add(child)
             try:
+                if self.stopped:
+                    _end_group(child)
                 child.wait(timeout=limit)
             except subprocess.TimeoutExpired:
                 timed_out = True
             finally:
                 _end_group(child)
+                self.children.discard(child)
         return self._outcome(name, facts, errors, reports, child.returncode, timed_out)
 
     def _outcome(self, name: str, facts: Path, errors: Path, reports: Path, status: int,

@@ -64,16 +64,24 @@ class _Plan:
     def run(self) -> None:
         workers = max(2, min(4, len(os.sched_getaffinity(0))))
         with ThreadPoolExecutor(workers) as pool:
-            sanitized = pool.submit(self.build_sanitized)
-            self.build(FAST)
-            self.probe()
-            jobs = [pool.submit(self.experiment, *job) for job in self.experiments()]
-            sanitized.result()
-            jobs += [pool.submit(self.experiment, *job) for job in self.sanitized_experiments()]
-            for job in jobs:
-                job.result()
+            try:
+                self.run_in(pool)
+            except BaseException:       # Ctrl-C as well: nothing of ours goes on
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.runner.stop()
+                raise
         self.find_differences()
         self.resolve_stacks()
+
+    def run_in(self, pool: ThreadPoolExecutor) -> None:
+        sanitized = pool.submit(self.build_sanitized)
+        self.build(FAST)
+        self.probe()
+        jobs = [pool.submit(self.experiment, *job) for job in self.experiments()]
+        sanitized.result()
+        jobs += [pool.submit(self.experiment, *job) for job in self.sanitized_experiments()]
+        for job in jobs:
+            job.result()
 
     # -- building
 

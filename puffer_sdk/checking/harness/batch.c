@@ -15,6 +15,20 @@ uint64_t mix(uint64_t x) {          // a 64-bit finaliser: every bit of x reache
     return x ^ (x >> 31);
 }
 
+uint64_t hash_bytes(uint64_t hash, const void* data, size_t size) {
+    const unsigned char* bytes = data;
+    for (; size >= 8; size -= 8, bytes += 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        hash = (hash ^ word) * 0x9FB21C651E98DF25u;
+        hash ^= hash >> 32;
+    }
+    for (; size > 0; size--, bytes++) {
+        hash = (hash ^ *bytes) * 0x9FB21C651E98DF25u;
+    }
+    return hash ^ (hash >> 29);
+}
+
 size_t row_bytes(int array) {
     switch (array) {
     case OBSERVATIONS: return (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);

@@ -81,6 +81,7 @@ void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
 void copy_actions(const Batch* from, Batch* to);
 uint64_t mix(uint64_t x);
+uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);
 bool env_ended(const Batch* batch, int env);    // every agent's terminal is set
 char* env_struct(const Batch* batch, int env);
 

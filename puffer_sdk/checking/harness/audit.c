@@ -1,0 +1,239 @@
+/* audit.c -- does the state begin anew when an episode ends?
+ *
+ * A `home` word of the env struct has the same value after every c_reset, and others in
+ * between (a tick, a score, a start position). An ending after which no home word went home,
+ * and for which no random number was drawn although every c_reset draws, was not a reset
+ */
+#include "harness.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESETS = 16, MAX_WORDS = 1 << 12 };
+
+static bool is_state(size_t word) { // not a log, a generator or a pointer to the buffers
+    size_t at = word * 4;
+    const Layout* l = &layout;
+    if ((at + 4 > l->log && at < l->log + l->log_size) || (at + 4 > l->rng && at < l->rng + 4)) {
+        return false;
+    }
+    for (int i = 0; i < 4; i++) {
+        if (at + 4 > l->pointers[i] && at < l->pointers[i] + sizeof(void*)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t state_words(void) {
+    size_t words = layout.size / 4;
+    return words < MAX_WORDS ? words : MAX_WORDS;
+}
+
+// Words of the struct, then the observation bytes of all its agents in words of one element
+static size_t element_count(const Batch* b, int env) {
+    size_t count = (size_t)desc.obs_size * (size_t)b->count[env];
+    return count < MAX_WORDS ? count : MAX_WORDS;
+}
+
+static uint32_t element(const Batch* b, int env, size_t i) {
+    if (desc.obs_dtype == PUFFER_U8) {
+        return ((const unsigned char*)b->rows[env].observations)[i];
+    }
+    uint32_t bits;
+    memcpy(&bits, (const char*)b->rows[env].observations + 4 * i, 4);
+    return bits;
+}
+
+typedef struct Home {               // what c_reset always brings back, of one env
+    uint32_t* value;
+    bool* fixed;                    // the same after every reset
+    bool* moves;                    // and another value between resets
+} Home;
+
+static uint32_t word_at(const Batch* b, int env, size_t words, size_t i) {
+    if (i < words) {
+        uint32_t value;
+        memcpy(&value, env_struct(b, env) + 4 * i, 4);
+        return value;
+    }
+    return element(b, env, i - words);
+}
+
+// What became of the words that were away from home before an ending
+static void count_homecomings(const Batch* b, int env, const Home* home, const bool* away,
+                              size_t from, size_t to, size_t words, int* were, int* came) {
+    *were = *came = 0;
+    for (size_t i = from; i < to; i++) {
+        if (home->fixed[i] && home->moves[i] && away[i]) {
+            *were += 1;
+            *came += word_at(b, env, words, i) == home->value[i];
+        }
+    }
+}
+
+static uint32_t rng_of(const Batch* b, int env) {
+    uint32_t value;
+    memcpy(&value, env_struct(b, env) + layout.rng, 4);
+    return value;
+}
+
+typedef struct Audit {              // counts over all envs
+    int64_t endings;                // steps that ended the episode of every agent of the env
+    int64_t stayed;                 // after which no home word had gone home
+    int64_t kept;                   // of these, without a random number drawn
+    int64_t stayed_next;            // of `stayed`, those whose next step was an ending, too
+    int64_t grown;                  // of `stayed`, logged with the ticks of episodes before
+    int64_t part;                   // steps that ended the episode of some agents
+    int64_t resets, draws;          // calls of c_reset, and those that drew a number
+    int64_t plain, noisy;           // other steps, and those that drew a random number
+    int64_t frozen;                 // agents all ended, and then nothing changed for long
+    int64_t step;                   // of the first one that stayed
+    int env;
+} Audit;
+
+static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all, Audit* a) {
+    int64_t t = 0;
+    for (int r = 0; r < RESETS; r++) {
+        uint32_t before = rng_of(b, e);
+        watch.step = t;
+        batch_reset(b, e);
+        a->resets++;
+        a->draws += rng_of(b, e) != before;
+        for (size_t i = 0; i < all; i++) {
+            uint32_t value = word_at(b, e, words, i);
+            if (r == 0) {
+                home->value[i] = value;
+            }
+            home->fixed[i] = home->fixed[i] && value == home->value[i]
+                          && (i >= words || is_state(i));
+        }
+        int length = 1 + (int)(mix((uint64_t)(r * b->envs + e)) % 24);
+        for (int k = 0; k < length; k++) {
+            watch.step = ++t;
+            batch_act(b, e, t);
+            batch_step(b, e, 0);
+            for (size_t i = 0; i < all; i++) {
+                home->moves[i] = home->moves[i] || word_at(b, e, words, i) != home->value[i];
+            }
+        }
+    }
+    watch.step = t;
+    batch_reset(b, e);
+    return t;
+}
+
+static double logged_length(Batch* b, int e) {      // of the one episode just logged, or -1
+    double log[PUFFER_MAX_LOG];
+    double n = api->collect_log(b->vec, e, 1, log);
+    for (int i = 0; n == 1.0 && i < desc.num_logs; i++) {
+        if (strcmp(desc.log_names[i], "episode_length") == 0) {
+            return log[i];
+        }
+    }
+    return -1.0;
+}
+
+static uint64_t hash_seen(const Batch* b, int e) {
+    return hash_bytes(1, b->rows[e].observations,
+                      row_bytes(OBSERVATIONS) * (size_t)b->count[e]);
+}
+
+static void audit_env(Batch* b, int e, Audit* a) {
+    enum { LONG = 2000 };           // steps without any change: nothing will happen any more
+    size_t words = state_words(), all = words + element_count(b, e);
+    Home home = {calloc(all, 4), malloc(all), calloc(all, 1)};
+    bool* away = calloc(all, 1);
+    bool* over = calloc((size_t)b->count[e], 1);    // agents whose episode ended
+    memset(home.fixed, 1, all);
+    int64_t t = learn_home(b, e, &home, words, all, a);
+    bool has_home = false;          // in the struct; else the observations have to do
+    for (size_t i = 0; i < words; i++) {
+        has_home = has_home || (home.fixed[i] && home.moves[i]);
+    }
+    int64_t since = 0, since_reset = 0, still = 0;
+    uint64_t seen = 0;
+    bool stayed_before = false;
+    logged_length(b, e);
+
+    for (int64_t k = 0; k < options.steps; k++) {
+        uint32_t before = rng_of(b, e);
+        for (size_t i = 0; i < all; i++) {
+            away[i] = home.fixed[i] && home.moves[i] && word_at(b, e, words, i) != home.value[i];
+        }
+        watch.step = ++t;
+        batch_act(b, e, t);
+        batch_step(b, e, 0);
+        since++;
+        since_reset++;
+        bool drew = rng_of(b, e) != before, ended = env_ended(b, e);
+        a->stayed_next += stayed_before && ended;
+        stayed_before = false;
+
+        uint64_t now_seen = hash_seen(b, e);
+        bool all_over = true, some = false;
+        for (int i = 0; i < b->count[e]; i++) {
+            bool end = b->rows[e].terminals[i] != 0.0f;
+            some = some || end;
+            over[i] = over[i] || end;
+            all_over = all_over && over[i];
+        }
+        still = now_seen == seen && !drew && !some ? still + 1 : 0;
+        seen = now_seen;
+        if (all_over && still == LONG) {
+            a->frozen++;
+            if (a->step < 0) {
+                a->step = t - LONG;
+                a->env = e;
+            }
+        }
+        if (drew || (some && !ended)) {
+            memset(over, 0, (size_t)b->count[e] * (size_t)drew);
+        }
+        if (!ended) {
+            a->part += some;
+            a->plain++;
+            a->noisy += drew;
+            continue;
+        }
+        a->endings++;
+        int were, came, were_seen, came_seen;
+        count_homecomings(b, e, &home, away, 0, words, words, &were, &came);
+        count_homecomings(b, e, &home, away, words, all, words, &were_seen, &came_seen);
+        double length = logged_length(b, e);
+        if (has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen) {
+            stayed_before = true;
+            a->stayed++;
+            a->kept += !drew;
+            a->grown += since_reset > since && length == (double)since_reset;
+            if (a->step < 0) {
+                a->step = t;
+                a->env = e;
+            }
+        } else {
+            since_reset = 0;
+        }
+        since = 0;
+    }
+    free(home.value);
+    free(home.fixed);
+    free(home.moves);
+    free(away);
+    free(over);
+}
+
+void experiment_audit(void) {
+    Batch b = batch_open(PACKED);
+    Audit a = {.step = -1, .env = -1};
+    for (int e = 0; e < b.envs; e++) {
+        audit_env(&b, e, &a);
+    }
+    fact("{\"fact\": \"endings\", \"endings\": %lld, \"kept\": %lld, \"stayed\": %lld, "
+         "\"stayed_next\": %lld, \"grown\": %lld, \"part\": %lld, \"resets\": %lld, "
+         "\"draws\": %lld, \"plain\": %lld, \"noisy\": %lld, \"frozen\": %lld, "
+         "\"env\": %d, \"step\": %lld}",
+         (long long)a.endings, (long long)a.kept, (long long)a.stayed, (long long)a.stayed_next,
+         (long long)a.grown, (long long)a.part, (long long)a.resets, (long long)a.draws,
+         (long long)a.plain, (long long)a.noisy, (long long)a.frozen, a.env,
+         (long long)a.step);
+    batch_close(&b);
+}
