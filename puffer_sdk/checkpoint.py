@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,10 +107,11 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(path, tensors, facts)
 
 
-def check_fits(checkpoint: Checkpoint, env: dict) -> None:
+def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float]) -> None:
     """Refuse a checkpoint of another environment, or of other sizes.
 
-    env: the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
+    env         the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
+    settings    [env] as it would be now
     """
     theirs = checkpoint.facts["env"]
     if theirs.get("name") != env["name"]:
@@ -120,4 +122,13 @@ def check_fits(checkpoint: Checkpoint, env: dict) -> None:
         if theirs.get(key) != env[key]:
             raise UsageError(f"this checkpoint was trained with another {what}",
                              where=checkpoint.path, expected=env[key], actual=theirs.get(key),
-                             hint="use the settings it was trained with, or train anew")
+                             hint=_settings_hint(checkpoint, settings))
+
+
+def _settings_hint(checkpoint: Checkpoint, settings: Mapping[str, float]) -> str:
+    trained = checkpoint.facts["config"].get("env", {})
+    other = [f"--env.{key.replace('_', '-')} {value:g}" for key, value in trained.items()
+             if settings.get(key) != value]
+    if not other:
+        return "the environment has changed since: train anew"
+    return f"it was trained with {' '.join(other)}"

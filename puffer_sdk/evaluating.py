@@ -2,22 +2,25 @@
 
 Every agent plays its first episodes, the same number each: collecting whichever end first would
 favour short ones. Environments without endings are judged over [eval] steps ticks of each agent,
-in units per 1000 ticks. Intervals are 95 %, over environments (agents of one env are not
-independent).
+in units per 1000 ticks. Random play goes first and shows which kind it is. Intervals are 95 %,
+by Student's t over environments (agents of one env are not independent).
 """
 from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from . import building, checkpoint, config, isolation, paths, runs
+from .checking.harness import working_folder
 from .config import Config
-from .errors import UsageError
+from .errors import RunError, UsageError
 from .settings import parse_action
-from .training import require_torch
+from .sinks import without_nan
+from .training import require_torch, use_threads
 
 PATIENCE = 20           # [eval] steps, times this: the most ticks that endings are waited for
 PER_EPISODE = "per episode"
@@ -32,6 +35,7 @@ class Score:
     unit: str                   # PER_EPISODE or PER_TICKS
     count: int                  # episodes, or agents
     ticks: int                  # how long each env was played
+    unfinished: int             # agents that did not get to the end of their episodes, left out
     mean: dict[str, float]      # perf, score, episode_return, ... or return, entries, ...
     interval: dict[str, float]  # half width of the 95 % interval of each mean
     episodes: list[dict] = field(default_factory=list, repr=False)
@@ -47,8 +51,10 @@ class Evaluation:
     path: Path | None
 
     def to_dict(self) -> dict:
-        return {"env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
-                "policies": {name: asdict(score) for name, score in self.scores.items()}}
+        """JSON-able; a number that is not finite becomes None."""
+        return without_nan({
+            "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
+            "policies": {name: asdict(score) for name, score in self.scores.items()}})
 
 
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
@@ -66,16 +72,18 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     if model:
         require_torch("eval")
     folder = paths.find_env(env)
-    found = find_model(paths.runs_dir(folder, runs_dir), model) if model else None
+    found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
     past = checkpoint.load(found) if found else None
     if output is None and found:
         output = found.parent.parent / "episodes.json" if found.parent.name == "checkpoints" \
             else found.with_suffix(".episodes.json")
+    if output is not None and not Path(output).parent.is_dir():
+        raise UsageError("there is no such folder to write to", where=Path(output).parent)
     built = building.build(folder, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec)
-    job = {"library": str(built.library), "config": resolved.to_dict(), "name": built.spec.name,
-           "spec_hash": built.spec.hash(), "model": str(found) if found else None,
-           "greedy": greedy}
+    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
+           "config": resolved.to_dict(), "spec_hash": built.spec.hash(),
+           "model": str(found) if found else None, "greedy": greedy}
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
@@ -84,7 +92,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
         else None
     scores = isolation.run("puffer_sdk.evaluating:work", job, on_event, log=log,
-                           step_timeout=resolved.vec.step_timeout)
+                           cwd=working_folder(folder), step_timeout=resolved.vec.step_timeout)
     result = Evaluation(built.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output)
     if output is not None:
@@ -124,22 +132,25 @@ def work(job: dict, link: isolation.Link) -> dict:
     from .vec import Library
 
     resolved = Config.from_dict(job["config"])
-    library = Library(job["library"])
+    library = Library(job["library"], Path(job["folder"]))
     players = {"random": _random_player, "idle": _idle_player}
     if job["model"]:
         past = checkpoint.load(Path(job["model"]))
         about = library.describe(resolved.env)
         checkpoint.check_fits(past, {"name": job["name"], "obs_size": about.obs_size,
                                      "obs_dtype": about.obs_dtype.name,
-                                     "act_sizes": list(about.act_sizes)})
-        players = {"trained": _trained_player(past, job["greedy"]), **players}
-    scores = {}
+                                     "act_sizes": list(about.act_sizes)}, resolved.env)
+        players = {"random": _random_player, "trained": _trained_player(past, job["greedy"]),
+                   "idle": _idle_player}
+    scores, endings = {}, False
     for name, make_player in players.items():
         if link.stop:
             break
         match = _Match(library, resolved, name, link)
-        scores[name] = asdict(match.play(make_player(match.vec, resolved)))
-    return scores
+        score = match.play(make_player(match.vec, resolved), endings)
+        endings = endings or score.unit == PER_EPISODE
+        scores[name] = asdict(score)
+    return {name: scores[name] for name in ("trained", "random", "idle") if name in scores}
 
 
 class _Match:
@@ -149,15 +160,17 @@ class _Match:
         from .vec import VecEnv
 
         self.resolved, self.policy, self.link = resolved, policy, link
-        agents = library.agents_per_env(resolved.env)
+        watches = link.watches()
+        agents = library.agents_per_env(resolved.env, watches)
         wanted = min(resolved.eval.episodes, resolved.vec.total_agents)
         envs = -(-wanted // agents)
         total = envs * agents
         self.vec = VecEnv(library, total_agents=total, seed=resolved.eval.seed,
-                          env_settings=resolved.env, watches=link.watches())
+                          env_settings=resolved.env, watches=watches)
         self.quota = -(-resolved.eval.episodes // total)        # episodes of each agent
 
-    def play(self, player) -> Score:
+    def play(self, player, endings: bool) -> Score:
+        """endings: whether this environment's episodes are known to end."""
         import numpy as np
 
         vec, steps = self.vec, self.resolved.eval.steps
@@ -172,6 +185,7 @@ class _Match:
             player(vec)
             vec.step()
             tick += 1
+            self.check_finite(env_of, tick)
             returns += vec.rewards
             total_return += vec.rewards
             lengths += 1
@@ -189,14 +203,30 @@ class _Match:
             returns[ended], lengths[ended] = 0.0, 0
             if episodes and (finished >= self.quota).all():
                 break
-            if not episodes and tick >= steps:
+            if not (episodes or endings) and tick >= steps:
                 break
             if tick % 50 == 0:
-                self.report(finished, tick, bool(episodes))
+                self.report(finished, tick, bool(episodes) or endings)
         vec.close()
         if episodes:
-            return self.episode_score(episodes, tick)
+            return self.episode_score(episodes, tick, int((finished < self.quota).sum()))
         return self.tick_score(total_return, entries, env_of, tick)
+
+    def check_finite(self, env_of, tick: int) -> None:
+        import numpy as np
+
+        vec = self.vec
+        for name, rows in (("rewards", vec.rewards), ("observations", vec.observations)):
+            if rows.dtype == np.uint8 or np.isfinite(rows.sum()):
+                continue
+            bad = np.argwhere(~np.isfinite(rows))
+            if len(bad):
+                agent = int(bad[0][0])
+                env = int(env_of[agent])
+                raise RunError(f"{name} went bad: {float(rows[tuple(bad[0])])} in {self.policy} "
+                               "play", where=f"env {env}, seed {vec.env_seed(env)}, step {tick}, "
+                               f"agent {agent - vec.first_row[env]} of that env",
+                               hint="the environment wrote it; `puffer-sdk check` finds where")
 
     def collect_logs(self, entries: list) -> dict[int, dict]:
         """Log entries made this tick, by env. Most ticks have none."""
@@ -215,7 +245,7 @@ class _Match:
             done, total = tick, self.resolved.eval.steps
         self.link.emit("progress", policy=self.policy, done=done, total=total)
 
-    def episode_score(self, episodes: list[dict], tick: int) -> Score:
+    def episode_score(self, episodes: list[dict], tick: int, unfinished: int) -> Score:
         names = [k for k in episodes[0] if k not in ("env", "agent", "seed", "n")]
         names.sort(key=lambda k: ORDER.index(k) if k in ORDER else len(ORDER))
         envs = [e["env"] for e in episodes]
@@ -223,7 +253,8 @@ class _Match:
         for name in names:
             values = [e.get(name, math.nan) for e in episodes]
             mean[name], interval[name] = clustered_mean(values, envs)
-        return Score(self.policy, PER_EPISODE, len(episodes), tick, mean, interval, episodes)
+        return Score(self.policy, PER_EPISODE, len(episodes), tick, unfinished, mean, interval,
+                     episodes)
 
     def tick_score(self, total_return, entries, env_of, tick: int) -> Score:
         scale = 1000.0 / tick
@@ -239,9 +270,8 @@ class _Match:
         for name in entries[0][1] if entries else ():
             if name != "n":
                 mean[f"{name}_per_entry"] = sum(g[name] * g["n"] for _, g in entries) / weight
-                interval[f"{name}_per_entry"] = math.nan
-        interval = {name: None if math.isnan(half) else half for name, half in interval.items()}
-        return Score(self.policy, PER_TICKS, len(env_of), tick, mean, interval)
+                interval[f"{name}_per_entry"] = None
+        return Score(self.policy, PER_TICKS, len(env_of), tick, 0, mean, interval)
 
 
 MEASURED = ("n", "episode_return", "episode_length")    # what we measure ourselves, in episodes
@@ -259,8 +289,20 @@ def clustered_mean(values, clusters) -> tuple[float, float | None]:
     _, index = np.unique(clusters, return_inverse=True)
     sums, counts = np.bincount(index, values), np.bincount(index)
     means = sums / counts
-    half = 1.96 * means.std(ddof=1) / math.sqrt(len(means)) if len(means) > 1 else None
-    return float(values.mean()), None if half is None else float(half)
+    if len(means) < 2:
+        return float(values.mean()), None
+    half = student_t(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
+    return float(values.mean()), float(half)
+
+
+def student_t(freedom: int) -> float:
+    """The 97.5 % point of Student's t, good to 1 %: two exact values, then a series in 1/freedom
+    (Abramowitz and Stegun 26.7.5)."""
+    if freedom < 3:
+        return (12.706, 4.303)[freedom - 1]
+    z = 1.959964
+    return (z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+            + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3))
 
 
 # -- players: functions that fill vec.actions ---------------------------------------
@@ -305,11 +347,9 @@ def _idle_player(vec, resolved: Config):
 def _trained_player(past: checkpoint.Checkpoint, greedy: bool):
     """Makes the player of a checkpoint's policy."""
     def make(vec, resolved: Config):
-        import torch
-
         from .torch_ppo import Actor, build_policy, load_weights
 
-        torch.set_num_threads(resolved.vec.num_threads)
+        use_threads(resolved.vec.num_threads)
         trained = Config.from_dict(past.facts["config"])
         policy = build_policy(vec.obs_size, vec.act_sizes, trained)
         load_weights(policy, past.tensors)

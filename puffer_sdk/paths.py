@@ -83,11 +83,19 @@ def build_dir(env_folder: Path) -> Path:
     return env_folder / "build"
 
 
+def working_dir(env_folder: Path) -> Path:
+    """Where env code stands when it opens resources: the nearest folder upward with resources/."""
+    for folder in (env_folder, *env_folder.parents):
+        if (folder / "resources").is_dir():
+            return folder
+    return env_folder
+
+
 def runs_dir(env_folder: Path, runs: Path | None = None) -> Path:
     """runs/NAME at the project root, or under --runs-dir; the current folder's for examples."""
     root = runs if runs is not None else (
         Path.cwd() if is_packaged(env_folder) else project_root(env_folder)) / "runs"
-    return Path(root) / env_folder.name
+    return Path(root).resolve() / env_folder.name
 
 
 def is_env_folder(folder: Path) -> bool:

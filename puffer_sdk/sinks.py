@@ -5,6 +5,8 @@ All sinks get the same rows, described in docs/reference/metrics.md.
 from __future__ import annotations
 
 import json
+import math
+import os
 from contextlib import suppress
 from importlib.util import find_spec
 
@@ -22,6 +24,17 @@ def require(**wanted: bool) -> None:
             raise UsageError(f"--{name} needs a package that is not installed",
                              expected=module, actual="not installed",
                              hint=f"pip install 'puffer-sdk[{name}]'")
+
+
+def without_nan(value):
+    """The same, with None for the numbers that JSON cannot write: NaN and the infinities."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(item) for item in value]
+    return value
 
 
 class open_sinks:
@@ -49,20 +62,24 @@ class open_sinks:
 
 
 class JsonLines:
-    """metrics.jsonl: one object a line, flushed as it comes."""
+    """metrics.jsonl: one object a line, written as it comes, whole or not at all."""
 
     def __init__(self, run: Run):
         self.path = run.metrics_path
         try:
-            self.file = self.path.open("a", encoding="utf-8")
+            self.file = self.path.open("ab", buffering=0)
         except OSError as error:
             raise self._refused(error) from None
 
     def log(self, row: dict) -> None:
+        line = (json.dumps(without_nan(row)) + "\n").encode()
+        end = self.file.seek(0, os.SEEK_END)
         try:
-            self.file.write(json.dumps(row) + "\n")
-            self.file.flush()
+            while line:
+                line = line[self.file.write(line):]
         except OSError as error:
+            with suppress(OSError):
+                self.file.truncate(end)
             raise self._refused(error) from None
 
     def close(self) -> None:

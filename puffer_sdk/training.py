@@ -26,7 +26,7 @@ from . import building, checkpoint, config, isolation, paths, runs, sinks, ui
 from .checking.harness import working_folder
 from .config import Config
 from .dashboard import Dashboard
-from .errors import Interrupted, PufferError, RunError, UsageError
+from .errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from .sinks import open_sinks
 
 RESCUE = 4.0                        # seconds that a signal waits for the epoch at work
@@ -66,7 +66,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     building.binding.write_config_header(built.spec, resolved.env, built.library.parent)
     with isolation.Signals() as signals:
         run = past.run if past else runs.create_run(home, tag or "")
-        job = {"library": str(built.library), "name": built.spec.name,
+        job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
                "config": with_class_file(resolved, folder).to_dict(),
                "spec_hash": built.spec.hash(), "checkpoints": str(run.checkpoints_path),
                "resume": str(past.checkpoint.path) if past else None}
@@ -176,7 +176,7 @@ class _Parent:
         self.ready = False
 
     def work(self, signals: isolation.Signals) -> TrainResult:
-        status = "failed"
+        status, self.signals = "failed", signals
         with contextlib.ExitStack() as self.stack:
             try:
                 if not self.past:
@@ -189,7 +189,7 @@ class _Parent:
             except Interrupted as error:
                 status = "interrupted"
                 raise self.interrupted(error) from None
-            except UsageError:
+            except (UsageError, BuildError):
                 status = "refused"
                 raise
             except PufferError as error:
@@ -226,6 +226,7 @@ class _Parent:
             self.board.update(payload)
         elif kind == "checkpoint":
             self.saved = Path(payload["path"])
+        self.board.stopping = bool(self.signals.received)
         self.board.tick()
 
     def interrupted(self, error: Interrupted) -> Interrupted:
@@ -286,14 +287,14 @@ class _Worker:
         self.job, self.link = job, link
         self.config = Config.from_dict(job["config"])
         use_threads(self.config.vec.num_threads)
-        self.library = Library(job["library"])
+        self.library = Library(job["library"], Path(job["folder"]))
         past = checkpoint.load(Path(job["resume"])) if job["resume"] else None
         about = self.library.describe(self.config.env)
         self.env_facts = {"name": job["name"], "spec_hash": job["spec_hash"],
                           "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
                           "act_sizes": list(about.act_sizes)}
         if past:
-            checkpoint.check_fits(past, self.env_facts)
+            checkpoint.check_fits(past, self.env_facts, self.config.env)
         epoch = past.facts["counters"]["epoch"] if past else 0
         self.vec = self.make_vec(epoch)
         self.trainer = TorchPPO(self.vec, self.config, self.config.train.device)

@@ -101,10 +101,15 @@ class Library:
             whole_steps=bool(out.whole_steps),
             log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
 
-    def agents_per_env(self, env_settings: Mapping[str, float] | None = None) -> int:
-        """Agents of one copy under these settings. Runs the author's init."""
+    def agents_per_env(self, env_settings: Mapping[str, float] | None = None,
+                       watches=None) -> int:
+        """Agents of one copy under these settings. Runs the author's init.
+
+        watches    as VecEnv takes them
+        """
         settings, error = Settings(env_settings or {}), ffi().new("char[]", ERROR_SIZE)
-        agents = self.api.agents_per_env(settings.c, ffi().NULL, error)
+        watch = ffi().NULL if watches is None else ffi().addressof(watches, 0)
+        agents = self.api.agents_per_env(settings.c, watch, error)
         if agents < 1:
             raise self.error(error, settings)
         return agents

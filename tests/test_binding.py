@@ -181,7 +181,8 @@ def test_fields_of_every_numeric_type(probe):
     fields = "".join(f"    {kind} k{i};\n" for i, kind in enumerate(kinds))
     shows = "".join(f"    env->seen[{i}] = (double)env->k{i};\n" for i in range(len(kinds)))
     ini = "[env]\nlimit = 3\n" + "".join(f"k{i} = {v}\n" for i, v in enumerate(kinds.values()))
-    folder = probe(("    int limit;\n", f"{fields}    double seen[{len(kinds)}];\n    int limit;\n"),
+    fields += f"    double seen[{len(kinds)}];\n"
+    folder = probe(("    int limit;\n", f"{fields}    int limit;\n"),
                    ("OBS_SIZE 2", f"OBS_SIZE {2 * len(kinds)}"),
                    ("    env->tick = 0;\n", f"    env->tick = 0;\n{shows}"
                     "    __builtin_memcpy(env->observations, env->seen, sizeof(env->seen));\n"),
@@ -233,8 +234,9 @@ def test_an_env_without_truncations_reports_zeros(probe):
             assert not vec.truncations.any()
 
 
-VARYING = ("void c_reset", "void init(Probe* env) {\n"
-                           "    static int made;\n    env->num_agents = 1 + made++ % 3;\n}\n\nvoid c_reset")
+VARYING = ("void c_reset", "static int made;\n"
+                           "void init(Probe* env) { env->num_agents = 1 + made++ % 3; }\n"
+                           "void c_reset")
 
 
 def test_agents_may_vary(probe):

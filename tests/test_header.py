@@ -69,8 +69,9 @@ def test_ways_to_write_log(probe, old, new):
 
 def test_tags_without_typedefs(probe):
     spec = header.read(probe(
-        ("typedef struct Log {", "struct Log {"), ("} Log;", "};"), ("    Log log", "    struct Log log"),
-        ("typedef struct Probe {", "struct Probe {"), ("} Probe;", "};"), ("(Probe*", "(struct Probe*")))
+        ("typedef struct Log {", "struct Log {"), ("} Log;", "};"),
+        ("    Log log", "    struct Log log"), ("typedef struct Probe {", "struct Probe {"),
+        ("} Probe;", "};"), ("(Probe*", "(struct Probe*")))
     assert spec.struct == "struct Probe" and spec.log_is_tag
 
 

@@ -44,7 +44,7 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
 
 
 def print_table(result) -> None:
-    """One row a policy, one column a measure: mean, and half the width of its interval."""
+    """One column a policy, one row a measure: mean, and half the width of its interval."""
     from rich.table import Table
 
     scores = list(result.scores.values())
@@ -52,20 +52,29 @@ def print_table(result) -> None:
         group = [score for score in scores if score.unit == unit]
         names = list(dict.fromkeys(name for score in group for name in score.mean))
         table = Table(title=f"{result.env}, {unit}", title_justify="left", box=None,
-                      title_style="bold", header_style="dim", padding=(0, 2, 0, 0))
-        table.add_column("policy")
-        for name in names:
-            table.add_column(name.replace("_", " "), justify="right")
-        table.add_column("agents" if unit != "per episode" else "episodes", justify="right")
+                      title_style="bold", header_style="dim", padding=(0, 0, 0, 4), pad_edge=False)
+        table.add_column("", no_wrap=True)
         for score in group:
-            style = "bold cyan" if score.policy == "trained" else None
-            cells = [measure(score.mean.get(name), score.interval.get(name)) for name in names]
-            table.add_row(score.policy, *cells, f"{score.count:,}", style=style)
+            table.add_column(score.policy, justify="right", no_wrap=True,
+                             style="bold cyan" if score.policy == "trained" else None)
+        for name in names:
+            if name == "log_entries" and not any(score.mean.get(name) for score in group):
+                continue            # an environment that logs nothing
+            table.add_row(name.replace("_", " "), *(
+                measure(score.mean.get(name), score.interval.get(name)) for score in group))
+        table.add_row("agents" if unit != "per episode" else "episodes",
+                      *(f"{score.count:,}" for score in group), style="dim")
         ui.out_renderable(table)
+    for score in scores:
+        if score.unfinished:
+            ui.warn(f"{score.policy} play: {score.unfinished:,} agents did not finish within "
+                    f"{score.ticks:,} ticks; the means are of those that did",
+                    hint="a larger --eval.steps waits longer")
 
 
 def measure(mean: float | None, half: float | None) -> str:
     """'0.973 ± 0.010'"""
     if mean is None:
         return "-"
-    return f"{mean:.3f}" + (f" ± {half:.3f}" if half is not None else "")
+    digits = 3 if abs(mean) < 100 else 1
+    return f"{mean:,.{digits}f}" + (f" ± {half:,.{digits}f}" if half is not None else "")

@@ -32,9 +32,11 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
                    tensorboard=tensorboard, verbose=verbose)
     if format_ == "json":
         import json
-        ui.out(json.dumps({"folder": str(result.folder), "checkpoint": str(result.checkpoint),
-                           "steps": result.steps, "seconds": result.seconds,
-                           "metrics": result.metrics}))
+
+        from ..sinks import without_nan
+        ui.out(json.dumps(without_nan({
+            "folder": str(result.folder), "checkpoint": str(result.checkpoint),
+            "steps": result.steps, "seconds": result.seconds, "metrics": result.metrics})))
         return
     shown = ", ".join(f"{name} {result.metrics[f'env/{name}']:.3f}"
                       for name in ("perf", "score", "episode_return")
