@@ -93,7 +93,8 @@ def _auto_device(chosen, env) -> tuple[str, str]:
     return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
 
 
-_AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers, "vec.num_threads": _auto_threads,
+_AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
+         "vec.num_threads": _auto_threads,
          "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
          "train.device": _auto_device}
 

@@ -29,7 +29,8 @@ class Dashboard:
 
     def __init__(self, run: Run, config: Config):
         self.run, self.config = run, config
-        self.total = config.train.total_timesteps
+        batch = config.vec.total_agents * config.train.horizon
+        self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
         self.name = run.folder.parent.name
         self.row: dict = {}
         self.env: dict = {}             # the last known value of every env/ key

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from . import building, checkpoint, config, isolation, paths, runs
-from .checking.harness import working_folder
 from .config import Config
 from .errors import RunError, UsageError
 from .settings import parse_action
@@ -92,7 +90,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
         else None
     scores = isolation.run("puffer_sdk.evaluating:work", job, on_event, log=log,
-                           cwd=working_folder(folder), step_timeout=resolved.vec.step_timeout)
+                           cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
     result = Evaluation(built.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output)
     if output is not None:

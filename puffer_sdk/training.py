@@ -23,7 +23,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from . import building, checkpoint, config, isolation, paths, runs, sinks, ui
-from .checking.harness import working_folder
 from .config import Config
 from .dashboard import Dashboard
 from .errors import BuildError, Interrupted, PufferError, RunError, UsageError
@@ -74,7 +73,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with claimed(run):
             return _Parent(run, resolved, built.spec, past, job, tag=tag, wanted=wanted,
-                           again=shlex.join(again), cwd=working_folder(folder)).work(signals)
+                           again=shlex.join(again), cwd=paths.working_dir(folder)).work(signals)
 
 
 def require_torch(command: str) -> None:

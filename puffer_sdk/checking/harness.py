@@ -152,7 +152,7 @@ class Runner:
         with open(errors, "wb") as stream:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.DEVNULL, stderr=stream,
-                                     cwd=working_folder(self.spec.folder), env=environment,
+                                     cwd=paths.working_dir(self.spec.folder), env=environment,
                                      start_new_session=True)
             timed_out = False
             self.children.add(child)
@@ -203,14 +203,6 @@ def _sanitizer_options(reports: Path) -> dict[str, str]:
             "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"
                              f"{own_signals}",
             "LC_ALL": "C"}
-
-
-def working_folder(folder: Path) -> Path:
-    """Where the env opens its resources from: the nearest folder upward that holds them."""
-    for candidate in (folder, *folder.parents):
-        if (candidate / "resources").is_dir():
-            return candidate
-    return folder
 
 
 @dataclass(frozen=True)

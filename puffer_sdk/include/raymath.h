@@ -785,13 +785,12 @@ RMAPI Quaternion QuaternionCubicHermiteSpline(Quaternion q1, Quaternion outTange
     return QuaternionNormalize(Vector4Add(start, end));
 }
 
-// The shortest turn that brings one direction to the other, whatever their lengths. Zero for
-// opposite directions, where every axis at right angles would do
+// The shortest turn that brings one direction to the other; both of length 1, as in raylib.
+// Zero for opposite directions, where every axis at right angles would do
 RMAPI Quaternion QuaternionFromVector3ToVector3(Vector3 from, Vector3 to) {
     Vector3 axis = Vector3CrossProduct(from, to);
-    float dot = Vector3DotProduct(from, to);
-    float lengths = sqrtf(Vector3LengthSqr(axis) + dot*dot);    // |from| |to|
-    return QuaternionNormalize(rm_vec4(axis.x, axis.y, axis.z, lengths + dot));
+    float w = 1.0f + Vector3DotProduct(from, to);
+    return QuaternionNormalize(rm_vec4(axis.x, axis.y, axis.z, w));
 }
 
 // The turn in the upper left 3 x 3 of mat. The largest of the four components is taken from
@@ -887,7 +886,7 @@ RMAPI Matrix MatrixCompose(Vector3 translation, Quaternion rotation, Vector3 sca
     return result;
 }
 
-// Takes mat apart: mat = translation, scale and rotation, any shear dropped. The scales are the
+// Takes mat apart: mat = translation, scale and rotation, of a mat without shear. The scales are the
 // lengths of the rows (as in raylib), which is to say that the scaling comes after the turn.
 // MatrixCompose scales first: the two undo each other where the scales are equal, or the turn
 // is none
@@ -897,30 +896,16 @@ RMAPI void MatrixDecompose(Matrix mat, Vector3 *translation, Quaternion *rotatio
     Vector3 x = rm_vec3(mat.m0, mat.m4, mat.m8);
     Vector3 y = rm_vec3(mat.m1, mat.m5, mat.m9);
     Vector3 z = rm_vec3(mat.m2, mat.m6, mat.m10);
-    // Gram and Schmidt: each row loses what it shares with those before it
-    Vector3 size;
-    size.x = Vector3Length(x);
-    x = Vector3Normalize(x);
-    y = Vector3Subtract(y, Vector3Scale(x, Vector3DotProduct(x, y)));
-    size.y = Vector3Length(y);
-    y = Vector3Normalize(y);
-    z = Vector3Subtract(z, Vector3Scale(x, Vector3DotProduct(x, z)));
-    z = Vector3Subtract(z, Vector3Scale(y, Vector3DotProduct(y, z)));
-    size.z = Vector3Length(z);
-    z = Vector3Normalize(z);
-    // A mirror image is no turn: the scales take the signs
-    if (Vector3DotProduct(x, Vector3CrossProduct(y, z)) < 0.0f) {
-        size = Vector3Negate(size);
-        x = Vector3Negate(x);
-        y = Vector3Negate(y);
-        z = Vector3Negate(z);
-    }
+    float volume = Vector3DotProduct(x, Vector3CrossProduct(y, z));
+    Vector3 size = rm_vec3(Vector3Length(x), Vector3Length(y), Vector3Length(z));
+    if (volume < 0.0f) size = Vector3Negate(size);  // a mirror image is no turn
     *scale = size;
-    Matrix turn = { x.x,  x.y,  x.z,  0.0f,
-                    y.x,  y.y,  y.z,  0.0f,
-                    z.x,  z.y,  z.z,  0.0f,
-                    0.0f, 0.0f, 0.0f, 1.0f };
-    *rotation = QuaternionFromMatrix(turn);
+    *rotation = QuaternionIdentity();
+    if (FloatEquals(volume, 0.0f)) return;          // flat: it has no turn
+    mat.m0 /= size.x; mat.m4 /= size.x; mat.m8 /= size.x;
+    mat.m1 /= size.y; mat.m5 /= size.y; mat.m9 /= size.y;
+    mat.m2 /= size.z; mat.m6 /= size.z; mat.m10 /= size.z;
+    *rotation = QuaternionFromMatrix(mat);
 }
 
 #undef RM_EACH_ENTRY

@@ -118,13 +118,10 @@ void c_reset({{ cookiecutter.__struct }}* env) {
     env->col = env->size / 2;
     env->tick = 0;
 
-    // One draw over the tiles that are not the centre, by stepping over it. Drawing again
-    // until it fits would do, but takes no fixed time
+    // One draw over the tiles that are not the centre: so many steps onward from it, around
+    // the end of the board. Drawing again until it fits would do, but takes no fixed time
     int centre = env->row * env->size + env->col;
-    int tile = random_below(&env->rng, OBS_SIZE - 1);
-    if (tile >= centre) {
-        tile += 1;
-    }
+    int tile = (centre + 1 + random_below(&env->rng, OBS_SIZE - 1)) % OBS_SIZE;
     env->target_row = tile / env->size;
     env->target_col = tile % env->size;
     observe(env);
