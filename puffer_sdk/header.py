@@ -226,7 +226,7 @@ class _Reader:
                              self.place(struct), hint=f"add: {how}")
             elif types[name] not in good and (name != "log" or self.find_log()):
                 self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type",
-                             lines[name], expected=how, actual=types[name],
+                             lines[name], expected=how.replace(";", ""), actual=types[name],
                              hint="integers and doubles are not converted: the trainer's "
                                   "buffers have exactly this type")
         if types.get("truncations", "float *") != "float *":

@@ -101,7 +101,7 @@ class Link:
         """True once the parent wants the work saved and ended."""
         return bool(self.page.head[0])
 
-    def emit(self, kind: str, **payload) -> None:
+    def emit(self, kind: str, /, **payload) -> None:
         """Send an event. Payloads are JSON."""
         if os.getpid() != self._pid:    # an env forked: its copy has no business here
             os._exit(0)

@@ -133,7 +133,7 @@ static void strike(Faulty* env) {
         case EXIT_3: exit(3);
         case QUICK_EXIT_7: _exit(7);
         case LOOP_IN_STEP: spin(); break;
-        case DIVIDE_BY_ZERO: zero = 1 / zero; break;
+        case DIVIDE_BY_ZERO: zero = 100 / zero; break;
         case RAISE_SIGTERM: raise(SIGTERM); break;
         case RAISE_SIGKILL: raise(SIGKILL); break;
         case RAISE_SIGINT: raise(SIGINT); break;

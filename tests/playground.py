@@ -1,0 +1,150 @@
+"""What tests of running environments share: tests/faulty, commands in processes, comparisons."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from puffer_sdk import building, checkpoint, philox, vec
+
+HERE = Path(__file__).parent
+FAULTS = {name: int(number) for name, number in re.findall(
+    r"^    ([A-Z_0-9]+) = (\d+),", (HERE / "faulty" / "faulty.h").read_text(), re.M)}
+COMMAND = [sys.executable, "-m", "puffer_sdk"]
+CLOCKS = ("seconds", "sps", "time/")
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory) -> Path:
+    """tests/faulty, copied and built once."""
+    folder = tmp_path_factory.mktemp("envs") / "faulty"
+    shutil.copytree(HERE / "faulty", folder)
+    building.build(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def first_seeds(faulty) -> list[int]:
+    """Seeds of the envs of a run with the settings of faulty.ini, before its first checkpoint."""
+    with vec.make(faulty, total_agents=64, seed=philox.env_seed(42, 0, 0)) as envs:
+        return [envs.env_seed(env) for env in range(64)]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(*args) -> a running `puffer-sdk ...`, ended with all it started when the test ends."""
+    begun = []
+
+    def go(*args, **options) -> subprocess.Popen:
+        options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                   "text": True, "start_new_session": True, **options}
+        begun.append(subprocess.Popen([*COMMAND, *map(str, args)], **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        for pid in [process.pid, *descendants(process.pid)]:
+            kill(pid)
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+
+@pytest.fixture
+def cli(start):
+    """cli(*args) -> the finished `puffer-sdk ...`: returncode, stdout, stderr."""
+    def go(*args, timeout: float = 60, **options) -> subprocess.CompletedProcess:
+        process = start(*args, **options)
+        out, err = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    return go
+
+
+def overrides(fault: str = "NO_FAULT", **env) -> dict:
+    return {"env.fault": FAULTS[fault], **{f"env.{key}": value for key, value in env.items()}}
+
+
+def flags(settings: dict) -> list[str]:
+    return [f"--{key.replace('_', '-')}={value}" for key, value in settings.items()]
+
+
+def tensors(path: Path) -> dict[str, bytes]:
+    return {name: value.tobytes() for name, value in checkpoint.load(path).tensors.items()}
+
+
+def rows(run: Path) -> list[dict]:
+    """metrics.jsonl without what depends on the clock. Strict: NaN is not JSON."""
+    def refuse(text):
+        raise AssertionError(f"{text} in metrics.jsonl")
+
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [{key: value for key, value in json.loads(line, parse_constant=refuse).items()
+             if not key.startswith(CLOCKS)} for line in lines]
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Temporary files that somebody forgot."""
+    return [path for path in folder.rglob("*") if path.name.startswith(".")]
+
+
+def good_checkpoints(run: Path) -> list[Path]:
+    """The run's checkpoints, every one of them loaded and finite."""
+    found = sorted((run / "checkpoints").iterdir())
+    for path in found:
+        assert all(np.isfinite(value).all() for value in checkpoint.load(path).tensors.values())
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that this one started, and theirs."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, todo = [], [pid]
+    while todo:
+        children = parents.get(todo.pop(), [])
+        found += children
+        todo += children
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def wait_until(test, seconds: float = 20.0):
+    """What test() gives once that is true."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = test()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} seconds")
