@@ -4,6 +4,7 @@
 #   make test     install what the tests need, lint, run all of them
 #   make bench    measure what README and docs state; writes docs/benchmarks.json
 #   make deps     system packages (a compiler, git), through apt-get as root
+#   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
 #   make docs-tables   regenerate the reference pages that come from the code
 #   make clean    remove .venv and what was generated
 
@@ -13,7 +14,7 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench deps docs-tables lint clean
+.PHONY: demo test bench ocean deps docs-tables lint clean
 
 demo: $(VENV)/.torch
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -27,9 +28,12 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py
 
+ocean: $(VENV)/.base
+	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
+	@$(BIN)/python tools/ocean.py "$(SRC)" $(ONLY)
+
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
-	$(BIN)/python -m puffer_sdk.checking.pages docs/reference/rules.md
 
 deps:
 	@sh tools/deps.sh

@@ -170,8 +170,8 @@ def table(figures: dict) -> str:
         f"random {t[0]['random_goals']:.1f} |",
         "",
         f"Stepping through the library takes {figures['abi']['ratio']:.2f} times as long as a "
-        f"plain C loop. An edit is rebuilt in {figures['build']['edited_seconds']:.2f} s. `check` plays "
-        f"{figures['check']['env_steps'] / 1e6:.1f} M env steps of Squared in "
+        f"plain C loop. An edit is rebuilt in {figures['build']['edited_seconds']:.2f} s. "
+        f"`check` plays {figures['check']['env_steps'] / 1e6:.1f} M env steps of Squared in "
         f"{figures['check']['seconds']:.1f} s. (`make bench`, {machine['cores']} cores of an "
         f"{machine['cpu']}, {machine['date']})",
     ]
