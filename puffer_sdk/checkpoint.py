@@ -118,7 +118,7 @@ def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float])
         raise UsageError("this checkpoint belongs to another environment", where=checkpoint.path,
                          expected=env["name"], actual=theirs.get("name"))
     for key, what in (("obs_size", "observation size"), ("obs_dtype", "observation type"),
-                      ("act_sizes", "action heads")):
+                      ("act_sizes", "set of action heads")):
         if theirs.get(key) != env[key]:
             raise UsageError(f"this checkpoint was trained with another {what}",
                              where=checkpoint.path, expected=env[key], actual=theirs.get(key),

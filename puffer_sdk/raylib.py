@@ -89,7 +89,7 @@ class Wheel:
     """An installed wheel that carries raylib's headers."""
 
     name: str           # "raylib"
-    version: str        # "6.0.1.1"
+    version: str        # "5.5.0.4"
     folder: Path        # raylib.h.modified, rlgl.h.modified, raymath.h.modified, defines.py, ...
 
     def __str__(self) -> str:

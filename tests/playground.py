@@ -1,74 +1,24 @@
 """What tests of running environments share: tests/faulty, commands in processes, comparisons."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from puffer_sdk import building, checkpoint, philox, vec
+from puffer_sdk import checkpoint
 
 HERE = Path(__file__).parent
 FAULTS = {name: int(number) for name, number in re.findall(
     r"^    ([A-Z_0-9]+) = (\d+),", (HERE / "faulty" / "faulty.h").read_text(), re.M)}
 COMMAND = [sys.executable, "-m", "puffer_sdk"]
 CLOCKS = ("seconds", "sps", "time/")
-
-
-@pytest.fixture(scope="session")
-def faulty(tmp_path_factory) -> Path:
-    """tests/faulty, copied and built once."""
-    folder = tmp_path_factory.mktemp("envs") / "faulty"
-    shutil.copytree(HERE / "faulty", folder)
-    building.build(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def first_seeds(faulty) -> list[int]:
-    """Seeds of the envs of a run with the settings of faulty.ini, before its first checkpoint."""
-    with vec.make(faulty, total_agents=64, seed=philox.env_seed(42, 0, 0)) as envs:
-        return [envs.env_seed(env) for env in range(64)]
-
-
-@pytest.fixture
-def start(tmp_path):
-    """start(*args) -> a running `puffer-sdk ...`, ended with all it started when the test ends."""
-    begun = []
-
-    def go(*args, **options) -> subprocess.Popen:
-        options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
-                   "text": True, "start_new_session": True, **options}
-        begun.append(subprocess.Popen([*COMMAND, *map(str, args)], **options))
-        return begun[-1]
-
-    yield go
-    for process in begun:
-        for pid in [process.pid, *descendants(process.pid)]:
-            kill(pid)
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-
-@pytest.fixture
-def cli(start):
-    """cli(*args) -> the finished `puffer-sdk ...`: returncode, stdout, stderr."""
-    def go(*args, timeout: float = 60, **options) -> subprocess.CompletedProcess:
-        process = start(*args, **options)
-        out, err = process.communicate(timeout=timeout)
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
-
-    return go
 
 
 def overrides(fault: str = "NO_FAULT", **env) -> dict:
@@ -133,10 +83,8 @@ def alive(pid: int) -> bool:
 
 
 def kill(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def wait_until(test, seconds: float = 20.0):

@@ -4,21 +4,12 @@ import os
 import time
 
 import pytest
-from playground import (
-    faulty,  # noqa: F401
-    first_seeds,  # noqa: F401
-    flags,
-    good_checkpoints,
-    leftovers,
-    overrides,
-    rows,
-    tensors,
-)
-from playground import cli as cli  # noqa: F401
-from playground import start as start  # noqa: F401
+from playground import flags, good_checkpoints, leftovers, overrides, rows, tensors
 
 from puffer_sdk import evaluating, isolation, training
 from puffer_sdk.errors import RunError, UsageError
+
+pytest_plugins = ["playground_fixtures"]
 
 # fault -> (function, cause, tick on which it strikes in `train`, text that is shown as well)
 DEATHS = {
@@ -56,7 +47,7 @@ def settings(fault: str, **env) -> dict:
 
 
 @pytest.mark.parametrize("fault", DEATHS)
-def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_path):  # noqa: F811
+def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_path):
     phase, cause, step, text = DEATHS[fault]
     with pytest.raises(RunError) as caught:
         training.train(faulty, settings(fault), runs_dir=tmp_path)
@@ -74,7 +65,7 @@ def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_p
 
 
 @pytest.mark.parametrize("fault", DEATHS)
-def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):  # noqa: F811
+def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):
     phase, cause, _, text = DEATHS[fault]
     with pytest.raises(RunError) as caught:
         evaluating.evaluate(faulty, settings(fault), model=None)
@@ -83,13 +74,13 @@ def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):  # noqa: F81
     assert text is None or text in error.detail
 
 
-def test_the_env_that_died_is_told_from_its_neighbours(faulty, first_seeds, tmp_path):  # noqa: F811
+def test_the_env_that_died_is_told_from_its_neighbours(faulty, first_seeds, tmp_path):
     with pytest.raises(RunError, match=rf"SIGSEGV \(env 37, seed {first_seeds[37]}, step 12\)"):
         training.train(faulty, overrides("SEGFAULT", victim=first_seeds[37], at=12),
                        runs_dir=tmp_path)
 
 
-def test_the_command_shows_it_and_ends_with_4(faulty, cli, tmp_path):  # noqa: F811
+def test_the_command_shows_it_and_ends_with_4(faulty, cli, tmp_path):
     done = cli("train", faulty, "--runs-dir", tmp_path, *flags(overrides("ASSERTION")))
     assert done.returncode == 4 and done.stdout == ""
     assert "error: the environment failed in c_step: SIGABRT (env 0, seed " in done.stderr
@@ -97,13 +88,13 @@ def test_the_command_shows_it_and_ends_with_4(faulty, cli, tmp_path):  # noqa: F
 
 
 @pytest.fixture(scope="module")
-def calm(faulty, tmp_path_factory):  # noqa: F811
+def calm(faulty, tmp_path_factory):
     return training.train(faulty, runs_dir=tmp_path_factory.mktemp("calm")).folder
 
 
 @pytest.mark.parametrize("fault", ["CLOSE_DESCRIPTORS", "CHANGE_DIRECTORY", "INSTALL_HANDLERS",
                                    "FORK", "FORK_AND_WAIT", "PRINT_MEGABYTES"])
-def test_an_env_that_misbehaves_does_not_disturb_the_run(fault, calm, faulty, first_seeds,  # noqa: F811
+def test_an_env_that_misbehaves_does_not_disturb_the_run(fault, calm, faulty, first_seeds,
                                                          tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = training.train(faulty, overrides(fault, victim=first_seeds[0], at=7),
@@ -119,19 +110,19 @@ def test_an_env_that_misbehaves_does_not_disturb_the_run(fault, calm, faulty, fi
         assert len(printed) == 2 * 512 * 1023 and set(printed) == {"x", "\n"}
 
 
-def test_what_an_env_prints_stays_out_of_the_terminal(faulty, first_seeds, cli, tmp_path):  # noqa: F811
+def test_what_an_env_prints_stays_out_of_the_terminal(faulty, first_seeds, cli, tmp_path):
     done = cli("train", faulty, "--runs-dir", tmp_path,
                *flags(overrides("PRINT_MEGABYTES", victim=first_seeds[0], at=7)))
     assert done.returncode == 0
     assert "xxx" not in done.stdout + done.stderr
 
 
-def test_a_slow_env_is_not_a_hung_one(faulty, first_seeds, tmp_path):  # noqa: F811
+def test_a_slow_env_is_not_a_hung_one(faulty, first_seeds, tmp_path):
     slow = overrides("SLEEP_IN_STEP", victim=first_seeds[0], nap=400, at=8)
     training.train(faulty, {**slow, "vec.step_timeout": 1}, runs_dir=tmp_path)
 
 
-def test_with_several_threads_every_suspect_is_named(faulty, tmp_path):  # noqa: F811
+def test_with_several_threads_every_suspect_is_named(faulty, tmp_path):
     with pytest.raises(RunError) as caught:
         training.train(faulty, {**overrides("LOOP_IN_STEP"), "vec.num_threads": 2,
                                 "vec.step_timeout": 1}, runs_dir=tmp_path)

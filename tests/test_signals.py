@@ -12,17 +12,16 @@ from playground import (
     COMMAND,
     alive,
     descendants,
-    faulty,  # noqa: F401
     flags,
     good_checkpoints,
     leftovers,
     overrides,
     wait_until,
 )
-from playground import cli as cli  # noqa: F401
-from playground import start as start  # noqa: F401
 
 from puffer_sdk import runs, training
+
+pytest_plugins = ["playground_fixtures"]
 
 ENDLESS = {"train.total_timesteps": "1e12", "base.checkpoint_interval": "1000000"}
 
@@ -45,7 +44,7 @@ def finish(process, limit: float = 10.0) -> tuple[str, str]:
 
 
 @pytest.fixture
-def training_run(start, faulty, tmp_path):  # noqa: F811
+def training_run(start, faulty, tmp_path):
     """A training in progress, some epochs old."""
     process = start("train", faulty, "--runs-dir", tmp_path / "runs", *flags(ENDLESS))
     read_until(process, "%")
@@ -54,8 +53,8 @@ def training_run(start, faulty, tmp_path):  # noqa: F811
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143),
                                                 (signal.SIGHUP, 129)])
-def test_a_signal_ends_training_and_saves_first(number, status, training_run, tmp_path, cli,  # noqa: F811
-                                                faulty):  # noqa: F811
+def test_a_signal_ends_training_and_saves_first(number, status, training_run, tmp_path, cli,
+                                                faulty):
     helpers = descendants(training_run.pid)
     assert helpers
     training_run.send_signal(number)
@@ -74,7 +73,7 @@ def test_a_signal_ends_training_and_saves_first(number, status, training_run, tm
     assert len(good_checkpoints(saved.parent.parent)) == 2
 
 
-def test_a_signal_saves_even_while_an_env_never_returns(start, faulty, tmp_path):  # noqa: F811
+def test_a_signal_saves_even_while_an_env_never_returns(start, faulty, tmp_path):
     """The state before the epoch that hangs."""
     hang = overrides("LOOP_IN_STEP", at=400) | {"vec.step_timeout": 600} | ENDLESS
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(hang))
@@ -89,7 +88,7 @@ def test_a_signal_saves_even_while_an_env_never_returns(start, faulty, tmp_path)
     wait_until(lambda: not any(alive(pid) for pid in helper))
 
 
-def test_a_second_signal_never_leaves_half_a_file(start, faulty, tmp_path):  # noqa: F811
+def test_a_second_signal_never_leaves_half_a_file(start, faulty, tmp_path):
     often = {"train.total_timesteps": "1e12", "base.checkpoint_interval": 1,
              "policy.hidden_size": 256}
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(often))
@@ -105,7 +104,7 @@ def test_a_second_signal_never_leaves_half_a_file(start, faulty, tmp_path):  # n
 
 
 @pytest.mark.parametrize("delay", [0.15, 0.4, 0.8, 1.3])
-def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):  # noqa: F811
+def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(ENDLESS))
     time.sleep(delay)
     process.send_signal(signal.SIGINT)
@@ -119,7 +118,7 @@ def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):  #
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):  # noqa: F811
+def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):
     endless = overrides(length=0) | {"eval.steps": 10**9}
     process = start("eval", faulty, "--baselines", "--output", tmp_path / "e.json",
                     *flags(endless))
@@ -133,7 +132,7 @@ def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):  
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_check(number, status, start, faulty):  # noqa: F811
+def test_a_signal_ends_check(number, status, start, faulty):
     process = start("check", faulty, "--budget", "20")
     wait_until(lambda: descendants(process.pid))
     time.sleep(1.0)
@@ -160,7 +159,7 @@ def slow_compiler(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, tmp_path):  # noqa: F811
+def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path / "runs")
     wait_until(lambda: slow_compiler.is_file() and slow_compiler.read_text())
     process.send_signal(number)
@@ -173,7 +172,7 @@ def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, 
 
 @pytest.mark.parametrize("fault", ["NO_FAULT", "LOOP_IN_STEP", "FORK_AND_WAIT",
                                    "INSTALL_HANDLERS"])
-def test_kill_9_leaves_no_process_behind(fault, start, faulty, tmp_path):  # noqa: F811
+def test_kill_9_leaves_no_process_behind(fault, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path,
                     *flags(overrides(fault, at=100) | {"vec.step_timeout": 600} | ENDLESS))
     read_until(process, "%")
@@ -185,7 +184,7 @@ def test_kill_9_leaves_no_process_behind(fault, start, faulty, tmp_path):  # noq
     assert runs.find_run(tmp_path / "faulty", "1").status == "killed"
 
 
-def test_kill_9_of_check_leaves_no_process_behind(start, faulty):  # noqa: F811
+def test_kill_9_of_check_leaves_no_process_behind(start, faulty):
     process = start("check", faulty, *flags({"vec.step_timeout": 600} | overrides("LOOP_IN_STEP")))
     wait_until(lambda: any("harness" in command(pid) for pid in descendants(process.pid)))
     helpers = descendants(process.pid)
@@ -202,16 +201,16 @@ def command(pid: int) -> str:
         return ""
 
 
-def test_the_python_api_leaves_the_handlers_as_they_were(faulty, tmp_path):  # noqa: F811
+def test_the_python_api_leaves_the_handlers_as_they_were(faulty, tmp_path):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     training.train(faulty, {"train.total_timesteps": 512}, runs_dir=tmp_path)
     assert before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 
 
-def test_ignored_signals_still_end_a_command(faulty, tmp_path):  # noqa: F811
+def test_ignored_signals_still_end_a_command(faulty, tmp_path):
     """A shell script's background jobs are started with SIGINT ignored."""
     script = (f"trap '' INT; {' '.join(COMMAND)} train {faulty} --runs-dir {tmp_path} "
-              f"{' '.join(flags(ENDLESS))} 2>{tmp_path}/err & echo $!")
+              f"{' '.join(flags(ENDLESS))} >/dev/null 2>{tmp_path}/err & echo $!")
     shell = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True, check=True)
     pid = int(shell.stdout)
     try:
