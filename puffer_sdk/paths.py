@@ -20,6 +20,12 @@ def data_dir(name: str) -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / name
 
 
+def shown(path: str | os.PathLike) -> str:
+    """A path as a reader here would type it: relative where it lies below, else absolute."""
+    path, here = Path(path).resolve(), Path.cwd()
+    return str(path.relative_to(here)) if here in path.parents else str(path)
+
+
 def include_dir() -> Path:
     """The C headers every environment is compiled with."""
     return PACKAGE / "include"

@@ -396,9 +396,7 @@ def _git_init(rendered: Path, folder: Path) -> bool:
 
 def next_commands(folder: Path) -> tuple[str, ...]:
     """What to type next, from the current folder."""
-    here = Path.cwd()
-    path = folder.relative_to(here) if here in folder.parents else folder
-    text = os.fspath(path)
+    text = paths.shown(folder)
     env = shlex.quote(f"./{text}" if text.startswith("-") else text)
     return (f"puffer-sdk check {env}", f"puffer-sdk build {env}", f"puffer-sdk train {env}",
-            f"puffer-sdk eval {env} --load-model-path latest")
+            f"puffer-sdk eval {env}")

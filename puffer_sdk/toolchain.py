@@ -235,15 +235,8 @@ def find_location(text: str, source: Path) -> str | None:
     for chosen in (filter(own, errors), filter(own, leads), filter(near, errors), iter(errors)):
         match = next(chosen, None)
         if match:
-            return f"{_shown(match['file'])}:{match['line']}"
+            return f"{paths.shown(match['file'])}:{match['line']}"
     return None
-
-
-def _shown(file: str) -> str:
-    """A path as a reader here would type it."""
-    path = Path(file).resolve()
-    here = Path.cwd()
-    return str(path.relative_to(here)) if here in path.parents else str(path)
 
 
 def _shorten(text: str) -> str:

@@ -193,7 +193,7 @@ class _Parent:
                 raise
             except PufferError as error:
                 if self.saved:
-                    kept = f"the last good checkpoint is {self._shown(self.saved)}"
+                    kept = f"the last good checkpoint is {paths.shown(self.saved)}"
                     error.hint = f"{error.hint}; {kept}" if error.hint else kept
                 raise
             finally:
@@ -232,7 +232,7 @@ class _Parent:
         if not self.saved:
             return Interrupted("interrupted before the first step", status=error.exit_status)
         return Interrupted(f"interrupted at step {int(self.saved.stem):,}; "
-                           f"saved {self._shown(self.saved)}", status=error.exit_status,
+                           f"saved {paths.shown(self.saved)}", status=error.exit_status,
                            hint=f"go on with: {self.again}")
 
     def leave(self, status: str) -> None:
@@ -249,11 +249,6 @@ class _Parent:
         except RunError:                # the error that is on its way says more
             if status == "finished":
                 raise
-
-    @staticmethod
-    def _shown(path: Path) -> str:
-        here = Path.cwd()
-        return str(path.relative_to(here)) if here in path.parents else str(path)
 
 
 # -- in the child ------------------------------------------------------------------

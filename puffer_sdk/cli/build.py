@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from .. import ui
+from .. import paths, ui
 from ..errors import UsageError
 from .options import env_argument, format_option, takes_settings, verbose_option
 
@@ -40,4 +40,4 @@ def command(env, settings, local, fast, web, format_, verbose):
     if built.warnings.strip():
         ui.say(built.warnings.strip())
     how = "unchanged" if built.cached else f"compiled in {built.seconds:.2f} s"
-    ui.out(f"built  {built.library} ({how})")
+    ui.out(f"built  {paths.shown(built.library)} ({how})")

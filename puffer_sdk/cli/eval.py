@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .. import ui
+from .. import paths, ui
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 
 
@@ -40,7 +40,7 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
         return
     print_table(result)
     if result.path:
-        ui.out(f"episodes  {result.path}")
+        ui.out(f"episodes  {paths.shown(result.path)}")
 
 
 def print_table(result) -> None:

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from .. import scaffold, ui
+from .. import paths, scaffold, ui
 from ..errors import UsageError
 
 
@@ -35,7 +35,7 @@ def command(name: str | None, template: str, output_dir: str, force: bool, dry_r
     made = scaffold.new(ask_name() if name is None else name, template=template,
                         output_dir=output_dir, force=force, dry_run=dry_run,
                         accept_hooks=accept_hooks)
-    ui.out(f"{'would make' if dry_run else 'made'} {made.folder} from {template}")
+    ui.out(f"{'would make' if dry_run else 'made'} {paths.shown(made.folder)} from {template}")
     for file in made.files:
         ui.out(f"  {file}" + ("  (replaces yours)" if file in made.replaced else ""))
     if made.repository:

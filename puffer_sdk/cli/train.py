@@ -1,6 +1,8 @@
 """`puffer-sdk train`: parse, train, say what came of it."""
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from .. import paths, ui
@@ -45,5 +47,5 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
     if shown:
         ui.out(f"reached  {shown}")
-    ui.out(f"run      {result.folder}")
-    ui.out(f"next     puffer-sdk eval {result.folder.parent.name}")
+    ui.out(f"run      {paths.shown(result.folder)}")
+    ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else [])])}")
