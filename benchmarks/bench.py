@@ -19,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import bench_abi
+
 import puffer_sdk
 from puffer_sdk import building
 
@@ -36,7 +38,8 @@ def main() -> int:
         os.chdir(folder)
         figures = {"machine": machine(), "command": "make bench",
                    "squared": bench_squared(seeds), "target": bench_target(seeds),
-                   "build": bench_build(), "check": bench_check(), "abi": bench_abi(),
+                   "build": bench_build(), "check": bench_check(),
+                   "abi": bench_abi.compare(Path("squared").resolve(), 1024, 201, 20),
                    "env_steps_per_second": bench_stepping()}
         os.chdir(ROOT)
     text = table(figures)
@@ -129,27 +132,9 @@ def bench_check() -> dict:
             "env_steps": json.loads(done.stdout)["coverage"]["env_steps"]}
 
 
-def bench_abi() -> dict:
-    """Stepping through the library's ABI against a plain C loop (benchmarks/bench_abi.py)."""
-    done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "bench_abi.py"), "--json"],
-                          capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
 def bench_stepping() -> dict:
-    """Agent steps a second through VecEnv.step, constant actions, one thread."""
-    rates = {}
-    for name in ("squared", "target"):
-        with puffer_sdk.make(name, total_agents=1024) as vec:
-            vec.reset()
-            samples = []
-            for _ in range(5):
-                began = time.perf_counter()
-                for _ in range(500):
-                    vec.step()
-                samples.append(500 * vec.num_agents / (time.perf_counter() - began))
-        rates[name] = statistics.median(samples)
-    return rates
+    """Agent steps a second through VecEnv.step from Python, one thread, actions drawn before."""
+    return {name: bench_abi.vec_rate(Path(name), 1024, 1, 1.0) for name in ("squared", "target")}
 
 
 def table(figures: dict) -> str:

@@ -47,12 +47,15 @@ LOG_KEPT = 1 << 20                  # ... before all but the first of them are d
 
 
 class Page:
-    """The shared memory: [stop, written, read] as int64, the watches, the ring."""
+    """The shared memory: [stop, written, read, handled] as int64, the watches, the ring.
+
+    written and read count bytes; handled counts events that the parent has dealt with.
+    """
 
     def __init__(self, fd: int):
         self.map = mmap.mmap(fd, PAGE)
         raw = np.frombuffer(self.map, np.uint8)
-        self.head = raw[:24].view(np.int64)
+        self.head = raw[:32].view(np.int64)
         end = HEADER + WORKERS * WATCH.itemsize
         self.watches = raw[HEADER:end].view(WATCH)
         self.ring = raw[end:]
@@ -95,6 +98,7 @@ class Link:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._armed = False
+        self._emitted = 0
 
     @property
     def stop(self) -> bool:
@@ -109,6 +113,16 @@ class Link:
         data = json.dumps([kind, payload]).encode()
         with self._lock:
             self.page.write(len(data).to_bytes(8, "little") + data)
+            self._emitted += 1
+
+    def settle(self) -> None:
+        """Wait until the parent has dealt with every event so far.
+
+        What it writes to a file then is there before what we write next, even if all of us are
+        killed in between.
+        """
+        while int(self.page.head[3]) < self._emitted:
+            time.sleep(0.001)
 
     def emit_error(self, error: PufferError) -> None:
         """The parent raises it, and with that the work is over."""
@@ -289,6 +303,7 @@ class Child:
                     if kind == "bug":
                         raise ChildBug(payload["text"])
                     yield kind, payload
+                    self.page.head[3] += 1
                 if ended:
                     raise self._death()
                 self._look_for_hang()

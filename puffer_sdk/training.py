@@ -369,8 +369,9 @@ class _Worker:
         return path, trainer.state_tensors(), facts
 
     def save(self) -> Path:
-        """Write the snapshot: the state after the last whole epoch."""
+        """Write the snapshot: the state after the last whole epoch, whose metrics come first."""
         path, tensors, facts = self.snapshot
+        self.link.settle()
         self.link.mend()
         checkpoint.save(path, tensors, facts)
         self.link.emit("checkpoint", path=str(path))

@@ -5,10 +5,12 @@ elements, K action heads.
 """
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -109,10 +111,25 @@ class Library:
         """
         settings, error = Settings(env_settings or {}), ffi().new("char[]", ERROR_SIZE)
         watch = ffi().NULL if watches is None else ffi().addressof(watches, 0)
-        agents = self.api.agents_per_env(settings.c, watch, error)
+        with self.among_resources():
+            agents = self.api.agents_per_env(settings.c, watch, error)
         if agents < 1:
             raise self.error(error, settings)
         return agents
+
+    @contextmanager
+    def among_resources(self):
+        """Inside, the process stands where env code finds its resources/, if it has any."""
+        place = paths.working_dir(self.folder) if self.folder else None
+        if place is None or not (place / "resources").is_dir() or place == Path.cwd():
+            yield
+            return
+        before = os.getcwd()
+        os.chdir(place)
+        try:
+            yield
+        finally:
+            os.chdir(before)
 
     def error(self, buffer, env: Settings, vec: Settings | None = None) -> PufferError:
         """What the C side wrote into an error buffer, as an error to raise."""
@@ -250,8 +267,9 @@ class VecEnv:
         vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
                         "total_agents": self.num_agents})
         error = ffi().new("char[]", ERROR_SIZE)
-        handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
-                                         self.seed & (2**64 - 1), self._watch(0), error)
+        with self.library.among_resources():
+            handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
+                                             self.seed & (2**64 - 1), self._watch(0), error)
         if handle == ffi().NULL:
             raise self.library.error(error, env, vec)
         return handle
@@ -287,7 +305,8 @@ class VecEnv:
     def reset(self) -> np.ndarray:
         """Begin episodes everywhere. Returns observations."""
         self._check_open()
-        self.library.api.reset(self._handle, 0, self.num_envs, self._watch(0))
+        with self.library.among_resources():
+            self.library.api.reset(self._handle, 0, self.num_envs, self._watch(0))
         return self.observations
 
     def step(self):

