@@ -230,7 +230,7 @@ class _Parent:
 
     def interrupted(self, error: Interrupted) -> Interrupted:
         if not self.saved:
-            return Interrupted("interrupted before the first step", status=error.exit_status)
+            return Interrupted("interrupted; nothing was saved yet", status=error.exit_status)
         return Interrupted(f"interrupted at step {int(self.saved.stem):,}; "
                            f"saved {paths.shown(self.saved)}", status=error.exit_status,
                            hint=f"go on with: {self.again}")

@@ -92,7 +92,7 @@ def test_a_second_signal_never_leaves_half_a_file(start, faulty, tmp_path):
     often = {"train.total_timesteps": "1e12", "base.checkpoint_interval": 1,
              "policy.hidden_size": 256}
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(often))
-    read_until(process, "%")
+    wait_until(lambda: list(tmp_path.glob("faulty/0001/checkpoints/0*.safetensors")))
     process.send_signal(signal.SIGINT)
     time.sleep(0.03)
     process.send_signal(signal.SIGINT)
