@@ -372,7 +372,10 @@ class Child:
 
     def _env_error(self, watches: list, cause: str, hint: str) -> RunError:
         """watches: of the threads that were inside an env, any of which may be to blame."""
-        places = [f"env {w['env']}, seed {w['seed']}, step {w['step']}" for w in watches]
+        from .vec import mix_seed
+
+        places = [f"env {w['env']}, seed {mix_seed(int(w['seed']), int(w['env']))}, "
+                  f"step {w['step']}" for w in watches]
         if len(places) > 1:
             hint += "; with --vec.num-threads 1 it is known which env it was"
         phase = PHASES[watches[0]["phase"]]

@@ -133,6 +133,14 @@ def test_seeds(squared):
     assert hashes[0] == hashes[1] and len(set(hashes)) == 4     # -1 is 2**64 - 1 in C
 
 
+def test_a_parent_can_tell_an_envs_seed_from_the_watch(squared):
+    for seed in (0, 42, 2**63 + 7):
+        with puffer_sdk.make(squared, num_envs=3, seed=seed) as envs:
+            signed = seed - 2**64 if seed >= 2**63 else seed        # as int64 on the page
+            assert [envs.env_seed(i) for i in range(3)] == [vec.mix_seed(signed, i)
+                                                            for i in range(3)]
+
+
 def test_seeds_of_neighbours_have_nothing_in_common(squared):
     with puffer_sdk.make(squared, num_envs=5000) as envs:
         seeds = np.array([envs.env_seed(i) for i in range(5000)], np.uint32)

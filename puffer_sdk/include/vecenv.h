@@ -190,7 +190,7 @@ struct PufferVec {
     int32_t total_agents;           // N
     int32_t obs_size;               // D
     int32_t* first_row;             // [num_envs + 1] row where each env's agents begin
-    uint32_t* seeds;                // [num_envs] what each env's rng started from
+    uint64_t seed;                  // of all; env e's own is puffer_mix(seed, e)
     uint32_t* rand_states;          // [num_envs] generators behind rand()
     float** rewards;                // [num_envs] as bound
     float** terminals;              // [num_envs]
@@ -217,8 +217,10 @@ static inline void puffer_suggest(char* error, int32_t number, int32_t step) {
                  (long long)high);
 }
 
-static inline PufferWatch* puffer_enter(PufferWatch* watch, PufferWatch* spare, int phase) {
+static inline PufferWatch* puffer_enter(PufferWatch* watch, PufferWatch* spare, int phase,
+                                        uint64_t seed) {
     if (!watch) watch = spare;
+    watch->seed = (int64_t)seed;
     watch->phase = phase;
     watch->pulse = watch->pulse + 1;
     return watch;
@@ -233,7 +235,6 @@ static inline void puffer_leave(PufferWatch* watch) {
 // From here on this thread is inside env e
 static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
     watch->env = e;
-    watch->seed = vec->seeds[e];
     puffer_rand_state = &vec->rand_states[e];
 }
 
@@ -298,7 +299,7 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
     Dict* volatile kwargs = puffer_dict_from(settings, 8);
     Env* volatile env = (Env*)calloc(1, sizeof(Env));
     volatile int32_t agents = -1;
-    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT);
+    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT, 0);
     jmp_buf escape;
 
     puffer_error = error;
@@ -323,7 +324,6 @@ static void puffer_free_vec(PufferVec* vec) {
     free(vec->view.buffer_env_starts);
     free(vec->view.buffer_env_counts);
     free(vec->first_row);
-    free(vec->seeds);
     free(vec->rand_states);
     free(vec->rewards);
     free(vec->terminals);
@@ -337,7 +337,6 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
                                PufferWatch* watch, char* error) {
     uint32_t vec_rand = puffer_mix(seed, 0);
     watch->env = 0;
-    watch->seed = vec_rand;
     puffer_rand_state = &vec_rand;
     int count = 0;
     vec->envs = my_vec_init(&count, vec->view.buffer_env_starts, vec->view.buffer_env_counts,
@@ -357,7 +356,6 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         }
         // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
         env->rng = puffer_mix(seed, env->rng);
-        vec->seeds[e] = env->rng;
         vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
         vec->first_row[e + 1] = vec->first_row[e] + env->num_agents;
     }
@@ -400,9 +398,9 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         while (row < begin + per_buffer) {
             int32_t e = vec->num_envs;
             Env* env = &vec->envs[e];
-            vec->seeds[e] = vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
+            vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
             puffer_at(vec, e, watch);
-            env->rng = vec->seeds[e];
+            env->rng = vec->rand_states[e];
             env->num_agents = 1;
             vec->num_envs++;        // first, so that destroy closes an env whose my_init escaped
             my_init(env, kwargs);
@@ -434,7 +432,7 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
 static void puffer_destroy(PufferVec* vec, PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     if (!vec) return;
-    watch = puffer_enter(watch, &spare, PUFFER_CLOSE);
+    watch = puffer_enter(watch, &spare, PUFFER_CLOSE, vec->seed);
     for (int32_t e = 0; vec->envs && e < vec->num_envs; e++) {
         puffer_at(vec, e, watch);
         c_close(&vec->envs[e]);
@@ -467,7 +465,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     size_t rows = (size_t)total_agents;
     vec->total_agents = total_agents;
     vec->first_row = (int32_t*)calloc(rows + 1, sizeof(int32_t));
-    vec->seeds = (uint32_t*)calloc(rows, sizeof(uint32_t));
+    vec->seed = seed;
     vec->rand_states = (uint32_t*)calloc(rows, sizeof(uint32_t));
     vec->rewards = (float**)calloc(rows, sizeof(float*));
     vec->terminals = (float**)calloc(rows, sizeof(float*));
@@ -479,7 +477,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->view.buffer_env_starts = (int*)calloc((size_t)num_buffers, sizeof(int));
     vec->view.buffer_env_counts = (int*)calloc((size_t)num_buffers, sizeof(int));
 
-    if (!vec->first_row || !vec->seeds || !vec->rand_states || !vec->rewards || !vec->terminals
+    if (!vec->first_row || !vec->rand_states || !vec->rewards || !vec->terminals
             || !vec->truncations || !vec->adjacent || !vec->view.buffer_env_starts
             || !vec->view.buffer_env_counts) {
         snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d agents", total_agents);
@@ -492,7 +490,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     dict_set(vec_kwargs, "total_agents", total_agents);
     dict_set(vec_kwargs, "num_buffers", num_buffers);
 
-    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT);
+    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT, seed);
     volatile bool good = false;
     jmp_buf escape;
     puffer_error = error;
@@ -529,7 +527,9 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
 
 static int32_t puffer_num_envs(const PufferVec* vec) { return vec->num_envs; }
 
-static uint32_t puffer_env_seed(const PufferVec* vec, int32_t env) { return vec->seeds[env]; }
+static uint32_t puffer_env_seed(const PufferVec* vec, int32_t env) {
+    return puffer_mix(vec->seed, (uint64_t)env);
+}
 
 static void puffer_rows(const PufferVec* vec, int32_t env, int32_t* first, int32_t* count) {
     *first = vec->first_row[env];
@@ -603,7 +603,7 @@ static void puffer_clear(PufferVec* vec, int32_t first, int32_t count) {
 
 static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
-    watch = puffer_enter(watch, &spare, PUFFER_RESET);
+    watch = puffer_enter(watch, &spare, PUFFER_RESET, vec->seed);
     for (int32_t e = first; e < first + count; e++) {
         puffer_at(vec, e, watch);
         c_reset(&vec->envs[e]);
@@ -615,7 +615,7 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
 static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
                         PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
-    watch = puffer_enter(watch, &spare, PUFFER_STEP);
+    watch = puffer_enter(watch, &spare, PUFFER_STEP, vec->seed);
 #ifdef MY_VEC_STEP                  // all envs or none
     first = 0;
     count = vec->num_envs;
@@ -626,12 +626,10 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
     MY_VEC_STEP(&vec->view);
 #else
     Env* envs = vec->envs;              // the compiler cannot know that c_step leaves these be
-    const uint32_t* seeds = vec->seeds;
     uint32_t* rand_states = vec->rand_states;
     (void)envs;
     for (int32_t e = first; e < first + count; e++) {
         watch->env = e;
-        watch->seed = seeds[e];
         puffer_rand_state = &rand_states[e];
 #ifdef MY_VEC_STEP_RANGE            // an env at a time: rand() must not depend on the range
         MY_VEC_STEP_RANGE(&vec->view, e, 1, 1);
@@ -670,7 +668,7 @@ static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, d
 
 static void puffer_render(PufferVec* vec, int32_t env, PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
-    watch = puffer_enter(watch, &spare, PUFFER_RENDER);
+    watch = puffer_enter(watch, &spare, PUFFER_RENDER, vec->seed);
     puffer_at(vec, env, watch);
     c_render(&vec->envs[env]);
     puffer_leave(watch);
