@@ -1,11 +1,18 @@
 """Environments that many tests need, made once a session. Copy before you change one."""
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from puffer_sdk import scaffold
+
+# Behind nohup or a shell's `&` a process starts with these ignored, and so do its children:
+# tests that send them would test the shell
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,8 @@ def test_a_signal_saves_even_while_an_env_never_returns(start, faulty, tmp_path)
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(hang))
     read_until(process, "%")
     helper = descendants(process.pid)
-    time.sleep(0.5)
+    metrics = tmp_path / "faulty/0001/metrics.jsonl"
+    wait_until(lambda: len(metrics.read_text().splitlines()) == 49)     # the 50th epoch hangs
     process.send_signal(signal.SIGINT)
     _, err = finish(process)
     assert process.returncode == 130 and "saved" in err
