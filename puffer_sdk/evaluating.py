@@ -347,7 +347,7 @@ def _trained_player(past: checkpoint.Checkpoint, greedy: bool):
     def make(vec, resolved: Config):
         from .torch_ppo import Actor, build_policy, load_weights
 
-        use_threads(resolved.vec.num_threads)
+        use_threads(resolved)
         trained = Config.from_dict(past.facts["config"])
         policy = build_policy(vec.obs_size, vec.act_sizes, trained)
         load_weights(policy, past.tensors)

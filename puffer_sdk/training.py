@@ -28,6 +28,7 @@ from .dashboard import Dashboard
 from .errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from .sinks import open_sinks
 
+SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: one thread is faster
 RESCUE = 4.0                        # seconds that a signal waits for the epoch at work
 
 
@@ -259,15 +260,18 @@ def work(job: dict, link: isolation.Link) -> dict:
     return _Worker(job, link).run()
 
 
-def use_threads(count: int) -> None:
-    """Let PyTorch compute on `count` threads, or on the next lower power of two.
+def use_threads(resolved: Config) -> None:
+    """Let PyTorch compute on vec.num_threads threads, or on the next lower power of two.
 
     Its vectorised functions (sigmoid, say) round the elements at the ends of a thread's share
     differently from those inside. Halves, quarters and eighths of our tensors end where a vector
-    ends, thirds do not: so the same bytes come out whatever the number of threads.
+    ends, thirds do not: so the same bytes come out whatever the number of threads. Small products
+    go to one thread, which is done before a second has woken up.
     """
     import torch
 
+    small = resolved.train.minibatch_size * resolved.policy.hidden_size < SMALL_WORK
+    count = 1 if small else resolved.vec.num_threads
     torch.set_num_threads(1 << (count.bit_length() - 1))
 
 
@@ -280,7 +284,7 @@ class _Worker:
 
         self.job, self.link = job, link
         self.config = Config.from_dict(job["config"])
-        use_threads(self.config.vec.num_threads)
+        use_threads(self.config)
         self.library = Library(job["library"], Path(job["folder"]))
         past = checkpoint.load(Path(job["resume"])) if job["resume"] else None
         about = self.library.describe(self.config.env)
