@@ -12,6 +12,8 @@ import numpy as np
 
 import puffer_sdk
 
+if len(sys.argv) != 2:
+    sys.exit("usage: python step_by_hand.py ENV")
 rng = np.random.default_rng(0)
 
 with puffer_sdk.make(sys.argv[1], num_envs=256, seed=0) as vec:

@@ -148,12 +148,13 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
 
 def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
             spec: Spec | None = None, ocean: bool | None = None,
-            ini: Path | None = None) -> Config:
+            ini: Path | None = None, *, warn_unread: bool = True) -> Config:
     """Every setting of the environment in this folder.
 
     overrides   {'train.learning_rate': '0.01'}; dashes or underscores, text or plain values
     spec        lets [env] be checked against the struct's fields
     ocean       be as lenient as upstream's inis need; None: if binding.c stands in the folder
+    warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
     ini         read this file (a run's config.ini, say) in place of the environment's own
 
     Raises UsageError naming file, line, what was expected and the nearest valid key.
@@ -161,7 +162,11 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     folder = Path(folder).resolve()
     if ocean is None:
         ocean = (folder / "binding.c").is_file()
-    return _Resolver(folder, spec, ocean).run(ini or find_ini(folder), overrides or {})
+    resolver = _Resolver(folder, spec, ocean)
+    config = resolver.run(ini or find_ini(folder), overrides or {})
+    if warn_unread:
+        resolver.warn_unread()
+    return config
 
 
 class _Resolver:
@@ -334,6 +339,18 @@ class _Resolver:
         self.env[name] = float(value)
         self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
         self.origin[f"env.{name}"] = origin
+
+    def warn_unread(self) -> None:
+        """One warning for each [env] key of the ini that no struct field takes."""
+        if self.spec is None or self.ocean:
+            return
+        fields = [f.name for f in self.spec.settable]
+        for name in self.env:
+            if name not in fields:
+                close = nearest(name, fields)
+                ui.warn_once(f"{self.given[f'env.{name}'].where}: [env] {name} sets nothing: "
+                             f"struct {self.spec.struct} has no numeric field of that name",
+                             hint=f"did you mean '{close}'?" if close else None)
 
     def _env_exists(self, name: str) -> bool:
         if name in self.env or self.spec is None:

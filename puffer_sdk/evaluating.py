@@ -110,7 +110,7 @@ def find_model(home: Path, which: str | Path) -> Path:
             raise UsageError("there is no trained policy yet", where=home,
                              hint=f"puffer-sdk train {home.name}; or evaluate the baselines: "
                                   "--baselines")
-    elif path.suffix == ".safetensors":
+    elif path.suffix == ".safetensors" or (len(path.parts) > 1 and not path.exists()):
         raise UsageError("there is no such checkpoint", where=path,
                          hint="puffer-sdk runs lists what there is")
     else:

@@ -134,6 +134,8 @@ def name_problem(name: str) -> str | None:
         return f"it has {len(name)} characters, and at most {MAX_NAME} fit"
     if name in KEYWORDS:
         return "that is a word of C or C++ itself"
+    if name == "binding":
+        return "binding.c is what a hand-written binding is called"
     if name in HEADERS:
         return f"{name}.h would hide the header <{name}.h>"
     if struct_name(name) in TYPES or _is_taken(struct_name(name)):

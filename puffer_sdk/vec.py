@@ -5,6 +5,7 @@ elements, K action heads.
 """
 from __future__ import annotations
 
+import operator
 import os
 import re
 import time
@@ -215,11 +216,11 @@ class VecEnv:
         """watches     C array of PufferWatch, one a thread, that a parent may read; or None
         adaptive    time the first ticks with one thread and with all, and go on with the faster
         """
-        for name, value, most in (("threads", threads, 4096), ("num_buffers", num_buffers, 2**16),
-                                  ("total_agents", total_agents, 2**31 - 1)):
-            if not 1 <= value <= most:
-                raise UsageError(f"{name} cannot be {value}", expected=f"1 to {most}",
-                                 actual=value)
+        for name, value, low, high in (
+                ("threads", threads, 1, 4096), ("num_buffers", num_buffers, 1, 2**16),
+                ("total_agents", total_agents, 1, 2**31 - 1),
+                ("seed", seed, -2**63, 2**64 - 1)):
+            whole_number(name, value, low, high)
         self._handle = None
         self.library = library
         self.description = library.describe(env_settings)
@@ -240,27 +241,62 @@ class VecEnv:
             {False: [], True: []} if adaptive and self._pool else None)
         self._alone = self._pool is None
 
+    # -- buffers: read-only names, so that no other array can take a buffer's place -----------
+
+    observations = property(lambda self: self._observations)
+    rewards = property(lambda self: self._rewards)
+    terminals = property(lambda self: self._terminals)
+    truncations = property(lambda self: self._truncations)
+    action_mask = property(lambda self: self._action_mask)
+
+    @property
+    def actions(self) -> np.ndarray:
+        return self._actions
+
+    @actions.setter
+    def actions(self, values) -> None:
+        """`vec.actions = x` copies into the buffer: (N, K), or (N,) where there is one head."""
+        values = np.asarray(values)
+        if values.shape == (self.num_agents,) and self.num_atns == 1:
+            values = values[:, None]
+        if values.shape != self._actions.shape:
+            raise UsageError("these actions have another shape", expected=self._actions.shape,
+                             actual=values.shape)
+        self._actions[:] = values
+
+    def __repr__(self) -> str:
+        about = self.description
+        heads = "x".join(map(str, self.act_sizes))
+        state = "" if self._handle is not None else ", closed"
+        return (f"<VecEnv {about.name}: {self.num_agents} agents, {self.obs_size} "
+                f"{about.obs_dtype.name} observations, actions {heads}{state}>")
+
     # -- making --------------------------------------------------------------
 
     def _allocate(self) -> None:
         about, n = self.description, self.num_agents
         per_agent = (about.obs_size * about.obs_dtype.itemsize + 4 * self.num_atns
                      + about.mask_size + 48)        # rewards and endings, and C's own tables
-        if about.obs_size < 1 or per_agent * n > available_memory():
+        if about.obs_size < 1:
+            raise UsageError(f"OBS_SIZE is {about.obs_size} under these settings",
+                             where=self.library.folder, expected="at least 1",
+                             actual=about.obs_size,
+                             hint="it follows [env]: is a key missing there, or misspelt?")
+        if per_agent * n > available_memory():
             raise UsageError("the buffers would not fit in memory",
                              expected=f"at most {available_memory() >> 20} MiB",
                              actual=f"{per_agent * n >> 20} MiB for {n} agents with "
                                     f"{about.obs_size} observations",
                              hint="lower vec.total_agents, or OBS_SIZE")
-        self.observations = aligned((n, about.obs_size), about.obs_dtype)
-        self.actions = aligned((n, self.num_atns), np.float32)
-        self.rewards = aligned((n,), np.float32)
-        self.terminals = aligned((n,), np.float32)
-        self.truncations = aligned((n,), np.float32)
-        self.action_mask = None
+        self._observations = aligned((n, about.obs_size), about.obs_dtype)
+        self._actions = aligned((n, self.num_atns), np.float32)
+        self._rewards = aligned((n,), np.float32)
+        self._terminals = aligned((n,), np.float32)
+        self._truncations = aligned((n,), np.float32)
+        self._action_mask = None
         if about.mask_size:
-            self.action_mask = aligned((n, about.mask_size), np.uint8)
-            self.action_mask[:] = 1
+            self._action_mask = aligned((n, about.mask_size), np.uint8)
+            self._action_mask[:] = 1
 
     def _create(self, env_settings, vec_settings, num_buffers, threads):
         env = Settings(env_settings)
@@ -421,12 +457,22 @@ def make(env=None, *, num_envs: int | None = None, total_agents: int | None = No
     if num_envs is not None and total_agents is not None:
         raise UsageError("give num_envs or total_agents, not both")
     if total_agents is None:
-        copies = 1 if num_envs is None else num_envs
-        if copies < 1:
-            raise UsageError("num_envs must be at least 1", expected=">= 1", actual=copies)
+        copies = whole_number("num_envs", 1 if num_envs is None else num_envs, 1, 2**31 - 1)
         total_agents = copies * library.agents_per_env(settings.env)
     return VecEnv(library, total_agents=total_agents, seed=seed, threads=threads,
                   num_buffers=num_buffers, env_settings=settings.env)
+
+
+def whole_number(name: str, value, low: int, high: int) -> int:
+    """value as an int in [low, high], or a UsageError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not low <= number <= high:
+        raise UsageError(f"{name} cannot be {value!r}", expected=f"{low} to {high}",
+                         actual=repr(value))
+    return number
 
 
 def mix_seed(seed: int, env: int) -> int:

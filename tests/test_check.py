@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from puffer_sdk import scaffold
 from puffer_sdk.checking import check, report, rules
 from puffer_sdk.checking.facts import Finding
 from puffer_sdk.errors import BuildError, UsageError
@@ -244,3 +245,14 @@ def test_command_line(copy):
     assert done.returncode == 0 and done.stdout.startswith("PUF302 obs-stale (error)")
     assert run("explain", "PUF999").returncode == 2
     assert run("check", str(TESTS / "correct" / "bandit"), "--no-such").returncode == 2
+
+
+def test_a_misspelt_setting_is_named_even_where_the_env_cannot_run(tmp_path):
+    folder = scaffold.new("board", output_dir=tmp_path).folder
+    ini = folder / "board.ini"
+    ini.write_text(ini.read_text().replace("\nsize = 11", "\nsiez = 11"))
+    result = check(folder)
+    found = {finding.code: finding for finding in result.findings}
+    assert set(found) == {"PUF105", "PUF112"} and result.exit_status == 1
+    assert "siez" in found["PUF105"].message and found["PUF105"].file == "board.ini"
+    assert "OBS_SIZE is 0" in found["PUF112"].message

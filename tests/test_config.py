@@ -48,7 +48,8 @@ def ocean(folder, binding='void my_init(Env* env, Dict* kwargs) { dict_get(kwarg
 
 def spec(**types):
     fields = tuple(CField(name, kind, 10 + i) for i, (name, kind) in enumerate(types.items()))
-    return SimpleNamespace(fields=fields, settable=fields, header=Path("grid.h"), binding=None)
+    return SimpleNamespace(fields=fields, settable=fields, header=Path("grid.h"), binding=None,
+                           struct="Grid")
 
 
 def refusal(folder, overrides=None, spec=None, **options) -> UsageError:
@@ -406,9 +407,14 @@ def test_env_keys_of_the_command_line_must_exist(folder):
     assert refusal(folder, {"env.qqq": "2"}, fields).hint == "[env] has unread, size"
 
 
-def test_unread_env_keys_of_an_ini_are_left_to_check(folder):
-    write(folder, "[env]\nunread = 1\n")
-    assert resolve(folder, spec=spec(size="int")).env == {"unread": 1.0}
+def test_env_keys_of_an_ini_that_no_field_takes_cost_one_warning(folder, capsys):
+    write(folder, "[env]\nsiez = 1\nzebra = 2\n")
+    assert resolve(folder, spec=spec(size="int")).env == {"siez": 1.0, "zebra": 2.0}
+    err = capsys.readouterr().err
+    assert "grid.ini:2: [env] siez sets nothing" in err and "did you mean 'size'?" in err
+    assert "grid.ini:3: [env] zebra sets nothing" in err
+    resolve(folder, spec=spec(size="int"), warn_unread=False)       # check has PUF105
+    assert capsys.readouterr().err == ""
 
 
 # -- Ocean's inis

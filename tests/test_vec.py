@@ -323,6 +323,30 @@ def test_an_environment_that_is_not_there(tmp_path, monkeypatch):
         puffer_sdk.make("nowhere")
 
 
+def test_assigning_actions_fills_the_buffer(probe, target):
+    with puffer_sdk.make(probe(), num_envs=3) as envs:
+        buffer = envs.actions
+        envs.reset()
+        envs.actions = [1, 2, 0]                    # one head: (N,) will do
+        envs.step()
+        assert envs.actions is buffer and envs.observations[:, 1].tolist() == [1, 2, 0]
+        with pytest.raises(UsageError, match="another shape"):
+            envs.actions = np.zeros(2)
+        with pytest.raises(AttributeError):
+            envs.observations = np.zeros((3, 2))
+        assert repr(envs) == "<VecEnv probe: 3 agents, 2 float32 observations, actions 3>"
+    assert repr(envs).endswith(", closed>")
+    with puffer_sdk.make(target) as envs, pytest.raises(UsageError, match="another shape"):
+        envs.actions = np.zeros(8)
+
+
+@pytest.mark.parametrize("options", [{"num_envs": 1.5}, {"num_envs": "4"}, {"seed": "a"},
+                                     {"seed": 1.7}, {"seed": 2**70}])
+def test_numbers_that_are_none(probe, options):
+    with pytest.raises(UsageError, match="cannot be"):
+        puffer_sdk.make(probe(), **options)
+
+
 # -- resources ---------------------------------------------------------------------------------
 
 

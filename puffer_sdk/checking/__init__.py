@@ -72,7 +72,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     began = time.perf_counter()
     folder = paths.find_env(env)
     spec, problems = header.inspect(folder)
-    config = resolve(folder, settings, spec)
+    config = resolve(folder, settings, spec, warn_unread=False)
     uncoded = [problem for problem in problems if problem.code is None]
     if uncoded and len(uncoded) == len(problems):
         raise uncoded[0]
@@ -101,6 +101,12 @@ def _gather(facts: Facts, budget: float, verbose: bool) -> None:
         if not failed:
             continue
         missing = re.match(r"missing-key: (.*)", failed["text"])
+        kind, _, text = failed["text"].partition(": ")
+        if kind in ("sizes", "agents"):     # beside what the source shows, such as PUF105
+            facts.problems.append(BuildError(text, code="PUF112", where=facts.spec.header.name,
+                                             hint="is a setting of [env] missing or wrong?"))
+            facts.outcomes.clear()
+            return
         if missing is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
                            detail=failed["text"].partition(": ")[2] or failed["text"])

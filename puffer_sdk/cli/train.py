@@ -48,4 +48,5 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     if shown:
         ui.out(f"reached  {shown}")
     ui.out(f"run      {paths.shown(result.folder)}")
-    ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else [])])}")
+    place = ["--runs-dir", str(runs_dir)] if runs_dir else []
+    ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")

@@ -274,6 +274,7 @@ static bool moved(const char* old, const char* new, const bool* counts) {
 typedef struct RowCount {           // one agent's row, over all envs
     int64_t steps, blank, full;     // on which nothing of it was written; all of it
     int64_t blank_moved;            // nothing of any agent, although the game had moved
+    int64_t ends, blank_ends;       // steps that ended all agents' episodes; nothing written then
     int64_t step;
     int env;
 } RowCount;
@@ -302,6 +303,19 @@ static void compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, 
             cells[base + i].seen++;
             cells[base + i].written += obs_state(x, y, e, base + i) == WRITTEN;
         }
+    }
+}
+
+// On a step that ends every agent's episode, the observation has to open the next one
+static void compare_ends(const Batch* x, const Batch* y, int e, RowCount* rows) {
+    size_t D = (size_t)desc.obs_size;
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        size_t written = 0, base = D * (size_t)agent;
+        for (size_t i = 0; i < D; i++) {
+            written += obs_state(x, y, e, base + i) == WRITTEN;
+        }
+        rows[agent].ends++;
+        rows[agent].blank_ends += written == 0;
     }
 }
 
@@ -348,6 +362,8 @@ void experiment_rewrite(void) {
             if (!any) {
                 compare_rows(&x, &y, e, moved(old + size * (size_t)e, env_struct(&x, e), counts),
                              t + 1, cells, rows);
+            } else if (env_ended(&x, e) && env_ended(&z, e)) {
+                compare_ends(&x, &y, e, rows);
             }
         }
     }
@@ -364,9 +380,11 @@ void experiment_rewrite(void) {
     for (size_t i = 0; i < count / D; i++) {
         const RowCount* r = &rows[i];
         fact("{\"fact\": \"row\", \"agent\": %zu, \"steps\": %lld, \"blank\": %lld, "
-             "\"full\": %lld, \"blank_moved\": %lld, \"step\": %lld, \"env\": %d}",
+             "\"full\": %lld, \"blank_moved\": %lld, \"step\": %lld, \"env\": %d, "
+             "\"ends\": %lld, \"blank_ends\": %lld}",
              i, (long long)r->steps, (long long)r->blank, (long long)r->full,
-             (long long)r->blank_moved, (long long)r->step, r->env);
+             (long long)r->blank_moved, (long long)r->step, r->env, (long long)r->ends,
+             (long long)r->blank_ends);
     }
     fact("{\"fact\": \"rewritten\", \"steps\": %lld}", (long long)(options.steps * x.envs));
     batch_close(&x);

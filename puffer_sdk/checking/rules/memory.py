@@ -112,7 +112,7 @@ def _asan(facts: Facts):
             words = words.replace("reads or writes", f"{access[1].lower()}s")
         yield Finding("PUF201", f"{_call(fact)} {words}",
                       **place, env=fact["env"], step=fact["step"], seed=facts.seed,
-                      expected="only memory of its own", actual=detail or found["kind"],
+                      expected="only memory of its own", actual=detail or words,
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
 
 

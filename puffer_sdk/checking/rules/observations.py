@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ..facts import Facts, Finding, elements, ranges, span
-from . import need, rule
+from . import NotTested, need, rule
+from .episodes import no_reset
 
 
 def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
@@ -100,6 +101,7 @@ def obs_stale(facts: Facts):
         yield from _silent_rows(facts, silent)
         return
     yield from _blank_steps(facts, rows)
+    yield from _blank_ends(facts, rows)
     yield from _kept_elements(facts, rows)
 
 
@@ -140,6 +142,28 @@ def _blank_steps(facts: Facts, rows: list[dict]):
                       **facts.at("c_step"), env=r["env"], agent=r["agent"], step=r["step"],
                       expected="an observation of the new state", actual="the old one",
                       seed=facts.seed, hint="observe before every return of c_step")
+
+
+def _blank_ends(facts: Facts, rows: list[dict]):
+    """A full writer that writes nothing on steps that end an episode, but does reset itself."""
+    full = [r for r in rows if r["steps"] and r["full"] + r["blank"] >= 0.9 * r["steps"]
+            and r["full"] > 0]
+    blank = [r for r in full if r["ends"] >= 3 and r["blank_ends"] == r["ends"]]
+    if not blank or _is_not_reset(facts):
+        return                      # PUF401 says more
+    yield Finding("PUF302", f"on all of {blank[0]['ends']} endings the observation is not "
+                            "written: it still shows the episode that ended",
+                  **facts.at("c_step"), agent=None if len(blank) == len(rows) else
+                  blank[0]["agent"], expected="the first observation of the next episode",
+                  actual="the one before the ending", seed=facts.seed,
+                  hint="observe at the end of c_reset, and call c_reset(env) on an ending")
+
+
+def _is_not_reset(facts: Facts) -> bool:
+    try:
+        return any(True for _ in no_reset(facts))
+    except NotTested:
+        return False
 
 
 def _kept_elements(facts: Facts, rows: list[dict]):

@@ -99,11 +99,9 @@ static inline void observe({{ cookiecutter.__struct }}* env) {
 }
 
 //-- Functions: init, c_close, then the two that matter ---------------------------
-// Runs once, when the settings are known and before OBS_SIZE is asked for
+// Runs once, when the settings are known: the place to allocate. This game needs nothing
 void init({{ cookiecutter.__struct }}* env) {
-    if (env->size < 2) {
-        env->size = 2;          // a board of one tile has no room for a target
-    }
+    (void)env;
 }
 
 // Runs last. Free what this file allocated: nothing. The trainer's arrays are not ours to free
