@@ -306,8 +306,23 @@ class _Reader:
             if values and None not in values:
                 widths = tuple(values)
                 self.check_widths(widths)
+            elif not lists and "ACT_SIZES" in self.macros:
+                text = self.macros["ACT_SIZES"][0]
+                self.problem("PUF112", "ACT_SIZES is not a list of widths",
+                             self.macro_place("ACT_SIZES"), expected="{5}, or {9, 5}",
+                             actual=text, hint=f"#define ACT_SIZES {{{text}}}")
+        self.check_pointer_name()
         self.check_tensor_type(types)
         return obs_count, widths
+
+    def check_pointer_name(self) -> None:
+        """An OBS_SIZE over settings calls the struct `env`, whatever the functions call it."""
+        text = self.macros.get("OBS_SIZE", ("",))[0]
+        other = [name for name in re.findall(r"(\w+) ?->", text) if name != "env"]
+        if other:
+            self.problem("PUF112", f"OBS_SIZE names '{other[0]}', which is not known there",
+                         self.macro_place("OBS_SIZE"), expected="an expression over env",
+                         actual=text, hint=f"write env-> in place of {other[0]}->")
 
     def check_widths(self, widths: tuple[int, ...]) -> None:
         place = self.macro_place("ACT_SIZES")

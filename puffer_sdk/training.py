@@ -55,6 +55,9 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
     require_torch("train")
+    if tag and not tag.isprintable():
+        raise UsageError("the tag holds something that does not print", where="--tag",
+                         expected="one line of text", actual=repr(tag))
     folder = paths.find_env(env)
     home = paths.runs_dir(folder, runs_dir).resolve()
     past = find_resumable(home, resume) if resume else None
@@ -173,7 +176,7 @@ class _Parent:
         self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
         self.last: dict = {}
         self.saved: Path | None = past.checkpoint.path if past else None
-        self.ready = False
+        self.ready, self.board = False, None
 
     def work(self, signals: isolation.Signals) -> TrainResult:
         status, self.signals = "failed", signals
@@ -181,7 +184,6 @@ class _Parent:
             try:
                 if not self.past:
                     self.prepare(epoch=0)
-                self.board = self.stack.enter_context(Dashboard(self.run, self.config))
                 done = isolation.run("puffer_sdk.training:work", self.job, self.on_event,
                                      log=self.run.folder / "env.log", cwd=self.cwd,
                                      step_timeout=self.config.vec.step_timeout, signals=signals)
@@ -220,14 +222,16 @@ class _Parent:
             if self.past:
                 self.prepare(self.past.checkpoint.facts["epoch"])
             self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
+            self.board = self.stack.enter_context(Dashboard(self.run, self.config))
         elif kind == "metrics":
             self.last.update(payload)
             self.sinks.log(payload)
             self.board.update(payload)
         elif kind == "checkpoint":
             self.saved = Path(payload["path"])
-        self.board.stopping = bool(self.signals.received)
-        self.board.tick()
+        if self.board:
+            self.board.stopping = bool(self.signals.received)
+            self.board.tick()
 
     def interrupted(self, error: Interrupted) -> Interrupted:
         if not self.saved:

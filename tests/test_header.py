@@ -243,6 +243,17 @@ def test_missing_sizes(probe):
     assert problem.message == "ACT_SIZES is not defined" and problem.code == "PUF112"
 
 
+@pytest.mark.parametrize(("old", "new", "message", "hint"), [
+    ("ACT_SIZES {3}", "ACT_SIZES 4", "ACT_SIZES is not a list of widths", "#define ACT_SIZES {4}"),
+    ("OBS_SIZE 2", "OBS_SIZE (e->limit)", "OBS_SIZE names 'e', which is not known there",
+     "write env-> in place of e->"),
+])
+def test_sizes_written_as_newcomers_do(probe, old, new, message, hint):
+    (problem,) = problems(probe((old, new)))
+    assert (problem.code, problem.message, problem.hint) == ("PUF112", message, hint)
+    assert problem.where.startswith("probe.h:")
+
+
 @pytest.mark.parametrize("old, new, message", [
     ("OBS_SIZE 2", "OBS_SIZE 0", "OBS_SIZE is not a size"),
     ("{3}", "{3, 0}", "a head of ACT_SIZES has no actions"),
