@@ -265,18 +265,16 @@ def work(job: dict, link: isolation.Link) -> dict:
 
 
 def use_threads(resolved: Config) -> None:
-    """Let PyTorch compute on vec.num_threads threads, or on the next lower power of two.
+    """Let PyTorch compute on as many threads as the sizes alone say.
 
-    Its vectorised functions (sigmoid, say) round the elements at the ends of a thread's share
-    differently from those inside. Halves, quarters and eighths of our tensors end where a vector
-    ends, thirds do not: so the same bytes come out whatever the number of threads. Small products
-    go to one thread, which is done before a second has woken up.
+    Its products and sums round differently on different numbers of threads. So that number
+    depends neither on vec.num_threads nor on the machine: a run gives the same bytes whatever
+    they are. Small products go to one thread, which is done before a second has woken up.
     """
     import torch
 
     small = resolved.train.minibatch_size * resolved.policy.hidden_size < SMALL_WORK
-    count = 1 if small else resolved.vec.num_threads
-    torch.set_num_threads(1 << (count.bit_length() - 1))
+    torch.set_num_threads(1 if small else 2)
 
 
 class _Worker:
