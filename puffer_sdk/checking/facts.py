@@ -36,6 +36,7 @@ class Finding:
     severity: str = ""                      # "" = the rule's
     name: str = ""                          # the rule's; filled in with `severity`
     stack: list[str] = field(default_factory=list)
+    seen_in: str = ""                       # the experiment that showed it; "" = from the source
 
     KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
             "element", "expected", "actual", "seed", "repro")
