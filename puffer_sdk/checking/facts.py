@@ -121,6 +121,10 @@ class Facts:
         place = self.spec.functions.get(function) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}
 
+    def field_at(self, offset: int) -> str | None:
+        """The field of the env struct at a byte offset, as an author would write it."""
+        return self.source.field_at(offset) if hasattr(self.source, "field_at") else None
+
     def at_macro(self, name: str) -> dict:
         place = self.spec.macro_lines.get(name) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}

@@ -32,6 +32,12 @@ __attribute__((visibility("default"))) const size_t puffer_check_layout[8] = {
     sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, rng),
     offsetof(Env, observations), offsetof(Env, actions),
     offsetof(Env, rewards), offsetof(Env, terminals)};
+__attribute__((visibility("default"))) void* const puffer_check_reset[1] = {(void*)c_reset};
+__attribute__((visibility("default"), no_instrument_function))
+void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
+    vec->rand_states[env] = seed;
+    vec->envs[env].rng = seed;
+}
 """
 
 
@@ -45,6 +51,7 @@ class Kind:
 
 FAST = Kind("fast", ("-O2", "-g"))
 SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
+WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
 
 
 _compiling = threading.Lock()       # both kinds of program want the same objects

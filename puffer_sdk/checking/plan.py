@@ -18,11 +18,13 @@ from ..config import Config
 from ..errors import BuildError
 from ..spec import Spec
 from .facts import Difference, Facts
-from .harness import FAST, SANITIZED, Kind, Runner, build_library, build_program
+from .harness import FAST, SANITIZED, WATCHED, Kind, Runner, build_library, build_program
 
 CHEAP = 5e-7            # seconds of a step of one env, below which nothing is shortened
 PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)
 SANITIZED_SLOWER = 6
+AHEAD = 48              # steps that follow each fork of `effect`
+WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
 
 
 @dataclass
@@ -60,6 +62,7 @@ class _Plan:
         self.runner = Runner(facts.spec, folder, facts.seed, config.env, vec,
                              config.vec.step_timeout, {})
         self.built: dict[str, tuple[Path, Path]] = {}       # kind -> program, library
+        self.libraries: dict[str, Path] = {}                # experiment -> what it opened
 
     def run(self) -> None:
         workers = max(2, min(4, len(os.sched_getaffinity(0))))
@@ -76,8 +79,11 @@ class _Plan:
     def run_in(self, pool: ThreadPoolExecutor) -> None:
         sanitized = pool.submit(self.build_sanitized)
         self.build(FAST)
+        watched = pool.submit(self.build, WATCHED)
         self.probe()
         jobs = [pool.submit(self.experiment, *job) for job in self.experiments()]
+        watched.result()
+        jobs += [pool.submit(self.experiment, *job) for job in self.episode_experiments()]
         sanitized.result()
         jobs += [pool.submit(self.experiment, *job) for job in self.sanitized_experiments()]
         for job in jobs:
@@ -123,6 +129,7 @@ class _Plan:
             return
         program, library = self.built[kind.name]
         shape = self.facts.shape
+        self.libraries[name] = library
         outcome = self.runner.run(name, program, library, experiment,
                                   **{"agents": shape.get("agents", 1), **options})
         self.facts.outcomes[name] = outcome
@@ -154,17 +161,32 @@ class _Plan:
                 envs=few, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
                 hang=min(1.0, self.runner.hang))),
         ]
+        jobs.append(("mirror", FAST, "mirror", dict(
+            envs=few, steps=s.steps(few, 4096, 0.3, touched=4, least=256))))
         if whole:
-            for name in ("packed", "audit"):
-                self.facts.skipped[name] = "the binding steps all envs at once (MY_VEC_STEP)"
+            self.facts.skipped["packed"] = WHOLE
         else:
-            jobs += [
-                ("packed", FAST, "packed", dict(
-                    envs=few, steps=s.steps(few, 2048, 0.5, touched=few))),
-                ("audit", FAST, "audit", dict(
-                    envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512))),
-            ]
+            jobs.append(("packed", FAST, "packed", dict(
+                envs=few, steps=s.steps(few, 2048, 0.5, touched=few))))
         return jobs
+
+    def episode_experiments(self) -> list[tuple]:
+        """What happens when an episode ends, and what an action changes."""
+        s, few = self.sizes, self.sizes.envs(8)
+        if not self.facts.outcomes["probe"].ended:
+            return []
+        jobs = [("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2)))]
+        if self.facts.shape["whole_steps"]:
+            for name in ("audit", "effect", "reseed"):
+                self.facts.skipped[name] = WHOLE
+            return jobs
+        forks = s.steps(1, 2048, 0.3 / AHEAD, least=128)
+        return [*jobs,
+                ("audit", WATCHED, "audit", dict(
+                    envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512, slower=3))),
+                ("effect", FAST, "effect", dict(envs=few, steps=forks)),
+                ("reseed", FAST, "reseed", dict(
+                    envs=few, steps=s.steps(few, 4096, 0.2)))]
 
     def traces(self, envs: int, whole: int) -> dict[str, dict]:
         """The same run told in other ways; all must give the same bytes."""
@@ -172,8 +194,7 @@ class _Plan:
         jobs = {"trace-base": {}, "trace-moved": {"shift": 1, "perturb": 165},
                 "trace-again": {"repeat": 1}}
         if whole:
-            self.facts.skipped["trace-reversed"] = (
-                "the binding steps all envs at once (MY_VEC_STEP)")
+            self.facts.skipped["trace-reversed"] = WHOLE
         else:
             jobs |= {"trace-reversed": {"layout": REVERSED}, "trace-alone-first": {"only": 0},
                      "trace-alone-last": {"only": last}}
@@ -252,11 +273,10 @@ class _Plan:
         from .harness import own_frame, symbolize
 
         for name, outcome in self.facts.outcomes.items():
-            kind = SANITIZED if name.startswith("sanitized") else FAST
             for fact in outcome.facts:
-                if "stack" not in fact or kind.name not in self.built:
+                if "stack" not in fact:
                     continue
-                frames = symbolize(self.built[kind.name][1], self.runner.base.get(name, 0),
+                frames = symbolize(self.libraries[name], self.runner.base.get(name, 0),
                                    fact["stack"], fact.get("pc"))
                 fact["frames"] = frames
                 fact["frame"] = own_frame(frames, self.spec.folder)

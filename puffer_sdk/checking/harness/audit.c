@@ -2,27 +2,14 @@
  *
  * A `home` word of the env struct has the same value after every c_reset, and others in
  * between (a tick, a score, a start position). An ending after which no home word went home,
- * and for which no random number was drawn although every c_reset draws, was not a reset
+ * and for which no random number was drawn although every c_reset draws, was not a reset.
+ * Where the library reports its calls, a call of c_reset inside c_step says so at once
  */
 #include "harness.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { RESETS = 16, MAX_WORDS = 1 << 12 };
-
-static bool is_state(size_t word) { // not a log, a generator or a pointer to the buffers
-    size_t at = word * 4;
-    const Layout* l = &layout;
-    if ((at + 4 > l->log && at < l->log + l->log_size) || (at + 4 > l->rng && at < l->rng + 4)) {
-        return false;
-    }
-    for (int i = 0; i < 4; i++) {
-        if (at + 4 > l->pointers[i] && at < l->pointers[i] + sizeof(void*)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static size_t state_words(void) {
     size_t words = layout.size / 4;
@@ -49,6 +36,12 @@ typedef struct Home {               // what c_reset always brings back, of one e
     bool* fixed;                    // the same after every reset
     bool* moves;                    // and another value between resets
 } Home;
+
+typedef struct Range {              // of an element of the observation, over all envs
+    double low, high;               // after c_reset
+    int64_t left;                   // endings before which it was outside of these
+    int64_t stayed;                 // of these, those after which it still was
+} Range;
 
 static uint32_t word_at(const Batch* b, int env, size_t words, size_t i) {
     if (i < words) {
@@ -87,9 +80,25 @@ typedef struct Audit {              // counts over all envs
     int64_t resets, draws;          // calls of c_reset, and those that drew a number
     int64_t plain, noisy;           // other steps, and those that drew a random number
     int64_t frozen;                 // agents all ended, and then nothing changed for long
+    int64_t called;                 // endings on which c_step called c_reset
+    int64_t restarts;               // steps that began a new episode, endings or not
+    int64_t hidden;                 // of these, those on which some agent's had not ended
     int64_t step;                   // of the first one that stayed
-    int env;
+    int64_t hidden_step;
+    int env, hidden_env, hidden_agent;
+    Range* ranges;                  // (elements of env 0)
+    size_t elements;
 } Audit;
+
+static double seen_value(const Batch* b, int env, size_t i) {
+    return desc.obs_dtype == PUFFER_U8 ? ((const unsigned char*)b->rows[env].observations)[i]
+                                       : (double)((const float*)b->rows[env].observations)[i];
+}
+
+static bool is_outside(const Range* r, double value) {
+    double margin = 0.1 * (r->high - r->low) + 1e-6;
+    return value < r->low - margin || value > r->high + margin;
+}
 
 static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all, Audit* a) {
     int64_t t = 0;
@@ -138,12 +147,30 @@ static uint64_t hash_seen(const Batch* b, int e) {
                       row_bytes(OBSERVATIONS) * (size_t)b->count[e]);
 }
 
+// A new episode began on this step: had every agent's episode ended, now or before?
+static void note_restart(const Batch* b, int e, bool* over, Audit* a) {
+    a->restarts++;
+    for (int i = 0; i < b->count[e]; i++) {
+        if (!over[i]) {
+            if (a->hidden++ == 0) {
+                a->hidden_step = watch.step;
+                a->hidden_env = e;
+                a->hidden_agent = i;
+            }
+            break;
+        }
+    }
+    memset(over, 0, (size_t)b->count[e]);
+}
+
 static void audit_env(Batch* b, int e, Audit* a) {
     enum { LONG = 2000 };           // steps without any change: nothing will happen any more
     size_t words = state_words(), all = words + element_count(b, e);
     Home home = {calloc(all, 4), malloc(all), calloc(all, 1)};
     bool* away = calloc(all, 1);
+    bool* far = calloc(a->elements + 1, 1);         // elements that no c_reset ever shows so
     bool* over = calloc((size_t)b->count[e], 1);    // agents whose episode ended
+    bool* gone = calloc((size_t)b->count[e], 1);    // the same, until a new episode begins
     memset(home.fixed, 1, all);
     int64_t t = learn_home(b, e, &home, words, all, a);
     bool has_home = false;          // in the struct; else the observations have to do
@@ -160,9 +187,14 @@ static void audit_env(Batch* b, int e, Audit* a) {
         for (size_t i = 0; i < all; i++) {
             away[i] = home.fixed[i] && home.moves[i] && word_at(b, e, words, i) != home.value[i];
         }
+        for (size_t i = 0; i < a->elements && i < all - words; i++) {
+            far[i] = is_outside(&a->ranges[i], seen_value(b, e, i));
+        }
+        int entered = resets_entered;
         watch.step = ++t;
         batch_act(b, e, t);
         batch_step(b, e, 0);
+        bool called = resets_entered != entered;
         since++;
         since_reset++;
         bool drew = rng_of(b, e) != before, ended = env_ended(b, e);
@@ -175,6 +207,7 @@ static void audit_env(Batch* b, int e, Audit* a) {
             bool end = b->rows[e].terminals[i] != 0.0f;
             some = some || end;
             over[i] = over[i] || end;
+            gone[i] = gone[i] || end;
             all_over = all_over && over[i];
         }
         still = now_seen == seen && !drew && !some ? still + 1 : 0;
@@ -189,6 +222,12 @@ static void audit_env(Batch* b, int e, Audit* a) {
         if (drew || (some && !ended)) {
             memset(over, 0, (size_t)b->count[e] * (size_t)drew);
         }
+        int were, came, were_seen, came_seen;
+        count_homecomings(b, e, &home, away, 0, words, words, &were, &came);
+        count_homecomings(b, e, &home, away, words, all, words, &were_seen, &came_seen);
+        if (called || (were >= 3 && came == were)) {
+            note_restart(b, e, gone, a);
+        }
         if (!ended) {
             a->part += some;
             a->plain++;
@@ -196,11 +235,15 @@ static void audit_env(Batch* b, int e, Audit* a) {
             continue;
         }
         a->endings++;
-        int were, came, were_seen, came_seen;
-        count_homecomings(b, e, &home, away, 0, words, words, &were, &came);
-        count_homecomings(b, e, &home, away, words, all, words, &were_seen, &came_seen);
+        a->called += called;
+        for (size_t i = 0; (called || came > 0) && i < a->elements && i < all - words; i++) {
+            a->ranges[i].left += far[i];
+            a->ranges[i].stayed += far[i] && is_outside(&a->ranges[i], seen_value(b, e, i));
+        }
         double length = logged_length(b, e);
-        if (has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen) {
+        if (called) {
+            since_reset = 0;
+        } else if (has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen) {
             stayed_before = true;
             a->stayed++;
             a->kept += !drew;
@@ -218,22 +261,56 @@ static void audit_env(Batch* b, int e, Audit* a) {
     free(home.fixed);
     free(home.moves);
     free(away);
+    free(far);
     free(over);
+    free(gone);
+}
+
+// What c_reset shows, element by element
+static void learn_ranges(Batch* b, Range* ranges, size_t elements) {
+    for (size_t i = 0; i < elements; i++) {
+        ranges[i] = (Range){1e300, -1e300, 0, 0};
+    }
+    for (int r = 0; r < 2 * RESETS; r++) {
+        batch_reset(b, -1);
+        for (int e = 0; e < b->envs; e++) {
+            for (size_t i = 0; i < elements && i < element_count(b, e); i++) {
+                double value = seen_value(b, e, i);
+                ranges[i].low = value < ranges[i].low ? value : ranges[i].low;
+                ranges[i].high = value > ranges[i].high ? value : ranges[i].high;
+            }
+        }
+    }
 }
 
 void experiment_audit(void) {
     Batch b = batch_open(PACKED);
-    Audit a = {.step = -1, .env = -1};
+    Audit a = {.step = -1, .env = -1, .hidden_step = -1, .elements = element_count(&b, 0)};
+    a.ranges = calloc(a.elements, sizeof *a.ranges);
+    learn_ranges(&b, a.ranges, a.elements);
     for (int e = 0; e < b.envs; e++) {
         audit_env(&b, e, &a);
+    }
+    int tells = 0, old = 0, first = -1;     // elements that tell an old episode from a new one
+    for (size_t i = 0; i < a.elements; i++) {
+        if (a.ranges[i].left >= 3) {
+            bool is_old = 10 * a.ranges[i].stayed >= 9 * a.ranges[i].left;
+            tells++;
+            old += is_old;
+            first = is_old && first < 0 ? (int)i : first;
+        }
     }
     fact("{\"fact\": \"endings\", \"endings\": %lld, \"kept\": %lld, \"stayed\": %lld, "
          "\"stayed_next\": %lld, \"grown\": %lld, \"part\": %lld, \"resets\": %lld, "
          "\"draws\": %lld, \"plain\": %lld, \"noisy\": %lld, \"frozen\": %lld, "
-         "\"env\": %d, \"step\": %lld}",
+         "\"called\": %lld, \"env\": %d, \"step\": %lld}",
          (long long)a.endings, (long long)a.kept, (long long)a.stayed, (long long)a.stayed_next,
          (long long)a.grown, (long long)a.part, (long long)a.resets, (long long)a.draws,
-         (long long)a.plain, (long long)a.noisy, (long long)a.frozen, a.env,
-         (long long)a.step);
+         (long long)a.plain, (long long)a.noisy, (long long)a.frozen, (long long)a.called,
+         a.env, (long long)a.step);
+    fact("{\"fact\": \"restarts\", \"restarts\": %lld, \"hidden\": %lld, \"step\": %lld, "
+         "\"env\": %d, \"agent\": %d}", (long long)a.restarts, (long long)a.hidden,
+         (long long)a.hidden_step, a.hidden_env, a.hidden_agent);
+    fact("{\"fact\": \"opening\", \"tells\": %d, \"old\": %d, \"element\": %d}", tells, old, first);
     batch_close(&b);
 }

@@ -129,6 +129,10 @@ void batch_reset(Batch* b, int env) {
     api->reset(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, &watch);
 }
 
+void batch_seed(Batch* b, int env, uint32_t seed) {
+    set_seed(b->vec, env, seed);
+}
+
 void batch_step(Batch* b, int env, int flags) {
     api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
 }

@@ -32,11 +32,15 @@ enum { MAX_REGIONS = 512, MAX_STACK = 48, FACT_BYTES = 8192 };
 static Region regions[MAX_REGIONS];
 static int num_regions;
 static volatile bool finished;
+static bool hushed;                 // a fork: its end is an answer, not a fact
 
 const char* const array_names[NUM_ARRAYS] = {
     "observations", "actions", "rewards", "terminals", "truncations", "action_mask"};
 
 static void append(const char* text, size_t size) {
+    if (hushed) {
+        return;
+    }
     int file = open(options.facts, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (file < 0) {
         return;
@@ -183,6 +187,11 @@ static void on_tick(int signal_number) {
 void __asan_on_error(void) { report("asan", ""); }
 void __ubsan_on_report(void) { report("ubsan", ""); }
 
+static void start_watchdog(void) {
+    struct itimerval every = {{0, 100000}, {0, 100000}};
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
 void guard_against_env(void) {
     void* warm[4];
     backtrace(warm, 4);             // loads the unwinder now, not inside a signal handler
@@ -210,8 +219,12 @@ void guard_against_env(void) {
 
     struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigaction(SIGALRM, &tick, NULL);
-    struct itimerval every = {{0, 100000}, {0, 100000}};
-    setitimer(ITIMER_REAL, &every, NULL);
+    start_watchdog();
+}
+
+void hush(void) {
+    hushed = true;
+    start_watchdog();               // timers are not inherited
 }
 
 void finish(void) {

@@ -57,9 +57,26 @@ typedef struct Layout {             // bytes of the env struct: its size, and wh
     size_t size, log, log_size, rng, pointers[4];
 } Layout;
 
+typedef struct StateBlock {
+    size_t pointer;                 // byte of the struct where the block's pointer lies
+    size_t words;
+    uintptr_t address;              // when it was found
+} StateBlock;
+
+enum { MAX_BLOCKS = 32 };
+
+typedef struct State {              // what state_read reads of one env
+    size_t words, struct_words;     // all; those of the struct, which come first
+    int blocks;
+    StateBlock block[MAX_BLOCKS];
+} State;
+
 extern Layout layout;
 extern Options options;
 extern const PufferApi* api;
+extern void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
+extern void* reset_function;        // the address of c_reset
+extern volatile int resets_entered; // calls of c_reset, where the library reports its calls
 extern PufferDescription desc;
 extern PufferWatch watch;
 
@@ -68,6 +85,7 @@ void fact(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void fail(const char* text);                    // the harness cannot go on: not the env's fault
 void guard_against_env(void);                   // signal handlers, exit handler, watchdog, limits
 void finish(void);                              // the last fact; ends the process
+void hush(void);                                // in a fork: no facts, a watchdog of its own
 double now(void);                               // seconds, monotonic
 void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
 
@@ -77,6 +95,7 @@ void* array_of(const PufferBuffers* rows, int array);
 Batch batch_open(int layout);
 void batch_close(Batch* batch);
 void batch_reset(Batch* batch, int env);        // -1 = all
+void batch_seed(Batch* batch, int env, uint32_t seed);      // the env's generators
 void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
 void copy_actions(const Batch* from, Batch* to);
@@ -84,6 +103,17 @@ uint64_t mix(uint64_t x);
 uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);
 bool env_ended(const Batch* batch, int env);    // every agent's terminal is set
 char* env_struct(const Batch* batch, int env);
+
+// state.c
+bool is_state(size_t word);                     // of the struct: not log, rng or a buffer's pointer
+State state_open(const Batch* batch, int env);
+void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
+
+// whatif.c
+void experiment_effect(void);
+void experiment_fresh(void);
+void experiment_reseed(void);
+void experiment_mirror(void);
 
 // experiments: each is one entry of the table in main.c
 void experiment_probe(void);

@@ -10,6 +10,9 @@
 
 Options options = {.agents = 1, .envs = 8, .steps = 1024, .only = -1, .hang = 10.0};
 const PufferApi* api;
+void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
+void* reset_function;
+volatile int resets_entered;
 Layout layout;
 PufferDescription desc;
 PufferWatch watch;
@@ -24,6 +27,10 @@ static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"poison", experiment_poison},      // twins: what does c_reset leave unwritten
     {"stale", experiment_stale},        // twins: rewards and terminals that are not written
     {"rewrite", experiment_rewrite},    // twins: which elements does a step write
+    {"mirror", experiment_mirror},      // elements that show a word of the state, and when not
+    {"effect", experiment_effect},      // forks: what does each action change
+    {"fresh", experiment_fresh},        // is an episode the same after play as in a new env
+    {"reseed", experiment_reseed},      // forks: does the first observation show the new episode
 };
 
 // "set.size=11" -> an item of settings, when text begins with prefix
@@ -72,6 +79,17 @@ static void parse(int count, char** words) {
     }
 }
 
+// Libraries compiled with -finstrument-functions call this at the start of every function
+void __cyg_profile_func_enter(void* function, void* from) {
+    (void)from;
+    resets_entered += function == reset_function;
+}
+
+void __cyg_profile_func_exit(void* function, void* from) {
+    (void)function;
+    (void)from;
+}
+
 static void open_library(void) {
     void* library = dlopen(options.library, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -83,6 +101,12 @@ static void open_library(void) {
     if (!get || !found || !dladdr(found, &info)) {
         fail("the library was not made for check");
     }
+    void* const* functions = dlsym(library, "puffer_check_reset");
+    set_seed = (void (*)(PufferVec*, int32_t, uint32_t))dlsym(library, "puffer_check_seed");
+    if (!functions || !set_seed) {
+        fail("the library was not made for check");
+    }
+    reset_function = functions[0];
     api = get();
     layout = *found;
     fact("{\"fact\": \"loaded\", \"base\": \"%p\"}", info.dli_fbase);

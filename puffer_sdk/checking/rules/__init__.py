@@ -17,7 +17,7 @@ from importlib import import_module
 
 from ..facts import Facts, Finding
 
-MODULES = ("contract", "memory", "observations", "rewards", "episodes", "determinism")
+MODULES = ("contract", "memory", "observations", "rewards", "episodes", "actions", "determinism")
 RULES: dict[str, Rule] = {}
 
 

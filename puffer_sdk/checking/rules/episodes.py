@@ -1,8 +1,11 @@
-"""PUF401: does a new episode begin where one has ended?"""
+"""PUF401, 404, 406: does a new episode begin where one has ended, only there, and anew?"""
 from __future__ import annotations
+
+import re
 
 from ..facts import Facts, Finding
 from . import NotTested, need, rule
+from .memory import damaged
 
 
 @rule("PUF401", "no-reset")
@@ -26,11 +29,13 @@ def no_reset(facts: Facts):
 
     How it is seen: words of the struct (or of the observation) that every c_reset brings to
     the same value, like a tick to 0, are nowhere near it after an ending, and no random
-    number was drawn although every c_reset draws one.
+    number was drawn although every c_reset draws one; or some endings call c_reset, and others
+    neither call it nor bring such a word back.
     """
     need(facts, "audit")
     fact = facts.fact("audit", "endings")
-    place = {**facts.at("c_step"), "env": fact["env"], "step": fact["step"], "seed": facts.seed}
+    place = {**facts.at("c_step"), "env": fact["env"], "step": fact["step"], "seed": facts.seed,
+             "seen_in": "audit"}
     if fact["frozen"]:
         yield Finding("PUF401", "after every agent's episode has ended, nothing happens any more",
                       **place, expected="a new episode", actual="2000 steps without any change",
@@ -45,7 +50,8 @@ def no_reset(facts: Facts):
     by_draws = kept >= 3 and (draws_tell or 2 * kept > fact["endings"])
     chance_tells = draws_tell and fact["draws"] and 2 * fact["noisy"] < fact["plain"]
     by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
-    if by_draws or by_repeats:
+    by_calls = stayed >= 3 and fact["called"] >= 3      # some endings call c_reset, these do not
+    if by_draws or by_repeats or by_calls:
         count = kept if by_draws else stayed
         how = "every ending" if count == fact["endings"] else \
             f"{count} of {fact['endings']} endings"
@@ -54,3 +60,85 @@ def no_reset(facts: Facts):
         yield Finding("PUF401", f"after {how} the env is not reset", **place,
                       expected="the first observation of a new episode", actual=actual,
                       hint="call c_reset(env) in c_step when the episode has ended")
+
+
+@rule("PUF404", "reset-leaks-state", severity="warning")
+def reset_leaks_state(facts: Facts):
+    """The next episode depends on the previous one: c_reset forgets a field.
+
+    Why it ruins training: an agent cannot know what the previous episode left behind, so the
+    same observation has different futures. Evaluation, which begins in fresh envs, measures
+    another game than the one that was trained on.
+
+    Bad:
+
+        void c_reset(Glider* env) { env->x = 0; env->y = 0; }       // speed is kept
+
+    Good:
+
+        void c_reset(Glider* env) { env->x = 0; env->y = 0; env->speed = 0; }
+
+    Fix: set the field in c_reset. Where the memory is meant (a curriculum, a second generator),
+    say so: `[check] allow = PUF404 levels rise with skill`.
+
+    How it is seen: an env that has been played and a new one get the same seed, c_reset and the
+    same actions; their rows must be the same.
+    """
+    need(facts, "fresh")
+    if facts.differences or damaged(facts):
+        raise NotTested("the environment is not deterministic to begin with")
+    fact = facts.fact("fresh", "leak")
+    if fact is None:
+        return
+    words = (facts.fact("fresh", "kept") or {"words": []})["words"]
+    fields = [field for field in dict.fromkeys(facts.field_at(w[0]) for w in words) if field]
+    if fields and all(re.search(r"rng|seed|rand", field, re.IGNORECASE) for field in fields):
+        return                          # a generator of its own goes on, as generators do
+    kept = ", ".join(fields[:3])
+    array = fact["array"].rstrip("s")
+    after = "right after c_reset" if fact["after"] == 0 else f"{fact['after']} steps after c_reset"
+    yield Finding("PUF404", f"an episode depends on those before it: its {array} differs {after}"
+                  + (f" ({kept} kept an old value)" if kept else ""), **facts.at("c_reset"),
+                  env=fact["env"], agent=fact["agent"], step=fact["step"],
+                  element=fact["element"] if array in ("observation", "action_mask") else None,
+                  expected=f"{fact['fresh']}, as in a new env", actual=fact["played"],
+                  seed=facts.seed, seen_in="fresh",
+                  hint=f"set {kept} in c_reset" if kept else "set every field in c_reset")
+
+
+@rule("PUF406", "hidden-reset")
+def hidden_reset(facts: Facts):
+    """The episode starts over without a terminal: c_step called c_reset, or the whole state
+    went back to its start, while some agent's terminal stayed 0.
+
+    Why it ruins training: the trainer believes that the old episode goes on, and credits the
+    new one's rewards to actions of the old one. Values never learn where an episode ends.
+
+    Bad:
+
+        if (env->tick >= MAX_TICKS) { add_log(env); c_reset(env); }
+
+    Good:
+
+        if (env->tick >= MAX_TICKS) { env->terminals[0] = 1.0f; add_log(env); c_reset(env); }
+
+    Fix: set the terminal of every agent whose episode ends, before c_reset. An agent that died
+    earlier in the episode had its terminal then.
+    """
+    need(facts, "audit")
+    fact = facts.fact("audit", "restarts")
+    if fact["hidden"] == 0:
+        if fact["restarts"] == 0:
+            raise NotTested("no episode began anew inside c_step")
+        return
+    every = fact["hidden"] == fact["restarts"]
+    run = facts.fact("run", "run")
+    endless = facts.handwritten and run is not None and run["terminals"] == 0
+    who = f" of agent {fact['agent']}" if facts.shape["env_agents"] > 1 else ""
+    yield Finding("PUF406", "a new episode begins without a terminal"
+                  + (who or ("" if every else " on some endings")), **facts.at("c_step"),
+                  env=fact["env"], agent=fact["agent"], step=fact["step"],
+                  expected=f"a terminal{who} on each of {fact['restarts']} restarts",
+                  actual=f"none on {fact['hidden']} of them", seed=facts.seed, seen_in="audit",
+                  severity="warning" if endless else "error",
+                  hint="set terminals[i] = 1.0f before c_reset(env)")

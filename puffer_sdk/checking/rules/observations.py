@@ -90,7 +90,9 @@ def obs_stale(facts: Facts):
     """
     need(facts, "poison")
     yield from _left_by_reset(facts)
-    if facts.outcome("rewrite") is None:
+    found = list(_behind_the_state(facts)) + list(_old_openings(facts))
+    yield from found
+    if found or facts.outcome("rewrite") is None:
         return                      # an incremental env may not survive poison: nothing to say
     rows = facts.all("rewrite", "row")
     blind = {c["agent"] for c in facts.all("poison", "left") if not c["touched"]}
@@ -156,6 +158,67 @@ def _blank_ends(facts: Facts, rows: list[dict]):
                   **facts.at("c_step"), agent=None if len(blank) == len(rows) else
                   blank[0]["agent"], expected="the first observation of the next episode",
                   actual="the one before the ending", seed=facts.seed,
+                  hint="observe at the end of c_reset, and call c_reset(env) on an ending")
+
+
+def _behind_the_state(facts: Facts):
+    """Elements that elsewhere show a word of the state, on the steps where they do not."""
+    mirrors = facts.all("mirror", "mirror")
+    old = [m for m in mirrors if m["ends"] >= 3 and m["ends_old"] >= 0.9 * m["ends"]]
+    frozen = [m for m in mirrors if m not in old and m["stuck"] >= 4
+              and 0 < m["frozen"] < 0.4 * m["seen"]]
+    if old:
+        cell, place = _first_of(facts, old)
+        yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
+                                f"{place['show']} the episode that is over", **place["finding"],
+                      expected=_shown(facts, cell), actual=f"{cell['value']:g}",
+                      hint="observe after c_reset: the observation of an ending opens the next "
+                           "episode")
+    if frozen:
+        cell, place = _first_of(facts, frozen)
+        yield Finding("PUF302", f"some steps leave {place['which']} of the observation as it was, "
+                                "although what it shows has changed", **place["finding"],
+                      expected=_shown(facts, cell),
+                      actual=f"{cell['value']:g}, the value of an earlier step "
+                             f"({cell['frozen']} of {cell['seen']} times)",
+                      hint="write the whole observation on every path through c_step")
+
+
+def _first_of(facts: Facts, cells: list[dict]) -> tuple[dict, dict]:
+    """The first of these elements, with the place of a finding that speaks of them all."""
+    agents = sorted({c["agent"] for c in cells})
+    mine = [c for c in cells if c["agent"] == agents[0]]
+    numbers = ", ".join(str(span(*pair)) for pair in ranges(c["element"] for c in mine))
+    one = len(mine) == 1
+    everyone = len(agents) == facts.shape["env_agents"]
+    cell = mine[0]
+    return cell, {"which": f"element{'' if one else 's'} {numbers}",
+                  "show": "shows" if one else "show", "finding": dict(
+        **facts.at("c_step"), env=cell["env"], agent=None if everyone else agents[0],
+        step=cell["step"], element=cell["element"] if one else numbers, seed=facts.seed,
+        seen_in="mirror")}
+
+
+def _shown(facts: Facts, cell: dict) -> str:
+    which = facts.field_at(cell["offset"])
+    return f"{cell['expected']:g}" + (f" (by '{which}')" if which else "")
+
+
+def _old_openings(facts: Facts):
+    """Observations after an ending that are nothing like those after c_reset."""
+    opening = facts.fact("audit", "opening")
+    reseeded = facts.fact("reseed", "reseeded")
+    out_of_range = opening and opening["tells"] >= 2 and opening["old"] == opening["tells"]
+    unmoved = (reseeded and reseeded["told"] >= 3
+               and reseeded["blind"] >= 0.9 * reseeded["told"])
+    if not (out_of_range or unmoved) or any(_behind_the_state(facts)) or _is_not_reset(facts):
+        return
+    place = {"env": reseeded["env"], "step": reseeded["step"], "seen_in": "reseed"} if unmoved \
+        else {"seen_in": "audit"}
+    yield Finding("PUF302", "the observation after an ending still shows the episode that is over",
+                  **facts.at("c_step"), **place, expected="the first observation of a new episode",
+                  actual="one that does not depend on how the new episode begins" if unmoved else
+                  f"{opening['old']} elements where no c_reset puts them", seed=facts.seed,
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
 
 

@@ -1,0 +1,273 @@
+/* mirror.c -- elements of the observation that show a word of the state, and when they do not.
+ *
+ * Many elements are a word of the env's state, scaled and shifted: x / WIDTH, tick / 200. Such a
+ * relation is learned from play. Where the word then moves and the element keeps what it showed
+ * before, that element was not written; where it does so on the step that ends an episode, the
+ * observation still shows the episode that is over.
+ */
+#include "harness.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CELLS = 512, MAX_LEARN = 2048, MAX_MIRROR_WORDS = 2048, DISTINCT = 6, STUCK = 8 };
+
+typedef struct Mirror {             // element = a x word + b; b has the episode's whole story
+    int word;                       // -1: shows no word of the state
+    bool is_float;                  // the word is a float, else an int
+    double a, b;
+} Mirror;
+
+typedef struct Look {               // what came of one element
+    int64_t seen, frozen;           // steps; those on which it kept its value though the word moved
+    int64_t ends, ends_old;         // endings; those after which it does not show the word
+    int64_t step;                   // of the first fault
+    int env, stuck;                 // values in `held`: different values that it stuck at
+    float held[STUCK], value, expected;
+} Look;
+
+typedef struct Samples {
+    int count, cells, words;
+    float* obs;                     // (count, cells)
+    uint32_t* state;                // (count, words)
+} Samples;
+
+static double word_value(uint32_t bits, bool is_float) {
+    if (is_float) {
+        float value;
+        memcpy(&value, &bits, 4);
+        return isfinite(value) && (value == 0.0f || fabsf(value) > 1e-20f) ? value : NAN;
+    }
+    return (double)(int32_t)bits;
+}
+
+static float cell_value(const Batch* b, int env, int cell) {
+    if (desc.obs_dtype == PUFFER_U8) {
+        return ((const unsigned char*)b->rows[env].observations)[cell];
+    }
+    return ((const float*)b->rows[env].observations)[cell];
+}
+
+static bool shows(const Mirror* m, uint32_t bits, float value) {
+    double expected = m->a * word_value(bits, m->is_float) + m->b;
+    return fabs(expected - (double)value) <= 1e-4 * (1.0 + fabs((double)value));
+}
+
+// Different values among the samples of one element, counted up to a limit
+static int distinct_values(const Samples* s, int cell, int limit) {
+    float seen[64];
+    int n = 0;
+    for (int k = 0; k < s->count && n < limit; k++) {
+        float value = s->obs[(size_t)k * (size_t)s->cells + (size_t)cell];
+        int i = 0;
+        while (i < n && seen[i] != value) {
+            i++;
+        }
+        if (i == n) {
+            seen[n++] = value;
+        }
+    }
+    return n;
+}
+
+static int count_matches(const Samples* s, int cell, const Mirror* m, int stride) {
+    int matches = 0;
+    for (int k = 0; k < s->count; k += stride) {
+        matches += shows(m, s->state[(size_t)k * (size_t)s->words + (size_t)m->word],
+                         s->obs[(size_t)k * (size_t)s->cells + (size_t)cell]);
+    }
+    return matches;
+}
+
+// The line through two samples of (word, element), if they tell one
+static bool fit(const Samples* s, int cell, Mirror* m, int try) {
+    size_t i = (size_t)(mix((uint64_t)(2 * try)) % (uint64_t)s->count);
+    size_t j = (size_t)(mix((uint64_t)(2 * try + 1)) % (uint64_t)s->count);
+    double x = word_value(s->state[i * (size_t)s->words + (size_t)m->word], m->is_float);
+    double y = word_value(s->state[j * (size_t)s->words + (size_t)m->word], m->is_float);
+    double u = (double)s->obs[i * (size_t)s->cells + (size_t)cell];
+    double v = (double)s->obs[j * (size_t)s->cells + (size_t)cell];
+    if (!(fabs(x - y) > 1e-9) || u == v || !isfinite(u) || !isfinite(v)) {
+        return false;
+    }
+    m->a = (u - v) / (x - y);
+    m->b = u - m->a * x;
+    return isfinite(m->a) && fabs(m->a) < 1e6;
+}
+
+static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
+    Mirror best = {.word = -1};
+    int most = s->count * 6 / 10;
+    if (distinct_values(s, cell, DISTINCT) < DISTINCT) {
+        return best;
+    }
+    for (int w = 0; w < s->words; w++) {
+        for (int is_float = 0; moves[w] && is_float < 2; is_float++) {
+            Mirror m = {w, is_float != 0, 0.0, 0.0};
+            for (int try = 0; try < 12; try++) {
+                if (!fit(s, cell, &m, try + 12 * cell)) {
+                    continue;
+                }
+                int stride = 1 + s->count / 64;
+                if (2 * count_matches(s, cell, &m, stride) * stride < s->count) {
+                    continue;
+                }
+                int matches = count_matches(s, cell, &m, 1);
+                if (matches > most) {
+                    most = matches;
+                    best = m;
+                }
+                break;
+            }
+        }
+    }
+    return best;
+}
+
+static void look(Look* l, const Mirror* m, uint32_t bits, uint32_t bits_before, float value,
+                 float before, bool ended, int env) {
+    double expected = m->a * word_value(bits, m->is_float) + m->b;
+    double earlier = m->a * word_value(bits_before, m->is_float) + m->b;
+    bool bad = !shows(m, bits, value), first = false;
+    if (ended) {
+        l->ends++;
+        l->ends_old += bad;
+        first = bad && l->ends_old == 1 && l->frozen == 0;
+    } else {
+        l->seen++;
+        if (bad && value == before && fabs(expected - earlier) > 1e-3 * (1.0 + fabs(expected))) {
+            first = l->frozen++ == 0 && l->ends_old == 0;
+            int i = 0;
+            while (i < l->stuck && l->held[i] != value) {
+                i++;
+            }
+            if (i == l->stuck && i < STUCK) {
+                l->held[l->stuck++] = value;
+            }
+        }
+    }
+    if (first) {
+        l->step = watch.step;
+        l->env = env;
+        l->value = value;
+        l->expected = (float)expected;
+    }
+}
+
+static bool row_is_blank(const Batch* b, int env, int agent) {
+    for (int i = 0; i < desc.obs_size; i++) {
+        if (cell_value(b, env, agent * desc.obs_size + i) != 0.0f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void experiment_mirror(void) {
+    Batch b = batch_open(PACKED);
+    batch_reset(&b, -1);
+    State* states = calloc((size_t)b.envs, sizeof *states);
+    bool alike = true;
+    for (int e = 0; e < b.envs; e++) {
+        states[e] = state_open(&b, e);
+        alike = alike && states[e].words == states[0].words && b.count[e] == b.count[0];
+    }
+    for (int e = 0; e < b.envs && !alike; e++) {
+        states[e].words = states[e].struct_words;
+        states[e].blocks = 0;
+    }
+    size_t all = states[0].words;
+    int agents = b.count[0];
+    for (int e = 0; e < b.envs; e++) {
+        agents = b.count[e] < agents ? b.count[e] : agents;
+    }
+    int cells = agents * desc.obs_size < MAX_CELLS ? agents * desc.obs_size : MAX_CELLS;
+    int words = all < MAX_MIRROR_WORDS ? (int)all : MAX_MIRROR_WORDS;
+    Samples s = {.cells = cells, .words = words};
+    s.obs = malloc((size_t)MAX_LEARN * (size_t)cells * 4);
+    s.state = malloc((size_t)MAX_LEARN * (size_t)words * 4);
+    uint32_t* now_state = calloc(all * (size_t)b.envs, 4);
+    uint32_t* old_state = calloc(all * (size_t)b.envs, 4);
+    float* old_obs = calloc((size_t)cells * (size_t)b.envs, sizeof *old_obs);
+    bool* over = calloc((size_t)b.agents, sizeof *over);
+    bool* moves = calloc((size_t)words, sizeof *moves);
+    Mirror* mirrors = calloc((size_t)cells, sizeof *mirrors);
+    Look* looks = calloc((size_t)cells, sizeof *looks);
+    int64_t learning = options.steps / 4;
+    int stride = 1 + (int)(learning * b.envs / MAX_LEARN);
+
+    for (int64_t t = 1; t <= options.steps; t++) {
+        watch.step = t;
+        batch_act(&b, -1, t);
+        batch_step(&b, -1, 0);
+        for (int e = 0; e < b.envs; e++) {
+            uint32_t* state = now_state + all * (size_t)e;
+            uint32_t* before = old_state + all * (size_t)e;
+            float* held = old_obs + (size_t)cells * (size_t)e;
+            state_read(&states[e], &b, e, state);
+            bool ended = env_ended(&b, e), any = false;
+            for (int i = 0; i < b.count[e]; i++) {
+                any = any || b.rows[e].terminals[i] != 0.0f;
+            }
+            if (t <= learning) {
+                if (!any && t % stride == 0 && s.count < MAX_LEARN) {
+                    for (int w = 0; w < words; w++) {
+                        s.state[(size_t)s.count * (size_t)words + (size_t)w] = state[w];
+                        moves[w] = moves[w] || (s.count && state[w] != s.state[w]);
+                    }
+                    for (int c = 0; c < cells; c++) {
+                        s.obs[(size_t)s.count * (size_t)cells + (size_t)c] =
+                            cell_value(&b, e, c);
+                    }
+                    s.count++;
+                }
+            } else {
+                for (int agent = 0; agent * desc.obs_size < cells; agent++) {
+                    bool* waits = &over[b.first[e] + agent];    // dead, until all have ended
+                    bool own = b.rows[e].terminals[agent] != 0.0f;
+                    if ((*waits && !ended) || ((own || ended) && row_is_blank(&b, e, agent))) {
+                        continue;
+                    }
+                    int from = agent * desc.obs_size, to = from + desc.obs_size;
+                    for (int c = from; c < to && c < cells; c++) {
+                        int w = mirrors[c].word;
+                        if (w >= 0 && (ended || !any)) {
+                            look(&looks[c], &mirrors[c], state[w], before[w],
+                                 cell_value(&b, e, c), held[c], ended, e);
+                        }
+                    }
+                }
+            }
+            for (int i = 0; i < b.count[e]; i++) {
+                bool* waits = &over[b.first[e] + i];
+                *waits = !ended && (*waits || b.rows[e].terminals[i] != 0.0f);
+            }
+            for (int c = 0; c < cells; c++) {
+                held[c] = cell_value(&b, e, c);
+            }
+            memcpy(before, state, all * 4);
+        }
+        for (int c = 0; t == learning && c < cells; c++) {
+            mirrors[c] = s.count >= 64 ? learn_cell(&s, c, moves) : (Mirror){.word = -1};
+        }
+    }
+    int known = 0;
+    for (int c = 0; c < cells; c++) {
+        const Look* l = &looks[c];
+        known += mirrors[c].word >= 0;
+        if (mirrors[c].word >= 0 && (l->frozen > 0 || l->ends_old > 0)) {
+            bool in_struct = (size_t)mirrors[c].word < states[0].struct_words;
+            fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"offset\": %d, "
+                 "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "
+                 "\"ends_old\": %lld, \"step\": %lld, \"env\": %d, \"value\": %.6g, "
+                 "\"expected\": %.6g}",
+                 c / desc.obs_size, c % desc.obs_size, in_struct ? 4 * mirrors[c].word : -1,
+                 (long long)l->seen, (long long)l->frozen, l->stuck, (long long)l->ends,
+                 (long long)l->ends_old, (long long)l->step, l->env, (double)l->value,
+                 (double)l->expected);
+        }
+    }
+    fact("{\"fact\": \"mirrored\", \"known\": %d, \"cells\": %d, \"steps\": %lld}", known, cells,
+         (long long)(options.steps * b.envs));
+    batch_close(&b);
+}

@@ -1,0 +1,365 @@
+/* whatif.c -- the same moment played on in several ways. Each way is a fork of this process, so
+ * that whatever an env keeps anywhere, in its struct, on the heap, in a static, is as it was.
+ */
+#define _GNU_SOURCE
+#include "harness.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void* shared(size_t bytes) {     // zeroed memory that forks write their answers to
+    void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        fail("not enough memory for the checker");
+    }
+    return memory;
+}
+
+// True in the fork. In the parent false, with *good set once the fork has ended well
+static bool in_fork(bool* good) {
+    pid_t child = fork();
+    if (child == 0) {
+        hush();
+        return true;
+    }
+    int status = 1;
+    while (child > 0 && waitpid(child, &status, 0) < 0) {
+        continue;                   // our own watchdog's ticks interrupt it
+    }
+    *good = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return false;
+}
+
+static uint64_t hash_rows(const Batch* b, int env, uint64_t hash) {
+    for (int a = 0; a < NUM_ARRAYS; a++) {
+        if (a != ACTIONS && row_bytes(a) > 0) {
+            hash = hash_bytes(hash, array_of(&b->rows[env], a),
+                              row_bytes(a) * (size_t)b->count[env]);
+        }
+    }
+    return hash;
+}
+
+//------------------------------------------------------------------------------------
+// effect: at many moments, one agent takes each value of one head; what follows?
+//------------------------------------------------------------------------------------
+enum { MAX_VALUES = 48, MAX_AGENTS = 64, AHEAD = 48 };
+
+static int values_of(int head) {        // continuous: -1, 0, 1
+    int width = desc.act_sizes[head];
+    return width == 1 ? 3 : width < MAX_VALUES ? width : MAX_VALUES;
+}
+
+static float value_at(int head, int k) {
+    return desc.act_sizes[head] == 1 ? (float)(k - 1) : (float)k;
+}
+
+static bool is_allowed(const Batch* b, int env, int agent, int head, int value) {
+    int offset = value;
+    for (int h = 0; h < head; h++) {
+        offset += desc.act_sizes[h];
+    }
+    return desc.mask_size == 0 || desc.act_sizes[head] == 1 || offset >= desc.mask_size
+        || b->rows[env].action_mask[agent * desc.mask_size + offset];
+}
+
+typedef struct Effect {             // of one head
+    int64_t tested[MAX_VALUES];     // moments at which this value was tried
+    bool differs[MAX_VALUES][MAX_VALUES];   // two values led to different rows at some moment
+    int64_t by_agent[MAX_AGENTS], moved[MAX_AGENTS];    // moments; those where anything differed
+} Effect;
+
+static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64_t* answers,
+                       Effect* effect) {
+    int count = values_of(head);
+    bool good[MAX_VALUES] = {0};
+    bool any = false;
+    for (int k = 0; k < count; k++) {
+        if (!is_allowed(b, env, agent, head, k)) {
+            continue;
+        }
+        if (in_fork(&good[k])) {
+            uint64_t hash = 1;
+            for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
+                batch_act(b, env, t + ahead);
+                if (ahead == 0) {
+                    b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
+                }
+                watch.step = t + ahead;
+                batch_step(b, env, 0);
+                hash = hash_rows(b, env, hash);
+            }
+            answers[k] = hash;
+            _exit(0);
+        }
+        effect->tested[k] += good[k];
+    }
+    for (int k = 0; k < count; k++) {
+        for (int j = 0; good[k] && j < k; j++) {
+            if (good[j] && answers[j] != answers[k]) {
+                effect->differs[k][j] = effect->differs[j][k] = any = true;
+            }
+        }
+    }
+    if (agent < MAX_AGENTS) {
+        effect->by_agent[agent]++;
+        effect->moved[agent] += any;
+    }
+}
+
+static void tell_effect(int head, const Effect* effect, int agents) {
+    char same[2048] = "";
+    size_t used = 0;
+    int count = values_of(head);
+    for (int k = 1; k < count; k++) {
+        for (int j = 0; j < k; j++) {
+            if (!effect->differs[k][j] && used + 64 < sizeof same) {
+                int64_t least = effect->tested[k] < effect->tested[j] ? effect->tested[k]
+                                                                      : effect->tested[j];
+                used += (size_t)snprintf(same + used, sizeof same - used, "%s[%g, %g, %lld]",
+                                         used ? ", " : "", (double)value_at(head, j),
+                                         (double)value_at(head, k), (long long)least);
+                break;              // with the first that it equals
+            }
+        }
+    }
+    fact("{\"fact\": \"effect\", \"head\": %d, \"width\": %d, \"values\": %d, \"same\": [%s]}",
+         head, desc.act_sizes[head], count, same);
+    for (int i = 0; i < agents && i < MAX_AGENTS; i++) {
+        fact("{\"fact\": \"reach\", \"head\": %d, \"agent\": %d, \"tested\": %lld, "
+             "\"moved\": %lld}", head, i, (long long)effect->by_agent[i],
+             (long long)effect->moved[i]);
+    }
+}
+
+void experiment_effect(void) {          // steps: forks in all
+    Batch b = batch_open(PACKED);
+    batch_reset(&b, -1);
+    uint64_t* answers = shared(sizeof *answers * MAX_VALUES);
+    Effect* effects = calloc((size_t)desc.num_atns, sizeof *effects);
+    int64_t forks = 0, t = 0;
+    for (int sample = 0; forks < options.steps; sample++) {
+        int gap = 1 + (int)(mix((uint64_t)sample) % 32);
+        for (int k = 0; k < gap; k++) {
+            watch.step = ++t;
+            batch_act(&b, -1, t);
+            batch_step(&b, -1, 0);
+        }
+        int env = sample % b.envs, agent = (sample / b.envs) % b.count[env];
+        for (int head = 0; head < desc.num_atns; head++) {
+            try_values(&b, env, agent, head, t + 1, answers, &effects[head]);
+            forks += values_of(head);
+        }
+    }
+    for (int head = 0; head < desc.num_atns; head++) {
+        tell_effect(head, &effects[head], b.count[0]);
+    }
+    fact("{\"fact\": \"tried\", \"forks\": %lld}", (long long)forks);
+    batch_close(&b);
+}
+
+//------------------------------------------------------------------------------------
+// fresh: an episode after play, and the same one (same seed, same actions) in a new env
+//------------------------------------------------------------------------------------
+enum { ROUNDS = 6, EPISODE = 96, TOLD = 8 };
+
+// The words of the struct in which two envs differ right after c_reset; pointers left out
+static void tell_words(const char* played, const char* fresh) {
+    char text[1024] = "";
+    size_t used = 0;
+    int told = 0;
+    for (size_t w = 0; w < layout.size / 4 && told < TOLD; w++) {
+        uint32_t x, y;
+        memcpy(&x, played + 4 * w, 4);
+        memcpy(&y, fresh + 4 * w, 4);
+        uint64_t pointer = 0;
+        if (4 * (w | 1) + 4 <= layout.size) {
+            memcpy(&pointer, played + 4 * (w & ~(size_t)1), 8);
+        }
+        bool is_pointer = pointer > 0x100000000u && pointer < 0x800000000000u;
+        if (x != y && is_state(w) && !is_pointer) {
+            told++;
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s[%zu, %u, %u]",
+                                     used ? ", " : "", 4 * w, y, x);
+        }
+    }
+    fact("{\"fact\": \"kept\", \"words\": [%s]}", text);
+}
+
+static int first_difference(const Batch* a, const Batch* b, int env) {     // an array, or -1
+    for (int array = 0; array < NUM_ARRAYS; array++) {
+        if (array != ACTIONS && row_bytes(array) > 0
+                && memcmp(array_of(&a->rows[env], array), array_of(&b->rows[env], array),
+                          row_bytes(array) * (size_t)a->count[env]) != 0) {
+            return array;
+        }
+    }
+    return -1;
+}
+
+static void tell_difference(const Batch* a, const Batch* b, int env, int array, int64_t step) {
+    size_t width = array == MASK || (array == OBSERVATIONS && desc.obs_dtype == PUFFER_U8) ? 1 : 4;
+    size_t each = row_bytes(array) / width, i = 0;
+    const char* x = array_of(&a->rows[env], array);
+    const char* y = array_of(&b->rows[env], array);
+    while (memcmp(x + width * i, y + width * i, width) == 0) {
+        i++;
+    }
+    float values[2];
+    for (int k = 0; k < 2; k++) {
+        const char* at = (k ? y : x) + width * i;
+        if (width == 1) {
+            values[k] = *(const unsigned char*)at;
+        } else {
+            memcpy(&values[k], at, 4);
+        }
+    }
+    fact("{\"fact\": \"leak\", \"env\": %d, \"array\": \"%s\", \"agent\": %zu, \"element\": %zu, "
+         "\"after\": %lld, \"step\": %lld, \"played\": \"%g\", \"fresh\": \"%g\"}", env,
+         array_names[array], i / each, i % each, (long long)step, (long long)watch.step,
+         (double)values[0], (double)values[1]);
+}
+
+void experiment_fresh(void) {
+    Batch a = batch_open(PACKED);
+    size_t size = layout.size;
+    char* played = malloc(size * (size_t)a.envs);
+    char* fresh = malloc(size * (size_t)a.envs);
+    batch_reset(&a, -1);
+    int64_t t = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t length = options.steps >> (ROUNDS - 1 - round);
+        for (int64_t end = t + length; t < end; ) {
+            watch.step = ++t;
+            batch_act(&a, -1, t);
+            batch_step(&a, -1, 0);
+        }
+        Batch b = batch_open(PACKED);
+        for (int e = 0; e < a.envs; e++) {
+            memset(a.rows[e].observations, 0, row_bytes(OBSERVATIONS) * (size_t)a.count[e]);
+            uint32_t seed = (uint32_t)mix((uint64_t)(round * a.envs + e));
+            batch_seed(&a, e, seed);
+            batch_seed(&b, e, seed);
+        }
+        batch_reset(&a, -1);
+        batch_reset(&b, -1);
+        for (int e = 0; e < a.envs; e++) {      // what differs later was there after the reset
+            memcpy(played + size * (size_t)e, env_struct(&a, e), size);
+            memcpy(fresh + size * (size_t)e, env_struct(&b, e), size);
+        }
+        for (int64_t k = 0; k <= EPISODE; k++) {
+            if (k > 0) {
+                watch.step = t + k;
+                batch_act(&a, -1, t + k);
+                copy_actions(&a, &b);
+                batch_step(&a, -1, 0);
+                batch_step(&b, -1, 0);
+            }
+            for (int e = 0; e < a.envs; e++) {
+                int array = first_difference(&a, &b, e);
+                if (array >= 0) {
+                    tell_difference(&a, &b, e, array, k);
+                    tell_words(played + size * (size_t)e, fresh + size * (size_t)e);
+                    finish();
+                }
+            }
+        }
+        t += EPISODE;               // b stays: a binding may share tables between all its envs
+    }
+    fact("{\"fact\": \"freshened\", \"rounds\": %d}", ROUNDS);
+    batch_close(&a);
+}
+
+//------------------------------------------------------------------------------------
+// reseed: the generator is given other seeds just before a step that ends an episode. Where
+// the new episodes differ and a c_reset would show it, so must the observation after the step
+//------------------------------------------------------------------------------------
+enum { SEEDS = 4, MOMENTS = 40 };
+
+typedef struct Answer { uint64_t seen, state; bool ended; } Answer;
+
+static Answer answer_of(const Batch* b, int env) {
+    uint64_t state = 1;
+    for (size_t w = 0; w < layout.size / 4; w++) {
+        if (is_state(w)) {
+            state = hash_bytes(state, env_struct(b, env) + 4 * w, 4);
+        }
+    }
+    return (Answer){hash_bytes(1, b->rows[env].observations,
+                               row_bytes(OBSERVATIONS) * (size_t)b->count[env]),
+                    state, env_ended(b, env)};
+}
+
+static bool same_in_all(const Answer* answers, bool seen) {
+    for (int k = 1; k < SEEDS; k++) {
+        if (seen ? answers[k].seen != answers[0].seen : answers[k].state != answers[0].state) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void experiment_reseed(void) {
+    typedef struct Moment { int64_t step; int env; } Moment;
+    Moment moments[MOMENTS];
+    int found = 0;
+    Batch b = batch_open(PACKED);   // a first run, to know on which steps episodes end
+    batch_reset(&b, -1);
+    for (int64_t t = 1; t <= options.steps && found < MOMENTS; t++) {
+        watch.step = t;
+        batch_act(&b, -1, t);
+        batch_step(&b, -1, 0);
+        for (int e = 0; e < b.envs && found < MOMENTS; e++) {
+            if (env_ended(&b, e)) {
+                moments[found++] = (Moment){t, e};
+            }
+        }
+    }
+    batch_close(&b);
+
+    Answer* answers = shared(2 * SEEDS * sizeof *answers);      // of the step; of c_reset
+    int tests = 0, told = 0, blind = 0;
+    int64_t step = -1;
+    int env = -1;
+    b = batch_open(PACKED);
+    batch_reset(&b, -1);
+    for (int64_t t = 1, next = 0; next < found; t++) {
+        watch.step = t;
+        batch_act(&b, -1, t);
+        for (; next < found && moments[next].step == t; next++) {
+            int e = moments[next].env;
+            bool all_good = true;
+            for (int k = 0; k < 2 * SEEDS; k++) {
+                bool good = false;
+                if (in_fork(&good)) {
+                    batch_seed(&b, e, (uint32_t)mix((uint64_t)(k % SEEDS) + 77));
+                    if (k < SEEDS) {
+                        batch_step(&b, e, 0);
+                    } else {
+                        batch_reset(&b, e);
+                    }
+                    answers[k] = answer_of(&b, e);
+                    _exit(0);
+                }
+                all_good = all_good && good && (k >= SEEDS || answers[k].ended);
+            }
+            if (!all_good || same_in_all(answers, false)) {
+                continue;           // the new episode owes nothing to chance
+            }
+            tests++;
+            bool reset_tells = !same_in_all(answers + SEEDS, true);
+            told += reset_tells;
+            if (reset_tells && same_in_all(answers, true) && blind++ == 0) {
+                step = t;
+                env = e;
+            }
+        }
+        batch_step(&b, -1, 0);
+    }
+    fact("{\"fact\": \"reseeded\", \"endings\": %d, \"tests\": %d, \"told\": %d, \"blind\": %d, "
+         "\"step\": %lld, \"env\": %d}", found, tests, told, blind, (long long)step, env);
+    batch_close(&b);
+}

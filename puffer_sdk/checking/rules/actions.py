@@ -1,0 +1,83 @@
+"""PUF411: does what an agent chooses change anything?"""
+from __future__ import annotations
+
+from ..facts import Facts, Finding
+from . import NotTested, need, rule
+
+ENOUGH = 48             # moments at which a value must have been tried
+
+
+@rule("PUF411", "action-ignored", severity="warning")
+def action_ignored(facts: Facts):
+    """An action value, a whole head, or everything that one agent chooses changes nothing.
+
+    Why it ruins training: the policy spends its exploration on choices without consequence,
+    and the move that the head was made for does not exist. The usual causes are a missing
+    `case`, a loop that ends one agent early, and an index that always reads the first head.
+
+    Bad:
+
+        #define ACT_SIZES {4}
+        switch (action) { case 0: up(env); break; case 1: down(env); break; case 2: left(env); }
+
+    Good:
+
+        switch (action) { case 0: up(env); break; case 1: down(env); break;
+                          case 2: left(env); break; case 3: right(env); break; }
+
+    Fix: handle the value, or make ACT_SIZES smaller.
+
+    How it is seen: at many moments the same env is played on with each value in turn, and with
+    the same actions after it. Two values that never lead to different observations, rewards or
+    terminals within 48 steps are one value.
+    """
+    need(facts, "effect")
+    heads = facts.all("effect", "effect")
+    reach = facts.all("effect", "reach")
+    place = {**(facts.at_macro("ACT_SIZES") or facts.at("c_step")), "seed": facts.seed,
+             "seen_in": "effect"}
+    tested = 0
+    for fact in heads:
+        mine = [r for r in reach if r["head"] == fact["head"]]
+        moments = sum(r["tested"] for r in mine)
+        moved = sum(r["moved"] for r in mine)
+        if moments < ENOUGH:
+            continue
+        tested += 1
+        which = f"head {fact['head']}" if len(heads) > 1 else "the action"
+        if moved == 0:
+            yield Finding("PUF411", f"{which} changes nothing", **place, element=fact["head"],
+                          expected="another observation, reward or terminal",
+                          actual=f"none, at {moments} moments",
+                          hint="does c_step read it? at the right index?")
+            continue
+        if 4 * moved > moments:         # where it seldom matters, a value may matter less often
+            yield from _same_values(facts, fact, which, place)
+        for row in mine:
+            if row["moved"] == 0 and row["tested"] >= ENOUGH // 3 and 2 * moved > moments:
+                yield Finding("PUF411", f"{which} of agent {row['agent']} changes nothing",
+                              **place, agent=row["agent"], element=fact["head"],
+                              expected="an effect, as the other agents' have",
+                              actual=f"none, at {row['tested']} moments",
+                              hint="does the loop reach every agent?")
+    if tested == 0:
+        raise NotTested("too few moments were tried")
+
+
+def _same_values(facts: Facts, fact: dict, which: str, place: dict):
+    """Values of one head that never led to different futures, grouped by the first of them."""
+    groups: dict[float, list] = {}
+    for first, value, moments in fact["same"]:
+        if moments >= ENOUGH:
+            groups.setdefault(first, []).append((value, moments))
+    for first, members in groups.items():
+        values = ", ".join(f"{value:g}" for value, _ in members)
+        subject = "actions" if len(members) > 1 else "action"
+        of = f" of {which}" if which.startswith("head") else ""
+        yield Finding("PUF411", f"{subject} {values}{of} never "
+                                f"do{'' if len(members) > 1 else 'es'} anything but action "
+                                f"{first:g}", **place, element=fact["head"],
+                      expected=f"{fact['values']} different actions" if fact["width"] > 1
+                      else "an effect that depends on the value",
+                      actual=f"no difference at {min(m for _, m in members)} moments",
+                      hint="is the value handled? can it be reached?")
