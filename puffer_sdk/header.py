@@ -40,8 +40,13 @@ def read(folder: Path) -> Spec:
 
 def inspect(folder: Path) -> tuple[Spec | None, list[PufferError]]:
     """The Spec, if one can be made, and all problems in order of their lines."""
-    folder = Path(folder).resolve()
-    return _Reader(folder).run()
+    return examine(folder)[:2]
+
+
+def examine(folder: Path):
+    """As inspect, and the translation unit that was read, for what else there is to ask of it."""
+    reader = _Reader(Path(folder).resolve())
+    return *reader.run(), reader.unit
 
 
 @dataclass
@@ -50,6 +55,7 @@ class _Reader:
 
     folder: Path
     problems: list[PufferError] = field(default_factory=list)
+    unit: object = None                 # libclang's, once it is read
 
     def run(self) -> tuple[Spec | None, list[PufferError]]:
         self.name = self.folder.name
@@ -392,6 +398,12 @@ static const int puffer_probe_obs = OBS_SIZE;
 
 def _evaluate(cursor) -> int | None:
     """The integer value of a constant C expression, or None."""
+    value = evaluate(cursor)
+    return value if isinstance(value, int) else None
+
+
+def evaluate(cursor) -> int | float | None:
+    """The value of a constant C expression, or None."""
     from clang.cindex import Cursor, conf
 
     lib = conf.lib
@@ -400,12 +412,16 @@ def _evaluate(cursor) -> int | None:
     lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
     lib.clang_EvalResult_getAsLongLong.argtypes = [ctypes.c_void_p]
     lib.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
+    lib.clang_EvalResult_getAsDouble.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsDouble.restype = ctypes.c_double
     lib.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
     result = lib.clang_Cursor_Evaluate(cursor)
     if not result:
         return None
     try:
-        is_int = lib.clang_EvalResult_getKind(result) == 1
-        return lib.clang_EvalResult_getAsLongLong(result) if is_int else None
+        kind = lib.clang_EvalResult_getKind(result)
+        if kind == 1:
+            return lib.clang_EvalResult_getAsLongLong(result)
+        return lib.clang_EvalResult_getAsDouble(result) if kind == 2 else None
     finally:
         lib.clang_EvalResult_dispose(result)

@@ -71,12 +71,12 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     """
     began = time.perf_counter()
     folder = paths.find_env(env)
-    spec, problems = header.inspect(folder)
+    spec, problems, unit = header.examine(folder)
     config = resolve(folder, settings, spec, warn_unread=False)
     uncoded = [problem for problem in problems if problem.code is None]
     if uncoded and len(uncoded) == len(problems):
         raise uncoded[0]
-    facts = Facts(folder, spec, config, problems, source.read(folder), seed)
+    facts = Facts(folder, spec, config, problems, source.read(folder, unit), seed)
     if spec is not None and not any(problem.code for problem in problems):
         _gather(facts, budget, verbose)
     findings, not_tested = _apply(facts)
