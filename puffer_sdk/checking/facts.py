@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..config import Config
 from ..errors import PufferError
 from ..spec import Spec
+from .layout import Layout
 from .source import Source
 
 
@@ -121,9 +123,14 @@ class Facts:
         place = self.spec.functions.get(function) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}
 
+    @cached_property
+    def layout(self) -> Layout | None:
+        """Where each scalar of the env struct lies; None where that could not be read."""
+        return self.source.layout(self.spec) if self.spec else None
+
     def field_at(self, offset: int) -> str | None:
         """The field of the env struct at a byte offset, as an author would write it."""
-        return self.source.field_at(offset) if hasattr(self.source, "field_at") else None
+        return self.layout.path_at(offset) if self.layout and offset >= 0 else None
 
     def at_macro(self, name: str) -> dict:
         place = self.spec.macro_lines.get(name) if self.spec else None
