@@ -17,6 +17,7 @@ import numpy as np
 from ..config import Config
 from ..errors import BuildError
 from ..spec import Spec
+from . import secrets
 from .facts import Difference, Facts
 from .harness import FAST, SANITIZED, WATCHED, Kind, Runner, build_library, build_program
 
@@ -175,12 +176,18 @@ class _Plan:
         s, few = self.sizes, self.sizes.envs(8)
         if not self.facts.outcomes["probe"].ended:
             return []
-        jobs = [("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2)))]
+        jobs = [("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
+                                              generators=secrets.generators(self.facts)))]
         if self.facts.shape["whole_steps"]:
             for name in ("audit", "effect", "reseed"):
                 self.facts.skipped[name] = WHOLE
             return jobs
         forks = s.steps(1, 2048, 0.3 / AHEAD, least=128)
+        private = secrets.places(self.facts)
+        if private:
+            jobs.append(("private", FAST, "private", dict(
+                envs=few, steps=s.steps(1, 1024, 0.3, least=128),
+                private=",".join(place.option for place in private))))
         return [*jobs,
                 ("audit", WATCHED, "audit", dict(
                     envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512, slower=3))),

@@ -37,6 +37,8 @@ typedef struct Options {            // what the command line asked for
     int shift;                      // moves clocks, heap and stack: nothing else may change
     int64_t dump_step;
     int dump_env;
+    const char* private;            // where agents keep secrets: private.c
+    const char* generators;         // OFFSET:BYTES,... of random generators besides rng
     uint64_t memory;                // bytes of address space; 0 = any
     double hang;                    // seconds without a sign of life
     PufferSettings env, vec;
@@ -110,10 +112,13 @@ State state_open(const Batch* batch, int env);
 void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 
 // whatif.c
+void* shared(size_t bytes);                     // zeroed; what a fork writes there, we read
+bool in_fork(bool* good);                       // true in the fork; then false, and how it ended
 void experiment_effect(void);
 void experiment_fresh(void);
 void experiment_reseed(void);
 void experiment_mirror(void);
+void experiment_private(void);
 
 // experiments: each is one entry of the table in main.c
 void experiment_probe(void);

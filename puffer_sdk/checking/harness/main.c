@@ -30,6 +30,7 @@ static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"mirror", experiment_mirror},      // elements that show a word of the state, and when not
     {"effect", experiment_effect},      // forks: what does each action change
     {"fresh", experiment_fresh},        // is an episode the same after play as in a new env
+    {"private", experiment_private},    // forks: is what one agent hides seen by another
     {"reseed", experiment_reseed},      // forks: does the first observation show the new episode
 };
 
@@ -73,6 +74,8 @@ static void parse(int count, char** words) {
         else if (IS("shift"))     options.shift = atoi(value);
         else if (IS("dump_step")) options.dump_step = atoll(value);
         else if (IS("dump_env"))  options.dump_env = atoi(value);
+        else if (IS("private"))   options.private = value;
+        else if (IS("generators"))     options.generators = value;
         else if (IS("memory"))    options.memory = strtoull(value, NULL, 10);
         else if (IS("hang"))      options.hang = strtod(value, NULL);
         #undef IS

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void* shared(size_t bytes) {     // zeroed memory that forks write their answers to
+void* shared(size_t bytes) {
     void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         fail("not enough memory for the checker");
@@ -18,8 +18,7 @@ static void* shared(size_t bytes) {     // zeroed memory that forks write their 
     return memory;
 }
 
-// True in the fork. In the parent false, with *good set once the fork has ended well
-static bool in_fork(bool* good) {
+bool in_fork(bool* good) {
     pid_t child = fork();
     if (child == 0) {
         hush();
@@ -189,6 +188,20 @@ static void tell_words(const char* played, const char* fresh) {
     fact("{\"fact\": \"kept\", \"words\": [%s]}", text);
 }
 
+// A generator of the author's own goes on from episode to episode: that is no leak
+static void copy_generators(const Batch* from, Batch* to, int env) {
+    const char* text = options.generators;
+    while (text && *text) {
+        size_t offset, bytes;
+        if (sscanf(text, "%zu:%zu", &offset, &bytes) != 2 || offset + bytes > layout.size) {
+            return;
+        }
+        memcpy(env_struct(to, env) + offset, env_struct(from, env) + offset, bytes);
+        text = strchr(text, ',');
+        text += text != NULL;
+    }
+}
+
 static int first_difference(const Batch* a, const Batch* b, int env) {     // an array, or -1
     for (int array = 0; array < NUM_ARRAYS; array++) {
         if (array != ACTIONS && row_bytes(array) > 0
@@ -243,6 +256,7 @@ void experiment_fresh(void) {
             uint32_t seed = (uint32_t)mix((uint64_t)(round * a.envs + e));
             batch_seed(&a, e, seed);
             batch_seed(&b, e, seed);
+            copy_generators(&a, &b, e);
         }
         batch_reset(&a, -1);
         batch_reset(&b, -1);

@@ -1,8 +1,6 @@
 """PUF401, 404, 406: does a new episode begin where one has ended, only there, and anew?"""
 from __future__ import annotations
 
-import re
-
 from ..facts import Facts, Finding
 from . import NotTested, need, rule
 from .memory import damaged
@@ -92,8 +90,6 @@ def reset_leaks_state(facts: Facts):
         return
     words = (facts.fact("fresh", "kept") or {"words": []})["words"]
     fields = [field for field in dict.fromkeys(facts.field_at(w[0]) for w in words) if field]
-    if fields and all(re.search(r"rng|seed|rand", field, re.IGNORECASE) for field in fields):
-        return                          # a generator of its own goes on, as generators do
     kept = ", ".join(fields[:3])
     array = fact["array"].rstrip("s")
     after = "right after c_reset" if fact["after"] == 0 else f"{fact['after']} steps after c_reset"
