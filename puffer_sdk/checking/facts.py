@@ -128,9 +128,16 @@ class Facts:
         """Where each scalar of the env struct lies; None where that could not be read."""
         return self.source.layout(self.spec) if self.spec else None
 
-    def field_at(self, offset: int) -> str | None:
-        """The field of the env struct at a byte offset, as an author would write it."""
-        return self.layout.path_at(offset) if self.layout and offset >= 0 else None
+    def field_at(self, word: list[int]) -> str | None:
+        """The field that holds a word of the state, as an author would write it: "wall[2].x".
+
+        word    [byte of the struct where the pointer to its block lies or -1, byte offset]
+        """
+        pointer, offset = word
+        layout = self.layout
+        if layout is not None and pointer >= 0:
+            layout = layout.pointees.get(layout.path_at(pointer) or "")
+        return layout.path_at(offset) if layout else None
 
     def at_macro(self, name: str) -> dict:
         place = self.spec.macro_lines.get(name) if self.spec else None

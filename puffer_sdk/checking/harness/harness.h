@@ -73,6 +73,11 @@ typedef struct State {              // what state_read reads of one env
     StateBlock block[MAX_BLOCKS];
 } State;
 
+typedef struct StatePlace {         // where a word lies
+    int pointer;                    // byte of the struct where its block's pointer is; -1 = none
+    int offset;                     // bytes from the block's start, or the struct's
+} StatePlace;
+
 extern Layout layout;
 extern Options options;
 extern const PufferApi* api;
@@ -109,6 +114,7 @@ char* env_struct(const Batch* batch, int env);
 // state.c
 bool is_state(size_t word);                     // of the struct: not log, rng or a buffer's pointer
 State state_open(const Batch* batch, int env);
+StatePlace state_place(const State* state, size_t word);
 void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 
 // whatif.c

@@ -256,12 +256,12 @@ void experiment_mirror(void) {
         const Look* l = &looks[c];
         known += mirrors[c].word >= 0;
         if (mirrors[c].word >= 0 && (l->frozen > 0 || l->ends_old > 0)) {
-            bool in_struct = (size_t)mirrors[c].word < states[0].struct_words;
-            fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"offset\": %d, "
+            StatePlace place = state_place(&states[0], (size_t)mirrors[c].word);
+            fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"word\": [%d, %d], "
                  "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "
                  "\"ends_old\": %lld, \"step\": %lld, \"env\": %d, \"value\": %.6g, "
                  "\"expected\": %.6g}",
-                 c / desc.obs_size, c % desc.obs_size, in_struct ? 4 * mirrors[c].word : -1,
+                 c / desc.obs_size, c % desc.obs_size, place.pointer, place.offset,
                  (long long)l->seen, (long long)l->frozen, l->stuck, (long long)l->ends,
                  (long long)l->ends_old, (long long)l->step, l->env, (double)l->value,
                  (double)l->expected);

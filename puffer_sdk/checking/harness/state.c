@@ -91,3 +91,15 @@ void state_read(const State* s, const Batch* b, int env, uint32_t* out) {
         out += block->words;
     }
 }
+
+StatePlace state_place(const State* s, size_t word) {
+    if (word < s->struct_words) {
+        return (StatePlace){-1, (int)(4 * word)};
+    }
+    word -= s->struct_words;
+    int i = 0;
+    while (i + 1 < s->blocks && word >= s->block[i].words) {
+        word -= s->block[i++].words;
+    }
+    return (StatePlace){(int)s->block[i].pointer, (int)(4 * word)};
+}

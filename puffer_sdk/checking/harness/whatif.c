@@ -165,24 +165,23 @@ void experiment_effect(void) {          // steps: forks in all
 //------------------------------------------------------------------------------------
 enum { ROUNDS = 6, EPISODE = 96, TOLD = 8 };
 
-// The words of the struct in which two envs differ right after c_reset; pointers left out
-static void tell_words(const char* played, const char* fresh) {
+// The words of the state in which two envs differ right after c_reset; pointers left out
+static void tell_words(const State* state, const uint32_t* played, const uint32_t* fresh) {
     char text[1024] = "";
     size_t used = 0;
     int told = 0;
-    for (size_t w = 0; w < layout.size / 4 && told < TOLD; w++) {
-        uint32_t x, y;
-        memcpy(&x, played + 4 * w, 4);
-        memcpy(&y, fresh + 4 * w, 4);
+    for (size_t w = 0; w < state->words && told < TOLD; w++) {
+        size_t pair = w & ~(size_t)1;       // a block before this one may have an odd length
         uint64_t pointer = 0;
-        if (4 * (w | 1) + 4 <= layout.size) {
-            memcpy(&pointer, played + 4 * (w & ~(size_t)1), 8);
+        if (w < state->struct_words && pair + 1 < state->struct_words) {
+            memcpy(&pointer, played + pair, sizeof pointer);
         }
         bool is_pointer = pointer > 0x100000000u && pointer < 0x800000000000u;
-        if (x != y && is_state(w) && !is_pointer) {
+        if (played[w] != fresh[w] && !is_pointer && (w >= state->struct_words || is_state(w))) {
+            StatePlace place = state_place(state, w);
             told++;
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s[%zu, %u, %u]",
-                                     used ? ", " : "", 4 * w, y, x);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s[%d, %d]",
+                                     used ? ", " : "", place.pointer, place.offset);
         }
     }
     fact("{\"fact\": \"kept\", \"words\": [%s]}", text);
@@ -238,10 +237,15 @@ static void tell_difference(const Batch* a, const Batch* b, int env, int array, 
 
 void experiment_fresh(void) {
     Batch a = batch_open(PACKED);
-    size_t size = layout.size;
-    char* played = malloc(size * (size_t)a.envs);
-    char* fresh = malloc(size * (size_t)a.envs);
     batch_reset(&a, -1);
+    State* states = calloc((size_t)a.envs, sizeof *states);
+    uint32_t** played = calloc((size_t)a.envs, sizeof *played);
+    uint32_t** fresh = calloc((size_t)a.envs, sizeof *fresh);
+    for (int e = 0; e < a.envs; e++) {
+        states[e] = state_open(&a, e);
+        played[e] = calloc(states[e].words, 4);
+        fresh[e] = calloc(states[e].words, 4);
+    }
     int64_t t = 0;
     for (int round = 0; round < ROUNDS; round++) {
         int64_t length = options.steps >> (ROUNDS - 1 - round);
@@ -261,8 +265,8 @@ void experiment_fresh(void) {
         batch_reset(&a, -1);
         batch_reset(&b, -1);
         for (int e = 0; e < a.envs; e++) {      // what differs later was there after the reset
-            memcpy(played + size * (size_t)e, env_struct(&a, e), size);
-            memcpy(fresh + size * (size_t)e, env_struct(&b, e), size);
+            state_read(&states[e], &a, e, played[e]);
+            state_read(&states[e], &b, e, fresh[e]);
         }
         for (int64_t k = 0; k <= EPISODE; k++) {
             if (k > 0) {
@@ -276,7 +280,7 @@ void experiment_fresh(void) {
                 int array = first_difference(&a, &b, e);
                 if (array >= 0) {
                     tell_difference(&a, &b, e, array, k);
-                    tell_words(played + size * (size_t)e, fresh + size * (size_t)e);
+                    tell_words(&states[e], played[e], fresh[e]);
                     finish();
                 }
             }

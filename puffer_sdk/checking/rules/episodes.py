@@ -89,7 +89,7 @@ def reset_leaks_state(facts: Facts):
     if fact is None:
         return
     words = (facts.fact("fresh", "kept") or {"words": []})["words"]
-    fields = [field for field in dict.fromkeys(facts.field_at(w[0]) for w in words) if field]
+    fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words) if field]
     kept = ", ".join(fields[:3])
     array = fact["array"].rstrip("s")
     after = "right after c_reset" if fact["after"] == 0 else f"{fact['after']} steps after c_reset"

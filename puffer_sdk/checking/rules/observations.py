@@ -200,7 +200,7 @@ def _first_of(facts: Facts, cells: list[dict]) -> tuple[dict, dict]:
 
 
 def _shown(facts: Facts, cell: dict) -> str:
-    which = facts.field_at(cell["offset"])
+    which = facts.field_at(cell["word"])
     return f"{cell['expected']:g}" + (f" (by '{which}')" if which else "")
 
 
