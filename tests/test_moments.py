@@ -43,8 +43,7 @@ def test_a_field_on_the_heap_that_a_reset_forgets_is_named(changed):
 
 
 def test_survivors_need_their_terminal_too(changed):
-    result = changed(SIEGE, (
-        "for (int i = 0; i < s->num_agents; i++) if (!s->wall[i].down) s->terminals[i] = 1.0f;", ""))
+    result = changed(SIEGE, ("if (!s->wall[i].down) s->terminals[i] = 1.0f;", ";"))
     assert "PUF406" in codes(result)
     finding = next(f for f in result.findings if f.code == "PUF406")
     assert finding.agent is not None and finding.env is not None and finding.step > 0
@@ -59,7 +58,8 @@ def test_one_agent_whose_choices_do_nothing(changed):
 
 
 def test_an_observation_before_the_reset_is_an_old_one(changed):
-    result = changed(TESTS / "broken" / "puf302_plough", ("        morning(p);\n    }\n}", "        c_reset(p);\n    }\n}"))
+    result = changed(TESTS / "broken" / "puf302_plough",
+                     ("        morning(p);\n    }\n}", "        c_reset(p);\n    }\n}"))
     assert codes(result) == set()       # the fault of that specimen, mended
     assert result.verdict == "pass"
 
