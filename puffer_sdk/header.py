@@ -49,6 +49,13 @@ def examine(folder: Path):
     return *reader.run(), reader.unit
 
 
+def clang_flags(folder: Path) -> list[str]:
+    """What libclang needs to read C of this environment, library or program."""
+    include = [f"-I{p}" for p in (paths.include_dir(), raylib.headers(), folder)]
+    builtin = [f"-isystem{p}" for p in toolchain.include_dirs(toolchain.find_compiler())]
+    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]
+
+
 @dataclass
 class _Reader:
     """One reading of one environment; `problems` grows as it goes."""
@@ -81,13 +88,11 @@ class _Reader:
     def parse(self) -> None:
         from clang import cindex
 
-        include = [f"-I{p}" for p in (paths.include_dir(), raylib.headers(), self.folder)]
-        builtin = [f"-isystem{p}" for p in toolchain.include_dirs(toolchain.find_compiler())]
         main = str(self.folder / ".puffer_probe.c")
         source = self.binding or self.header
         text = f'#include "{source.name}"\n' + _PROBE
-        flags = ["-xc", "-std=gnu11", "-DPUFFER_PROBE", '-DPUFFER_NAME=""', *include, *builtin,
-                 "-DPUFFER_LIBRARY", "-include", str(paths.include_dir() / "puffer_prelude.h"),
+        flags = [*clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
+                 "-include", str(paths.include_dir() / "puffer_prelude.h"),
                  "-Wno-everything", "-Werror=implicit-function-declaration"]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],

@@ -26,7 +26,8 @@ from .facts import Facts, Finding
 
 PER_RULE = 8            # findings of one rule that are listed
 SEED = 42
-STATIC = {"PUF101", "PUF102", "PUF103", "PUF104", "PUF105", "PUF106", "PUF112"}
+STATIC = {"PUF101", "PUF102", "PUF103", "PUF104", "PUF105", "PUF106", "PUF107", "PUF108",
+          "PUF109", "PUF110", "PUF111", "PUF112"}
 
 
 @dataclass

@@ -178,6 +178,11 @@ class Source:
         """What c_step runs besides c_reset."""
         return self.reach("c_step", without=("c_reset",))
 
+    def batch_steps(self) -> list[str]:
+        """A hand-written binding's MY_VEC_STEP functions: they take all envs at once."""
+        return [function.name for function in self.functions.values()
+                if any("StaticVec" in a.type.spelling for a in function.cursor.get_arguments())]
+
     def calls(self, *starts: str, without: tuple[str, ...] = ()) -> list[Call]:
         """Library calls reachable from these functions."""
         return [call for function in self.reach(*starts, without=without)

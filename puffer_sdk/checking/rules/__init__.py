@@ -17,7 +17,7 @@ from importlib import import_module
 
 from ..facts import Facts, Finding
 
-MODULES = ("contract", "memory", "observations", "rewards", "episodes", "actions",
+MODULES = ("contract", "code", "memory", "observations", "rewards", "episodes", "actions",
            "determinism", "secrets")
 RULES: dict[str, Rule] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import signal
 
+from ..actions import impossible
 from ..facts import Facts, Finding, Outcome
 from . import NotTested, rule
 
@@ -281,23 +282,31 @@ def row_overrun(facts: Facts):
 
 @rule("PUF204", "action-overread")
 def action_overread(facts: Facts):
-    """The env read outside its own row of actions.
+    """The env read outside its own row of actions, or asks for an action that no agent can
+    choose: ids of a head of width 5 are 0 to 4.
 
-    Why it ruins training: it acts on another agent's choice, or on memory that belongs to
-    nobody. The agent whose action is ignored cannot learn.
+    Why it ruins training: beyond its row it acts on another agent's choice, or on memory that
+    belongs to nobody. A move that waits for an id that never comes cannot be learned, and the
+    game that you trained is not the one that you wrote.
 
     Bad:
 
         #define ACT_SIZES {5}
         float turn = env->actions[0], thrust = env->actions[1];
+        if (turn == 5) brake(env);
 
     Good:
 
-        #define ACT_SIZES {5, 3}
+        #define ACT_SIZES {6, 3}
 
-    Fix: add the head to ACT_SIZES, or correct the index. With several agents, agent i's
-    actions begin at `i * number of heads`.
+    Fix: add the head to ACT_SIZES, widen it, or correct the index. With several agents, agent
+    i's actions begin at `i * number of heads`.
     """
+    for one in impossible(facts.source, facts.spec):
+        yield Finding("PUF204", f"no agent can choose the action of '{one.text}'", file=one.file,
+                      line=one.line, expected=f"an id from 0 to {one.width - 1} (head {one.head} "
+                      f"of ACT_SIZES)", actual=one.id,
+                      hint="ids count from 0; or is the head one action too narrow?")
     seen = set()
     for _, fact in _crashes(facts):
         if fact.get("array") == "actions":

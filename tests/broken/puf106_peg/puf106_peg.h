@@ -25,7 +25,10 @@ void peg_view(Peg* env) { memcpy(env->observations, env->row + env->at, 4); }
 
 void c_reset(Peg* env) {
     memset(env->row, 1, env->length + 4);
-    for (int i = 0; i < env->gaps; i++) env->row[2 + 2 * (rand() % (env->length / 2 - 1))] = 0;
+    for (int i = 0; i < env->gaps; i++) {
+        env->rng = env->rng * 1664525u + 1013904223u;
+        env->row[2 + 2 * ((env->rng >> 16) % (unsigned int)(env->length / 2 - 1))] = 0;
+    }
     env->at = 0;
     env->tick = 0;
     peg_view(env);

@@ -2,7 +2,6 @@
 // Three wolves hunt a deer on a byte grid. Fault: the loop that writes the views stops one wolf
 // early, in c_reset and in c_step alike, so the last wolf is blind.
 #pragma once
-#include <stdlib.h>
 #include <string.h>
 
 #define N 9
@@ -24,6 +23,11 @@ typedef struct {
     int tick;
 } Wolves;
 
+static int wolves_draw(Wolves* w, int n) {
+    w->rng = w->rng * 1664525u + 1013904223u;
+    return (int)((w->rng >> 16) % (unsigned)n);
+}
+
 void init(Wolves* w) { w->num_agents = WOLVES; }
 
 void wolves_look(Wolves* w) {
@@ -39,7 +43,7 @@ void wolves_look(Wolves* w) {
 }
 
 void c_reset(Wolves* w) {
-    for (int i = 0; i <= WOLVES; i++) { w->x[i] = rand() % N; w->y[i] = rand() % N; }
+    for (int i = 0; i <= WOLVES; i++) { w->x[i] = wolves_draw(w, N); w->y[i] = wolves_draw(w, N); }
     w->tick = 0;
     wolves_look(w);
 }
@@ -50,7 +54,7 @@ void c_step(Wolves* w) {
     memset(w->terminals, 0, WOLVES * sizeof(float));
     int caught = 0;
     for (int i = 0; i <= WOLVES; i++) {
-        int a = i < WOLVES ? (int)w->actions[i] : rand() % 5;
+        int a = i < WOLVES ? (int)w->actions[i] : wolves_draw(w, 5);
         int x = w->x[i] + dx[a], y = w->y[i] + dy[a];
         if (x >= 0 && x < N && y >= 0 && y < N) { w->x[i] = x; w->y[i] = y; }
     }

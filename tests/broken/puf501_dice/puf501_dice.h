@@ -1,4 +1,4 @@
-// expect: PUF501
+// expect: PUF109 PUF501
 // Press your luck with a die. Fault: each episode is seeded from the clock.
 #pragma once
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// expect: PUF501 PUF503
+// expect: PUF108 PUF501 PUF503
 // Load ships in a harbour. Fault: the queue's timer is a static variable, so that all envs of the
 // process wind one clock, and a second run begins where the first one left it.
 #pragma once
