@@ -64,13 +64,14 @@ def accesses(source: Source, functions: list[Function]) -> list[Access]:
     from clang.cindex import StorageClass
 
     effects = Effects(source)
-    found = []
     for function in functions:
-        variables = dict(source.globals)
         for node in function.tree.walk():
             if node.kind == "variable" and node.cursor.storage_class == StorageClass.STATIC:
-                variables[node.key] = source.statics.setdefault(node.key, Variable(
+                source.statics.setdefault(node.key, Variable(
                     node.name, function.file, node.line, node.cursor, function.name))
+    variables = source.globals | source.statics
+    found = []
+    for function in functions:
         for key, node, _ in effects.stores(function):
             if key in variables:
                 found.append(Access(variables[key], function, node, True))
