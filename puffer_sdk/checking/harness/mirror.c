@@ -28,7 +28,7 @@ typedef struct Look {               // what came of one element
 
 typedef struct Samples {
     int count, cells, words;
-    float* obs;                     // (count, cells)
+    float* obs;                     // (count, cells), by sample_value
     uint32_t* state;                // (count, words)
 } Samples;
 
@@ -53,30 +53,48 @@ static bool shows(const Mirror* m, uint32_t bits, float value) {
     return fabs(expected - (double)value) <= 1e-4 * (1.0 + fabs((double)value));
 }
 
-// Different values among the samples of one element, counted up to a limit
-static int distinct_values(const Samples* s, int cell, int limit) {
-    float seen[64];
-    int n = 0;
-    for (int k = 0; k < s->count && n < limit; k++) {
-        float value = s->obs[(size_t)k * (size_t)s->cells + (size_t)cell];
-        int i = 0;
-        while (i < n && seen[i] != value) {
-            i++;
-        }
-        if (i == n) {
-            seen[n++] = value;
-        }
-    }
-    return n;
+static float sample_value(const Samples* s, int sample, int cell) {
+    return s->obs[(size_t)sample * (size_t)s->cells + (size_t)cell];
 }
 
-static int count_matches(const Samples* s, int cell, const Mirror* m, int stride) {
-    int matches = 0;
-    for (int k = 0; k < s->count; k += stride) {
-        matches += shows(m, s->state[(size_t)k * (size_t)s->words + (size_t)m->word],
-                         s->obs[(size_t)k * (size_t)s->cells + (size_t)cell]);
+// The value that an element has most often (by halves: the majority's, if there is one). That
+// it is there says little: a relation has to hold for the others
+static float usual_value(const Samples* s, int cell) {
+    float usual = 0.0f;
+    int lead = 0;
+    for (int k = 0; k < s->count; k++) {
+        float value = sample_value(s, k, cell);
+        if (lead == 0) {
+            usual = value;
+        }
+        lead += value == usual ? 1 : -1;
     }
-    return matches;
+    return usual;
+}
+
+typedef struct Fit { int telling, matches, distinct; } Fit;     // samples; different values in them
+
+static Fit try_fit(const Samples* s, int cell, const Mirror* m, float usual, int stride) {
+    float seen[DISTINCT];
+    Fit f = {0, 0, 0};
+    for (int k = 0; k < s->count; k += stride) {
+        float value = sample_value(s, k, cell);
+        if (value == usual) {
+            continue;
+        }
+        f.telling++;
+        if (shows(m, s->state[(size_t)k * (size_t)s->words + (size_t)m->word], value)) {
+            f.matches++;
+            int i = 0;
+            while (i < f.distinct && seen[i] != value) {
+                i++;
+            }
+            if (i == f.distinct && i < DISTINCT) {
+                seen[f.distinct++] = value;
+            }
+        }
+    }
+    return f;
 }
 
 // The line through two samples of (word, element), if they tell one
@@ -97,24 +115,24 @@ static bool fit(const Samples* s, int cell, Mirror* m, int try) {
 
 static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
     Mirror best = {.word = -1};
-    int most = s->count * 6 / 10;
-    if (distinct_values(s, cell, DISTINCT) < DISTINCT) {
-        return best;
-    }
+    int most = 0, stride = 1 + s->count / 64;
+    float usual = usual_value(s, cell);
     for (int w = 0; w < s->words; w++) {
         for (int is_float = 0; moves[w] && is_float < 2; is_float++) {
             Mirror m = {w, is_float != 0, 0.0, 0.0};
             for (int try = 0; try < 12; try++) {
-                if (!fit(s, cell, &m, try + 12 * cell)) {
+                if (!fit(s, cell, &m, try + 12 * cell)
+                        || (desc.obs_dtype == PUFFER_U8 && fabs(m.a) != 1.0)) {
+                    continue;       // bytes are coarse: any few values lie on some line
+                }
+                Fit few = try_fit(s, cell, &m, usual, stride);
+                if (2 * few.matches < few.telling) {
                     continue;
                 }
-                int stride = 1 + s->count / 64;
-                if (2 * count_matches(s, cell, &m, stride) * stride < s->count) {
-                    continue;
-                }
-                int matches = count_matches(s, cell, &m, 1);
-                if (matches > most) {
-                    most = matches;
+                Fit all = try_fit(s, cell, &m, usual, 1);
+                if (all.telling >= 48 && all.distinct == DISTINCT && all.matches > most
+                        && 10 * all.matches >= 6 * all.telling) {
+                    most = all.matches;
                     best = m;
                 }
                 break;
