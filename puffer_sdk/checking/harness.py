@@ -41,12 +41,24 @@ void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
 """
 
 
+# calls of the env that harness/memory.c answers
+_WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
+            "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
+_WRAP = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A way to compile: fast, or with sanitizers."""
+    """A way to compile an environment."""
 
     name: str
     flags: tuple[str, ...]
+    link: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The harness that it needs: one with sanitizers, or one without."""
+        return "sanitized" if set(SANITIZERS) & set(self.flags) else "plain"
 
 
 FAST = Kind("fast", ("-O2", "-g"))
@@ -54,7 +66,7 @@ SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
 WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
 
 
-_compiling = threading.Lock()       # both kinds of program want the same objects
+_compiling = threading.Lock()       # all kinds of program want the same objects
 
 
 def build_program(kind: Kind, *, verbose: bool = False) -> Path:
@@ -62,8 +74,8 @@ def build_program(kind: Kind, *, verbose: bool = False) -> Path:
     compiler = toolchain.find_compiler()
     with _compiling:
         objects = _objects(verbose)
-    link = [flag for flag in kind.flags if flag.startswith("-fsanitize")]
-    program = objects[0].with_name(f"harness-{kind.name}")
+    link = SANITIZERS if kind.program == "sanitized" else []
+    program = objects[0].with_name(f"harness-{kind.program}")
     if not program.is_file():
         toolchain.compile_to(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
                                        "-ldl", "-lm"],
@@ -109,7 +121,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False
     try:
         toolchain.run_compiler([*compiler.command, *building.library_flags(spec), *kind.flags,
                                 "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
-                                "-o", str(library), "-lm"],
+                                *_WRAP, *kind.link, "-o", str(library), "-lm"],
                                source=spec.header, what=spec.header.name, verbose=verbose)
     except BuildError as error:
         code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")

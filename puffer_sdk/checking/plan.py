@@ -36,10 +36,16 @@ class Sizes:
     cells: int              # observation elements of one env
     row_bytes: int
     seconds: float          # of a step, in classes of a factor of four
+    reset_seconds: float    # of a reset, likewise
     budget: float           # the user's factor on every length
 
     def envs(self, most: int, cells: int = 1 << 15) -> int:
         return max(2, min(most, cells // max(self.cells, 1)))
+
+    @property
+    def resets(self) -> int:
+        """A power of two, for a tenth of a second: 256, or 16 where a reset takes 2 ms."""
+        return max(16, min(256, 1 << int(math.log2(0.05 / self.reset_seconds))))
 
     def steps(self, envs: int, wanted: float, seconds: float = 1.0, *, least: int = 64,
               touched: float = 0.0, slower: float = 1.0) -> int:
@@ -47,6 +53,12 @@ class Sizes:
         each = envs * (self.seconds * slower + 1e-9 * touched * self.cells)
         fitting = max(least, min(wanted, seconds / each) * self.budget)
         return 1 << int(math.log2(fitting))
+
+
+def _cost_class(cost: dict | None, key: str) -> float:
+    """Seconds of a step (or reset), rounded up to CHEAP times a power of four."""
+    seconds = max(cost[key] if cost else CHEAP, CHEAP)
+    return CHEAP * 4 ** max(math.ceil(math.log(seconds / CHEAP, 4) - 0.25), 0)
 
 
 def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
@@ -119,11 +131,9 @@ class _Plan:
                      "obs_size": self.spec.obs_count or 1, "heads": 1, "whole_steps": 0,
                      "dtype": self.spec.obs_dtype}
         self.facts.shape = shape
-        seconds = max(cost["seconds"] if cost else CHEAP, CHEAP)
-        steps_of_four = math.ceil(math.log(seconds / CHEAP, 4) - 0.25)
         cells = shape["obs_size"] * shape["env_agents"]
         self.sizes = Sizes(shape["agents"], cells, cells * (4 if shape["dtype"] == "f32" else 1),
-                           CHEAP * 4 ** max(steps_of_four, 0), self.budget)
+                           _cost_class(cost, "seconds"), _cost_class(cost, "reset"), self.budget)
 
     def experiment(self, name: str, kind: Kind, experiment: str, options: dict) -> None:
         if kind.name not in self.built:
@@ -161,6 +171,8 @@ class _Plan:
             ("rewrite", FAST, "rewrite", dict(
                 envs=few, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
                 hang=min(1.0, self.runner.hang))),
+            ("memory", FAST, "memory", dict(
+                envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
         ]
         jobs.append(("mirror", FAST, "mirror", dict(
             envs=few, steps=s.steps(few, 4096, 0.3, touched=4, least=256))))

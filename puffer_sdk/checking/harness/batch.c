@@ -68,6 +68,7 @@ static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
     mprotect(high - GUARD, GUARD, PROT_NONE);
     char* start = layout == GUARD_HIGH ? high - GUARD - bytes : low + GUARD;
     add_region(array, env, start, bytes, low, high);
+    loan_add(array_names[array], start, bytes);
     return start;
 }
 
@@ -89,8 +90,11 @@ Batch batch_open(int layout) {
             b.block[a] = allocate(b.bytes[a]);
             memset(b.block[a], CANARY, PAD);
             memset((char*)b.block[a] + b.bytes[a] - PAD, CANARY, PAD);
+            loan_add(array_names[a], b.block[a], b.bytes[a]);
         }
     }
+    loan_add("env struct", env_struct(&b, 0),
+             (size_t)api->env_struct_size() * (size_t)b.envs);
     int placed = 0;                 // agents placed so far, in the order of the layout
     for (int k = 0; k < b.envs; k++) {
         int i = layout == REVERSED ? b.envs - 1 - k : k;
@@ -114,9 +118,12 @@ Batch batch_open(int layout) {
 }
 
 void batch_close(Batch* b) {
+    const char* structs = env_struct(b, 0);
     api->destroy(b->vec, &watch);
+    loan_remove(structs);
     for (int a = 0; a < NUM_ARRAYS; a++) {
         if (b->block[a]) {
+            loan_remove(b->block[a]);
             munmap(b->block[a], b->bytes[a]);
         }
     }

@@ -107,9 +107,12 @@ static const char* phase_name(void) {
 }
 
 // What happened to the env, where in the run, and the stack as addresses
-static void report(const char* what, const char* extra) {
+void report(const char* what, const char* extra) {
     void* frames[MAX_STACK];
-    int depth = backtrace(frames, MAX_STACK);
+    report_stack(what, extra, frames, backtrace(frames, MAX_STACK));
+}
+
+void report_stack(const char* what, const char* extra, void* const* frames, int depth) {
     char stack[MAX_STACK * 24] = "";
     size_t used = 0;
     for (int i = 0; i < depth; i++) {
@@ -138,6 +141,9 @@ static void on_crash(int signal_number, siginfo_t* info, void* context) {
     char* at = info->si_addr;
     char extra[512];
     Fault fault = fault_of(context);
+    if (actions_fault(at, fault.pc)) {
+        return;
+    }
     int used = snprintf(extra, sizeof extra, ", \"signal\": %d, \"address\": %llu, "
                         "\"pc\": \"0x%llx\"", signal_number,
                         (unsigned long long)(uintptr_t)at, fault.pc);

@@ -95,6 +95,15 @@ void finish(void);                              // the last fact; ends the proce
 void hush(void);                                // in a fork: no facts, a watchdog of its own
 double now(void);                               // seconds, monotonic
 void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
+void report(const char* what, const char* extra);       // a fact with where, when and the stack
+void report_stack(const char* what, const char* extra, void* const* frames, int depth);
+
+// memory.c
+void loan_add(const char* name, const void* start, size_t bytes);   // not the env's to free
+void loan_remove(const void* start);
+void actions_seal(void* block, size_t bytes);           // until the next write into it
+void actions_unseal(void);
+bool actions_fault(const char* at, unsigned long long pc);          // from the signal handler
 
 // batch.c
 size_t row_bytes(int array);                    // of one agent; 0 = the env has no such array
@@ -132,6 +141,7 @@ void experiment_run(void);
 void experiment_audit(void);
 void experiment_guard(void);
 void experiment_packed(void);
+void experiment_memory(void);
 void experiment_trace(void);
 void experiment_poison(void);
 void experiment_stale(void);

@@ -23,6 +23,7 @@ static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"audit", experiment_audit},        // what happens to the state when an episode ends
     {"guard", experiment_guard},        // rows between unmapped pages
     {"packed", experiment_packed},      // the neighbours' rows before and after each step
+    {"memory", experiment_memory},      // blocks that nobody frees
     {"trace", experiment_trace},        // a hash of every row at every step
     {"poison", experiment_poison},      // twins: what does c_reset leave unwritten
     {"stale", experiment_stale},        // twins: rewards and terminals that are not written

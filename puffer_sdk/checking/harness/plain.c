@@ -61,7 +61,14 @@ void experiment_probe(void) {
         double each = (now() - began) / 16 / b.envs;
         best = each < best ? each : best;
     }
-    fact("{\"fact\": \"cost\", \"seconds\": %.9f}", best);
+    double reset = 1e9;
+    for (int k = 0; k < 4; k++) {
+        double began = now();
+        batch_reset(&b, -1);
+        double each = (now() - began) / b.envs;
+        reset = each < reset ? each : reset;
+    }
+    fact("{\"fact\": \"cost\", \"seconds\": %.9f, \"reset\": %.9f}", best, reset);
 }
 
 //------------------------------------------------------------------------------------
@@ -160,6 +167,15 @@ static void look_at_rewards(const Batch* b, Totals* t) {
     }
 }
 
+static void count_actions(const Batch* b, int64_t (*taken)[256]) {
+    for (int e = 0; e < b->envs; e++) {
+        for (int k = 0; k < b->count[e] * desc.num_atns; k++) {
+            int id = (int)b->rows[e].actions[k];
+            taken[k % desc.num_atns][id & 255] += id >= 0;
+        }
+    }
+}
+
 void experiment_run(void) {
     Batch b = batch_open(PACKED);
     size_t D = (size_t)desc.obs_size;
@@ -174,19 +190,14 @@ void experiment_run(void) {
         if (t > 0) {
             watch.step = t;
             batch_act(&b, -1, t);
+            if (t % 16 == 0) {
+                count_actions(&b, taken);       // before the step: the env may change them
+            }
             batch_step(&b, -1, 0);
             look_at_rewards(&b, &totals);
         }
         if (desc.obs_dtype == PUFFER_F32) {
             look_at_observations(&b, odd, wide);
-        }
-        if (t % 16 == 0) {
-            for (int e = 0; e < b.envs; e++) {
-                for (int k = 0; k < b.count[e] * desc.num_atns; k++) {
-                    int id = (int)b.rows[e].actions[k];
-                    taken[k % desc.num_atns][id & 255] += id >= 0;
-                }
-            }
         }
         if (t % 4096 == 0) {
             logged += api->collect_log(b.vec, 0, b.envs, log);
@@ -265,14 +276,33 @@ static void compare_outside(const Batch* b, Shadow* shadow, int env, const char*
     }
 }
 
+typedef struct Rewritten { int64_t count, step; int env, agent, head; float was, is; } Rewritten;
+
+static void compare_actions(const Batch* b, const Shadow* shadow, int env, Rewritten* found) {
+    const float* is = b->rows[env].actions;
+    size_t size = row_bytes(ACTIONS) * (size_t)b->count[env];
+    const float* was = (const float*)((const char*)shadow->block[ACTIONS]
+                                      + ((const char*)is - (const char*)b->block[ACTIONS]));
+    if (memcmp(is, was, size) == 0 || found->count++ > 0) {
+        return;
+    }
+    int i = 0;
+    while (memcmp(&is[i], &was[i], 4) == 0) {
+        i++;
+    }
+    *found = (Rewritten){1, watch.step, env, i / desc.num_atns, i % desc.num_atns, was[i], is[i]};
+}
+
 void experiment_packed(void) {
     Batch b = batch_open(PACKED);
     Shadow shadow;
+    Rewritten written = {0};
     for (int a = 0; a < NUM_ARRAYS; a++) {
         shadow.block[a] = b.block[a] ? malloc(b.bytes[a]) : NULL;
     }
     for (int64_t t = 0; t <= options.steps; t++) {
         watch.step = t;
+        actions_unseal();
         if (t > 0) {
             batch_act(&b, -1, t);
         }
@@ -281,14 +311,27 @@ void experiment_packed(void) {
                 memcpy(shadow.block[a], b.block[a], b.bytes[a]);
             }
         }
+        if (written.count == 1) {
+            actions_seal(b.block[ACTIONS], b.bytes[ACTIONS]);
+        }
         for (int e = 0; e < b.envs; e++) {
             if (t == 0) {
                 batch_reset(&b, e);
             } else {
                 batch_step(&b, e, 0);
+                compare_actions(&b, &shadow, e, &written);
             }
             compare_outside(&b, &shadow, e, t == 0 ? "reset" : "step");
         }
+    }
+    actions_unseal();
+    if (written.count > 0) {
+        char was[32], is[32];
+        spell(was, sizeof was, written.was);
+        spell(is, sizeof is, written.is);
+        fact("{\"fact\": \"actions-written\", \"count\": %lld, \"env\": %d, \"agent\": %d, "
+             "\"head\": %d, \"step\": %lld, \"was\": %s, \"is\": %s}", (long long)written.count,
+             written.env, written.agent, written.head, (long long)written.step, was, is);
     }
     fact("{\"fact\": \"packed\", \"steps\": %lld}", (long long)(options.steps * b.envs));
     batch_close(&b);

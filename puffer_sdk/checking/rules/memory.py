@@ -1,4 +1,4 @@
-"""PUF201-208, 405: what the sanitizers said, rows between guards, and processes that ended."""
+"""PUF201-204: what the sanitizers said, and rows between guards."""
 from __future__ import annotations
 
 import re
@@ -9,7 +9,7 @@ from ..facts import Facts, Finding, Outcome
 from . import NotTested, rule
 
 # what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
-_GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
+GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
                     r"stack smashing|buffer overflow detected|malloc_consolidate|invalid pointer")
 _UB = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>[^\n]*)",
                  re.MULTILINE)
@@ -51,17 +51,17 @@ def _own(facts: Facts, file: str) -> str | None:
     return file[len(prefix):] if file.startswith(prefix) else None
 
 
-def _call(fact: dict | None) -> str:
+def call_of(fact: dict | None) -> str:
     """What the env was doing: c_step, c_reset, ..."""
     phase = (fact or {}).get("phase", "step")
     return {"step": "c_step", "reset": "c_reset", "init": "init", "close": "c_close",
             "idle": "a c_ function"}.get(phase, phase)
 
 
-def _place(facts: Facts, fact: dict) -> dict:
+def place_of(facts: Facts, fact: dict) -> dict:
     """file, line, env, step and stack of a fact that carries a stack."""
     frame = fact.get("frame")
-    place = {"file": frame.file, "line": frame.line} if frame else facts.at(_call(fact))
+    place = {"file": frame.file, "line": frame.line} if frame else facts.at(call_of(fact))
     stack = _stack((f.function, f.file, f.line) for f in fact.get("frames", ()))
     return {**place, "env": fact["env"], "step": fact["step"], "seed": facts.seed, "stack": stack}
 
@@ -111,7 +111,7 @@ def _asan(facts: Facts):
         words = _WORDS.get(found["kind"], found["kind"])
         if access:
             words = words.replace("reads or writes", f"{access[1].lower()}s")
-        yield Finding("PUF201", f"{_call(fact)} {words}",
+        yield Finding("PUF201", f"{call_of(fact)} {words}",
                       **place, env=fact["env"], step=fact["step"], seed=facts.seed,
                       expected="only memory of its own", actual=detail or words,
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
@@ -130,11 +130,11 @@ def _undefined(facts: Facts, code: str):
             seen.add(place)
             fact = next((f for f in outcome.all("ubsan") if f.get("frame") and
                          (f["frame"].file, f["frame"].line) == place[:2]), None)
-            where = _place(facts, fact) if fact else {"file": file, "line": place[1],
+            where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
                                                       "seed": facts.seed}
-            yield Finding(code, f"{_call(fact)} relies on undefined behaviour: "
+            yield Finding(code, f"{call_of(fact)} relies on undefined behaviour: "
                                 f"{match['text'].strip()}" if not is_null else
-                          f"{_call(fact)} follows a null pointer", **where)
+                          f"{call_of(fact)} follows a null pointer", **where)
 
 
 @rule("PUF201", "memory-error")
@@ -163,7 +163,7 @@ def memory_error(facts: Facts):
         if fact["signal"] not in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL) or (
                 beside and (fact["write"] or beside == "actions")):
             continue
-        place = _place(facts, fact)
+        place = place_of(facts, fact)
         if (place.get("file"), place.get("line")) in lines or (
                 not outcome.name.startswith("sanitized") and (found or damaged(facts))):
             continue                    # the sanitizers or the guards said it better
@@ -173,14 +173,14 @@ def memory_error(facts: Facts):
             what = f"reads outside this env's own rows of {beside}"
         elif fact["address"] < 65536:
             what = "follows a null pointer"
-        found.append(Finding("PUF201", f"{_call(fact)} {what}", **place,
-                             actual=_signal_name(fact["signal"])))
-    for outcome, fact in _aborts(facts):
-        said = _GLIBC.search(outcome.stderr)
+        found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place,
+                             actual=signal_name(fact["signal"])))
+    for outcome, fact in aborts(facts):
+        said = GLIBC.search(outcome.stderr)
         if said and not found and not damaged(facts):
-            line = next((t for t in outcome.stderr.splitlines() if _GLIBC.search(t)), "")
-            found.append(Finding("PUF201", f"{_call(fact)} damages the heap or the stack",
-                                 **_place(facts, fact), actual=line.strip()))
+            line = next((t for t in outcome.stderr.splitlines() if GLIBC.search(t)), "")
+            found.append(Finding("PUF201", f"{call_of(fact)} damages the heap or the stack",
+                                 **place_of(facts, fact), actual=line.strip()))
     yield from found
 
 
@@ -209,10 +209,10 @@ def undefined_behaviour(facts: Facts):
     lines = {(finding.file, finding.line) for finding in found}
     for _, fact in _crashes(facts):
         if fact["signal"] == signal.SIGFPE:
-            place = _place(facts, fact)
+            place = place_of(facts, fact)
             if (place.get("file"), place.get("line")) not in lines and not found:
                 lines.add((place.get("file"), place.get("line")))
-                found.append(Finding("PUF202", f"{_call(fact)} divides by zero", **place,
+                found.append(Finding("PUF202", f"{call_of(fact)} divides by zero", **place,
                                      actual="SIGFPE"))
     yield from found
 
@@ -236,7 +236,7 @@ def _overrun(facts: Facts, fact: dict, where: dict) -> Finding:
     owned = f"{agents} {unit} ({size}{' per agent' if size == 'one' else ''})"
     if shape["env_agents"] > 1:
         owned = f"{agents} {unit} ({shape['env_agents']} agents x {size})"
-    return Finding("PUF203", f"{_call(fact)} wrote {message} of this env's {array}", **where,
+    return Finding("PUF203", f"{call_of(fact)} wrote {message} of this env's {array}", **where,
                    expected=owned, actual=actual, element=agents + past // width
                    if past >= 0 else -distance,
                    hint="correct OBS_SIZE, or the index" if array == "observations" else
@@ -266,7 +266,7 @@ def row_overrun(facts: Facts):
     seen: dict[tuple, Finding] = {}
     for _, fact in _crashes(facts):
         if fact.get("array") and fact["array"] != "actions" and fact["write"]:
-            where = _place(facts, fact)
+            where = place_of(facts, fact)
             key = (fact["array"], fact["past"] >= 0)
             if key not in seen:
                 seen[key] = _overrun(facts, fact, where)
@@ -310,106 +310,26 @@ def action_overread(facts: Facts):
     seen = set()
     for _, fact in _crashes(facts):
         if fact.get("array") == "actions":
-            where = _place(facts, fact)
+            where = place_of(facts, fact)
             key = (where.get("file"), where.get("line"))
             if key not in seen:
                 seen.add(key)
                 owned = fact["bytes"] // 4
                 index = owned + fact["past"] // 4 if fact["past"] >= 0 else fact["past"] // 4
                 verb = "wrote" if fact["write"] == 1 else "read"
-                yield Finding("PUF204", f"{_call(fact)} {verb} outside this env's own actions",
+                yield Finding("PUF204", f"{call_of(fact)} {verb} outside this env's own actions",
                               **where, element=index, expected=f"{owned} actions",
                               actual=f"index {index}")
 
 
-def _aborts(facts: Facts):
+def aborts(facts: Facts):
     for name, outcome in sorted(facts.outcomes.items()):
         if name != "rewrite":
             for fact in outcome.all("abort"):
                 yield outcome, fact
 
 
-@rule("PUF208", "process-exit")
-def process_exit(facts: Facts):
-    """The env ended the process: exit(), abort(), a failed assert(), or a deadly signal.
-
-    Why it ruins training: an env runs inside the trainer's process, beside thousands of
-    others. One exit() ends the run, with status 0 if you are unlucky, so that nobody asks.
-
-    Bad:
-
-        if (file == NULL) exit(1);
-
-    Good:
-
-        if (file == NULL) { env->map = default_map; }
-
-    Fix: handle the case, or end the episode. Only c_render may end the program (on ESC).
-    """
-    seen = set()
-    for name, outcome in sorted(facts.outcomes.items()):
-        if name == "rewrite":
-            continue
-        for fact in outcome.all("exit") + outcome.all("abort"):
-            if fact["fact"] == "abort" and _GLIBC.search(outcome.stderr):
-                continue
-            where = _place(facts, fact)
-            key = (fact["fact"], where.get("file"), where.get("line"))
-            if key in seen:
-                continue
-            seen.add(key)
-            last = next((line for line in reversed(outcome.stderr.splitlines()) if line.strip()),
-                        None)
-            call = "exit()" if fact["fact"] == "exit" else "abort()"
-            yield Finding("PUF208", f"{_call(fact)} ends the process with {call}", **where,
-                          expected="a return", actual=last.strip()[:200] if last else call)
-        silent = not outcome.ended and not outcome.timed_out and not any(
-            fact["fact"] in ("exit", "abort", "crash", "hang", "asan", "failed")
-            for fact in outcome.facts)
-        if silent and not seen and not damaged(facts):
-            seen.add("silent")
-            how = _signal_name(outcome.signal) if outcome.signal else "_exit()"
-            yield Finding("PUF208", f"the process ended during '{name}' without a return",
-                          **facts.at("c_step"), seed=facts.seed, expected="a return", actual=how)
-
-
-@rule("PUF405", "hang")
-def hang(facts: Facts):
-    """One c_step, c_reset, init or c_close did not return.
-
-    Why it ruins training: all agents wait for the slowest env, so the run stands still
-    without an error. The usual cause is a search for a free cell on a board that is full.
-
-    Bad:
-
-        do { cell = rand() % CELLS; } while (env->board[cell] != EMPTY);
-
-    Good:
-
-        cell = nth_empty(env, rand() % count_empty(env));
-
-    Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience
-    in seconds.
-    """
-    seen = set()
-    for name, outcome in sorted(facts.outcomes.items()):
-        if name == "rewrite":
-            continue
-        for fact in outcome.all("hang"):
-            where = _place(facts, fact)
-            key = _call(fact)
-            if key not in seen:
-                seen.add(key)
-                yield Finding("PUF405", f"{key} does not return", **where,
-                              expected=f"a return within {facts.config.vec.step_timeout:g} s",
-                              actual="no return")
-        if outcome.timed_out and not seen:
-            seen.add("all")
-            yield Finding("PUF405", f"'{name}' did not come to its end", **facts.at("c_step"),
-                          seed=facts.seed, expected="an end", actual="no end")
-
-
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,0 +1,139 @@
+"""PUF205-207: the env writes into its actions, keeps memory, or frees what is not its own."""
+from __future__ import annotations
+
+from ..facts import Facts, Finding
+from . import NotTested, need, rule
+from .memory import call_of, damaged, place_of
+
+
+@rule("PUF205", "actions-written", severity="warning")
+def actions_written(facts: Facts):
+    """A step changes the actions that it was given.
+
+    Why it matters: the trainer stores the actions that the policy chose and learns from
+    them. If the env rewrites them in the same buffer, the stored action is not the one whose
+    probability was recorded, and the update pushes the wrong action. In a self-play or
+    replay setup the next reader sees them, too.
+
+    Bad:
+
+        env->actions[0] = fminf(fmaxf(env->actions[0], -1.0f), 1.0f);
+        env->x += env->actions[0];
+
+    Good:
+
+        float push = fminf(fmaxf(env->actions[0], -1.0f), 1.0f);
+        env->x += push;
+
+    Fix: work on a copy in a local variable, and leave the buffer as it was.
+    """
+    need(facts, "packed")
+    fact = facts.fact("packed", "actions-written")
+    if fact is None:
+        return
+    caught = facts.fact("packed", "actions-write")
+    frame = caught.get("frame") if caught else None
+    place = {"file": frame.file, "line": frame.line} if frame else facts.at("c_step")
+    yield Finding("PUF205", "c_step writes into its actions", **place, env=fact["env"],
+                  agent=fact["agent"], step=fact["step"], element=fact["head"],
+                  expected=fact["was"], actual=fact["is"], seed=facts.seed, seen_in="packed",
+                  hint="copy the action into a local variable, and change that")
+
+
+@rule("PUF206", "memory-leak")
+def memory_leak(facts: Facts):
+    """Memory that init, c_reset or c_step allocates is not freed by c_close, or grows with
+    every reset.
+
+    Why it ruins training: envs are created thousands at a time, again for each sweep run,
+    and reset millions of times. A hundred bytes lost on each reset are gigabytes within the
+    hour, and the run is killed in the middle of the night.
+
+    Bad:
+
+        void c_reset(Maze* env) { env->walls = calloc(env->size, 1); ... }
+        void c_close(Maze* env) { (void)env; }
+
+    Good:
+
+        void init(Maze* env) { env->walls = calloc(env->size, 1); }
+        void c_close(Maze* env) { free(env->walls); }
+
+    Fix: allocate once in init and free in c_close. What c_step allocates lazily is fine as
+    long as c_close frees it; a table that is made once for all envs is no leak either.
+    """
+    need(facts, "memory")
+    seen = set()
+    for fact in facts.all("memory", "leak"):
+        place = place_of(facts, fact)
+        key = (place.get("file"), place.get("line"), fact["how"])
+        if key in seen:
+            continue
+        seen.add(key)
+        if fact["how"] == "close":
+            message = f"memory that {call_of(fact)} allocates is not freed by c_close"
+            actual = f"{_per_env(fact)} of one env left behind"
+        else:
+            message = f"memory that {call_of(fact)} allocates grows with every reset"
+            actual = f"{fact['bytes']} bytes more after {fact['resets']} resets"
+        yield Finding("PUF206", message, **place, expected="every block freed by c_close"
+                      if fact["how"] == "close" else "as much memory as after the first reset",
+                      actual=actual, seen_in="memory",
+                      hint="free the old block before its pointer is overwritten"
+                      if fact["phase"] != "init" else "add to c_close: free(env->...);")
+    counted = facts.fact("memory", "counted")
+    if counted and counted["overfull"]:
+        raise NotTested("more than 65536 blocks of memory were in use")
+
+
+def _per_env(fact: dict) -> str:
+    """How many blocks and bytes each env leaves."""
+    blocks, bytes_ = fact["blocks"] / fact["envs"], fact["bytes"] / fact["envs"]
+    return f"{blocks:g} block{'' if blocks == 1 else 's'} ({bytes_:g} bytes)"
+
+
+@rule("PUF207", "frees-shared-buffer")
+def frees_shared_buffer(facts: Facts):
+    """The env frees or reallocates memory that it does not own: its observations, actions,
+    rewards or terminals, or the env struct itself.
+
+    Why it ruins training: the buffers belong to the trainer and hold the rows of all envs
+    (on a GPU machine they are pinned memory, which free() does not know). The process dies
+    when the envs are closed, perhaps before the last checkpoint is written. A standalone
+    program allocates them itself, and its c_close is often carried over.
+
+    Bad:
+
+        void c_close(Pong* env) { free(env->observations); free(env->rewards); }
+
+    Good:
+
+        void c_close(Pong* env) { free(env->bricks); }      // what init allocated
+
+    Fix: free the buffers in the program that allocated them (`free_allocated` in NAME.c),
+    and in c_close only what the env allocated.
+    """
+    found: dict[tuple, list[dict]] = {}         # by function: c_close often frees them all
+    for name, outcome in sorted(facts.outcomes.items(), key=lambda item: _order(item[0])):
+        for fact in outcome.all("shared-free"):
+            frame = fact.get("frame")
+            key = (frame.file, frame.function) if frame else ("", call_of(fact))
+            facts_there = found.setdefault(key, [])
+            if fact["array"] not in [f["array"] for f in facts_there]:
+                facts_there.append({**fact, "seen_in": name})
+    for there in found.values():
+        verb = "frees" if there[0]["call"] == "free" else "reallocates"
+        arrays = [f["array"] for f in there]
+        whose = "the env struct" if arrays == ["env struct"] else \
+            f"the trainer's {', '.join(arrays[:-1])}{' and ' if arrays[1:] else ''}{arrays[-1]}"
+        yield Finding("PUF207", f"{call_of(there[0])} {verb} {whose}", **place_of(facts, there[0]),
+                      seen_in=there[0]["seen_in"],
+                      expected="only memory that the env allocated", actual=", ".join(arrays),
+                      hint="free it in the program that allocated it")
+    if not found and not damaged(facts):
+        need(facts, "guard-low")
+
+
+def _order(name: str) -> tuple:
+    """Plain runs first: their stacks have the fewest frames that are inlined away."""
+    return name.startswith("sanitized"), name
