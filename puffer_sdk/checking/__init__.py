@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from .. import header, paths
 from ..config import resolve
 from ..errors import FINDINGS, OK, BuildError, RunError
-from . import plan, rules, source
+from . import lines, plan, rules, source
 from .facts import Facts, Finding
 
 PER_RULE = 8            # findings of one rule that are listed
@@ -179,7 +179,7 @@ def _coverage(facts: Facts) -> dict:
             "agents_per_env": facts.shape.get("env_agents"),
             "terminals": run.get("terminals", 0), "truncations": run.get("truncations", 0),
             "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
-            "actions": actions,
+            "actions": actions, "lines": lines.summary(facts),
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
             "rules": len(rules.load())}
 

@@ -85,6 +85,16 @@ class Difference:
 
 
 @dataclass
+class Variant:
+    """A short play under another value of one [env] key."""
+
+    key: str | None             # None: as the ini has it, for comparison
+    value: float
+    outcome: Outcome
+    trace: np.ndarray | None    # hashes, if it came to its end
+
+
+@dataclass
 class Facts:
     """Everything that rules may look at."""
 
@@ -99,6 +109,10 @@ class Facts:
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
+    variants: list[Variant] = field(default_factory=list)   # other settings: see variants.py
+    without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values
+    lines: dict[str, dict[int, int]] = field(default_factory=dict)  # file -> line -> times reached
+    functions: dict[str, list[tuple[str, int]]] = field(default_factory=dict)   # its (file, line)s
 
     @property
     def handwritten(self) -> bool:

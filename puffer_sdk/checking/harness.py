@@ -38,6 +38,10 @@ void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
     vec->rand_states[env] = seed;
     vec->envs[env].rng = seed;
 }
+#ifdef PUFFER_COVERAGE
+void __gcov_dump(void);
+__attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dump(); }
+#endif
 """
 
 
@@ -53,6 +57,7 @@ class Kind:
 
     name: str
     flags: tuple[str, ...]
+    instrument: tuple[str, ...] = ()        # flags for compiling, without their runtime library
     link: tuple[str, ...] = ()
 
     @property
@@ -64,6 +69,12 @@ class Kind:
 FAST = Kind("fast", ("-O2", "-g"))
 SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
 WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
+# As written, and telling of each access (harness/threads.c) and each line. -fno-builtin, because
+# the compiler's own cosf(0.3f) may differ from the library's in the last bit
+DEBUG = Kind("debug", ("-O0", "-g", "-fno-builtin"), ("-fsanitize=thread",),
+             ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
+COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
+TRAINED = Kind("trained", ("-O3", "-march=native", "-g"))       # as building.py makes it
 
 
 _compiling = threading.Lock()       # all kinds of program want the same objects
@@ -78,7 +89,7 @@ def build_program(kind: Kind, *, verbose: bool = False) -> Path:
     program = objects[0].with_name(f"harness-{kind.program}")
     if not program.is_file():
         toolchain.compile_to(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
-                                       "-ldl", "-lm"],
+                                       "-ldl", "-lm", "-lpthread"],
                              source=SOURCES / "main.c", what="the checker's harness",
                              verbose=verbose)
         program.chmod(0o755)
@@ -118,10 +129,20 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False
     unit.write_text(f'#include "{source}"\n{_FOOTER}')
     compiler = toolchain.find_compiler()
     library = folder / f"{kind.name}.so"
+    flags = [*building.library_flags(spec), *kind.flags, "-fPIC", "-fvisibility=hidden", "-w"]
+    link = ["-shared", *_WRAP, *kind.link, "-o", str(library)]
+    made = [str(unit)]
     try:
-        toolchain.run_compiler([*compiler.command, *building.library_flags(spec), *kind.flags,
-                                "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
-                                *_WRAP, *kind.link, "-o", str(library), "-lm"],
+        if kind.instrument:
+            flags += kind.instrument
+            if compiler.kind == "gcc":
+                flags += COVERAGE
+                link.append("--coverage")
+            made = [str(unit.with_suffix(".o"))]
+            toolchain.run_compiler([*compiler.command, *flags, "-c", str(unit), "-o", *made],
+                                   source=spec.header, what=spec.header.name, verbose=verbose)
+            flags = []
+        toolchain.run_compiler([*compiler.command, *flags, *made, *link, "-lm"],
                                source=spec.header, what=spec.header.name, verbose=verbose)
     except BuildError as error:
         code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
@@ -159,8 +180,11 @@ class Runner:
         reports = self.folder / f"{name}.sanitizer"
         command = [str(program), experiment, f"library={library}", f"facts={facts}",
                    f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}"]
+        settings = {**self.settings, **options.pop("settings", {})}
+        hung = self.folder / "hung"
         command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]
-        command += [f"set.{key}={value!r}" for key, value in self.settings.items()]
+        command += [f"set.{key}={value!r}" for key, value in settings.items()]
+        command.append(f"hung={hung}")
         command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
         if library.stem != SANITIZED.name:      # a sanitizer's shadow needs terabytes of it
             command.append(f"memory={MEMORY}")
@@ -184,7 +208,10 @@ class Runner:
             finally:
                 _end_group(child)
                 self.children.discard(child)
-        return self._outcome(name, facts, errors, reports, child.returncode, timed_out)
+        outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
+        if outcome.first("hang") and experiment not in ("rewrite", "setting"):
+            hung.touch()                        # the others need not wait as long
+        return outcome
 
     def _outcome(self, name: str, facts: Path, errors: Path, reports: Path, status: int,
                  timed_out: bool) -> Outcome:

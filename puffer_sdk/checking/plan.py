@@ -17,15 +17,27 @@ import numpy as np
 from ..config import Config
 from ..errors import BuildError
 from ..spec import Spec
-from . import secrets
+from . import lines, secrets, variants
 from .facts import Difference, Facts
-from .harness import FAST, SANITIZED, WATCHED, Kind, Runner, build_library, build_program
+from .harness import (
+    DEBUG,
+    FAST,
+    SANITIZED,
+    TRAINED,
+    WATCHED,
+    Kind,
+    Runner,
+    build_library,
+    build_program,
+)
 
 CHEAP = 5e-7            # seconds of a step of one env, below which nothing is shortened
+BESIDE = {"trace-threads": "trace-debug"}        # what a trace is compared with, if not -base
 PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)
 SANITIZED_SLOWER = 6
 AHEAD = 48              # steps that follow each fork of `effect`
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
+DEBUG_SLOWER = 20
 
 
 @dataclass
@@ -76,6 +88,7 @@ class _Plan:
                              config.vec.step_timeout, {})
         self.built: dict[str, tuple[Path, Path]] = {}       # kind -> program, library
         self.libraries: dict[str, Path] = {}                # experiment -> what it opened
+        self.ran: dict[str, tuple[Kind, str, dict]] = {}    # name -> kind, experiment, options
 
     def run(self) -> None:
         workers = max(2, min(4, len(os.sched_getaffinity(0))))
@@ -90,17 +103,25 @@ class _Plan:
         self.resolve_stacks()
 
     def run_in(self, pool: ThreadPoolExecutor) -> None:
-        sanitized = pool.submit(self.build_sanitized)
+        sanitized = pool.submit(self.build_other, SANITIZED, "sanitized-high", "no sanitizers")
         self.build(FAST)
         watched = pool.submit(self.build, WATCHED)
         self.probe()
         jobs = [pool.submit(self.experiment, *job) for job in self.experiments()]
+        debug = pool.submit(self.build_other, DEBUG, "trace-debug", "no -fsanitize=thread")
+        trained = pool.submit(self.build_other, TRAINED, "trace-trained", "no -march=native")
         watched.result()
         jobs += [pool.submit(self.experiment, *job) for job in self.episode_experiments()]
         sanitized.result()
         jobs += [pool.submit(self.experiment, *job) for job in self.sanitized_experiments()]
+        others = variants.Variants(self, pool)
+        debug.result()
+        trained.result()
+        jobs += [pool.submit(self.experiment, *job) for job in self.other_builds()]
         for job in jobs:
             job.result()
+        lines.read(self.facts, self.folder / "debug.gcda")
+        others.conclude()
 
     # -- building
 
@@ -109,12 +130,11 @@ class _Plan:
         library = build_library(self.spec, kind, self.folder, verbose=self.verbose)
         self.built[kind.name] = program, library
 
-    def build_sanitized(self) -> None:
+    def build_other(self, kind: Kind, skipped: str, lacks: str) -> None:
         try:
-            self.build(SANITIZED)
-        except BuildError as error:     # a compiler without them; FAST names the author's errors
-            self.facts.skipped["sanitized-high"] = (
-                f"the compiler has no sanitizers ({error.message})")
+            self.build(kind)
+        except BuildError as error:     # of the compiler: FAST names the author's errors
+            self.facts.skipped[skipped] = f"the compiler has {lacks} ({error.message})"
 
     @property
     def spec(self) -> Spec:
@@ -138,6 +158,7 @@ class _Plan:
     def experiment(self, name: str, kind: Kind, experiment: str, options: dict) -> None:
         if kind.name not in self.built:
             return
+        self.ran[name] = kind, experiment, options
         program, library = self.built[kind.name]
         shape = self.facts.shape
         self.libraries[name] = library
@@ -211,7 +232,7 @@ class _Plan:
         """The same run told in other ways; all must give the same bytes."""
         last = envs - 1
         jobs = {"trace-base": {}, "trace-moved": {"shift": 1, "perturb": 165},
-                "trace-again": {"repeat": 1}}
+                "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1}}
         if whole:
             self.facts.skipped["trace-reversed"] = WHOLE
         else:
@@ -229,6 +250,26 @@ class _Plan:
                  dict(envs=envs, layout=GUARD_LOW, steps=max(steps // 4, 64),
                       hang=2 * self.runner.hang))]
 
+    def other_builds(self) -> list[tuple]:
+        """Traces of the -O0 build, from one thread and from two, and of the -O3 build."""
+        base = self.facts.outcomes.get("trace-base")
+        probe = self.facts.outcomes["probe"]
+        if not probe.ended or (base and not base.ended):
+            return []
+        s, few = self.sizes, self.sizes.envs(8)
+        steps = s.steps(few, 4096, 0.4, slower=DEBUG_SLOWER)
+        jobs = [("trace-debug", DEBUG, "trace", dict(envs=few, steps=steps, coverage=1)),
+                ("trace-trained", TRAINED, "trace", dict(
+                    envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
+        if self.facts.shape["whole_steps"]:
+            self.facts.skipped["trace-threads"] = (
+                "the binding steps all envs at once (MY_VEC_STEP)")
+        else:
+            jobs.append(("trace-threads", DEBUG, "threads", dict(
+                envs=few, steps=min(512, steps))))
+        return [(name, kind, experiment, {**options, "hashes": self.folder / f"{name}.u64"})
+                for name, kind, experiment, options in jobs]
+
     # -- what follows from the outcomes
 
     def find_differences(self) -> None:
@@ -239,11 +280,13 @@ class _Plan:
             traced = outcome.first("traced")
             if outcome.ended and traced and path.is_file():
                 facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced["envs"])
-        base = facts.traces.get("trace-base")
         for name, trace in sorted(facts.traces.items()):
-            if base is None or name == "trace-base" or trace.shape != base.shape:
+            base = facts.traces.get(BESIDE.get(name, "trace-base"))
+            if base is None or base is trace or name == "trace-seeded" or \
+                    trace.shape[1] != base.shape[1]:
                 continue
-            differs = (trace != base) & (trace != 0)
+            steps = min(len(trace), len(base))
+            differs = (trace[:steps] != base[:steps]) & (trace[:steps] != 0)
             if differs.any():
                 step = int(np.flatnonzero(differs.any(axis=1))[0])
                 env = int(np.flatnonzero(differs[step])[0])
@@ -251,15 +294,13 @@ class _Plan:
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
         """The first element that differs, from dumps of that env's rows at that step."""
-        rows, envs = self.facts.traces["trace-base"].shape
-        extra = self.traces(envs, self.facts.shape["whole_steps"])
-        units = self.facts.shape.get("envs", 1)
         dumps = []
-        for which in ("trace-base", name):
+        for which in (BESIDE.get(name, "trace-base"), name):
             path = self.folder / f"{which}.rows"
-            self.experiment(f"{which}-dump", FAST, "trace", {
-                "envs": max(envs // units, 1), "steps": rows - 1, "dump": path, "dump_step": step,
-                "dump_env": env, **extra[which]})
+            kind, experiment, options = self.ran[which]
+            options = {key: value for key, value in options.items() if key != "hashes"}
+            self.experiment(f"{which}-dump", kind, experiment, {
+                **options, "dump": path, "dump_step": step, "dump_env": env})
             self.facts.outcomes.pop(f"{which}-dump")
             dumps.append(np.fromfile(path, np.uint8) if path.is_file() else np.zeros(0, np.uint8))
         return self.locate(dumps, step, env)
@@ -291,7 +332,9 @@ class _Plan:
         """Addresses to lines, while the libraries still exist."""
         from .harness import own_frame, symbolize
 
-        for name, outcome in self.facts.outcomes.items():
+        outcomes = {**self.facts.outcomes,
+                    **{variant.outcome.name: variant.outcome for variant in self.facts.variants}}
+        for name, outcome in outcomes.items():
             for fact in outcome.facts:
                 if "stack" not in fact:
                     continue

@@ -8,6 +8,7 @@ from .facts import Finding
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 STACK = 6           # frames of a stack that are shown
+MISSED = 3          # places that were not reached
 
 
 def lines(result: CheckResult, *, strict: bool = False) -> Iterator[tuple[str, str | None]]:
@@ -55,6 +56,7 @@ def _summary(result: CheckResult) -> Iterator[tuple[str, str | None]]:
                + f", {seen['terminals']:,} endings, {seen['nonzero_rewards']:,} rewards"
                + (f", actions {actions}" if actions else "")
                + ("" if seen["sanitized"] else ", without sanitizers")), None
+        yield from _lines(seen["lines"])
     reasons: dict[str, list[str]] = {}
     for code, reason in result.not_tested.items():
         reasons.setdefault(reason, []).append(code)
@@ -62,6 +64,17 @@ def _summary(result: CheckResult) -> Iterator[tuple[str, str | None]]:
         yield f"not tested: {', '.join(codes)} ({reason})", "yellow"
     for finding, reason in result.suppressed:
         yield f"allowed: {finding.code} {finding.message} ({reason})", "dim"
+
+
+def _lines(lines: dict) -> Iterator[tuple[str, str | None]]:
+    """How much of c_step and c_reset was reached, and the first places that were not."""
+    if not lines["total"]:
+        yield f"lines of c_step were not counted ({lines['skipped']})", "dim"
+        return
+    missed = lines["missed"][:MISSED] + (["..."] if len(lines["missed"]) > MISSED else [])
+    share = int(100 * lines["reached"] / lines["total"])        # 100 % is all of them
+    yield (f"reached {share} % of the lines of c_step"
+           + (f" (not: {', '.join(missed)})" if missed else "")), None
 
 
 def _verdict(result: CheckResult, strict: bool) -> str:

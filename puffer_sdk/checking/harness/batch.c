@@ -75,7 +75,8 @@ static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
 Batch batch_open(int layout) {
     Batch b = {.envs = options.envs, .agents = options.agents * options.envs};
     char error[PUFFER_ERROR_SIZE] = "";
-    b.vec = api->create(&options.env, &options.vec, b.agents, 1, options.seed, &watch, error);
+    b.vec = api->create(&options.env, &options.vec, b.agents, 1,
+                        options.seed + (uint64_t)options.reseed * 7919u, &watch, error);
     if (!b.vec) {
         fail(error);
     }

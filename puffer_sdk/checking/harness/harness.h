@@ -41,6 +41,9 @@ typedef struct Options {            // what the command line asked for
     const char* generators;         // OFFSET:BYTES,... of random generators besides rng
     uint64_t memory;                // bytes of address space; 0 = any
     double hang;                    // seconds without a sign of life
+    int reseed;                     // moves the envs' seed, and not that of the actions
+    int coverage;                   // write down which lines were reached (gcov)
+    const char* hung;               // path: when it is there, another process has hung
     PufferSettings env, vec;
 } Options;
 
@@ -134,6 +137,10 @@ void experiment_fresh(void);
 void experiment_reseed(void);
 void experiment_mirror(void);
 void experiment_private(void);
+// plain.c: traces
+uint64_t hash_env(const Batch* batch, int env);         // of all its rows but the actions
+void write_rows(const Batch* batch, int env);           // to options.dump
+void write_hashes(const uint64_t* hashes);              // (steps + 1, traced), and the last fact
 
 // experiments: each is one entry of the table in main.c
 void experiment_probe(void);
@@ -143,6 +150,8 @@ void experiment_guard(void);
 void experiment_packed(void);
 void experiment_memory(void);
 void experiment_trace(void);
+void experiment_threads(void);
+void experiment_setting(void);
 void experiment_poison(void);
 void experiment_stale(void);
 void experiment_rewrite(void);

@@ -16,6 +16,7 @@ volatile int resets_entered;
 Layout layout;
 PufferDescription desc;
 PufferWatch watch;
+static void (*dump_coverage)(void);     // where the library was compiled for it
 
 static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"probe", experiment_probe},        // sizes, agents of an env, cost of a step
@@ -25,6 +26,8 @@ static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"packed", experiment_packed},      // the neighbours' rows before and after each step
     {"memory", experiment_memory},      // blocks that nobody frees
     {"trace", experiment_trace},        // a hash of every row at every step
+    {"threads", experiment_threads},    // the same from two threads, as a trace
+    {"setting", experiment_setting},    // guards and a trace, for other values of [env]
     {"poison", experiment_poison},      // twins: what does c_reset leave unwritten
     {"stale", experiment_stale},        // twins: rewards and terminals that are not written
     {"rewrite", experiment_rewrite},    // twins: which elements does a step write
@@ -78,6 +81,9 @@ static void parse(int count, char** words) {
         else if (IS("private"))   options.private = value;
         else if (IS("generators"))     options.generators = value;
         else if (IS("memory"))    options.memory = strtoull(value, NULL, 10);
+        else if (IS("reseed"))    options.reseed = atoi(value);
+        else if (IS("coverage"))  options.coverage = atoi(value);
+        else if (IS("hung"))      options.hung = value;
         else if (IS("hang"))      options.hang = strtod(value, NULL);
         #undef IS
     }
@@ -102,6 +108,7 @@ static void open_library(void) {
     const PufferApi* (*get)(void) = (const PufferApi* (*)(void))dlsym(library, "puffer_api");
     const Layout* found = dlsym(library, "puffer_check_layout");
     Dl_info info;
+    dump_coverage = (void (*)(void))dlsym(library, "puffer_check_dump");
     if (!get || !found || !dladdr(found, &info)) {
         fail("the library was not made for check");
     }
@@ -143,6 +150,9 @@ int main(int count, char** words) {
     for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++) {
         if (strcmp(options.experiment, experiments[i].name) == 0) {
             experiments[i].run();
+            if (options.coverage && dump_coverage) {
+                dump_coverage();
+            }
             finish();
         }
     }

@@ -340,7 +340,7 @@ void experiment_packed(void) {
 //------------------------------------------------------------------------------------
 // trace: a hash of each env's rows at each step, to be compared with another process's
 //------------------------------------------------------------------------------------
-static uint64_t hash_env(const Batch* b, int env) {
+uint64_t hash_env(const Batch* b, int env) {
     uint64_t hash = 0x243F6A8885A308D3u;
     for (int a = 0; a < NUM_ARRAYS; a++) {
         if (a != ACTIONS && row_bytes(a) > 0) {
@@ -351,7 +351,7 @@ static uint64_t hash_env(const Batch* b, int env) {
     return hash;
 }
 
-static void write_rows(const Batch* b, int env) {
+void write_rows(const Batch* b, int env) {
     int file = open(options.dump, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     for (int a = 0; file >= 0 && a < NUM_ARRAYS; a++) {
         size_t size = row_bytes(a) * (size_t)b->count[env];
@@ -369,12 +369,29 @@ static void __attribute__((noinline)) soil_stack(void) {
     __asm__ volatile("" : : "r"(dirt) : "memory");
 }
 
+typedef struct Draws {              // of env->rng, over all envs and steps
+    uint64_t hash;                  // of every value it had
+    int64_t moves;                  // steps that changed it
+    uint32_t* last;                 // (E)
+} Draws;
+
+static void follow_rng(const Batch* b, Draws* d, int64_t t) {
+    for (int e = 0; e < b->envs; e++) {
+        uint32_t value;
+        memcpy(&value, env_struct(b, e) + layout.rng, 4);
+        d->moves += t > 0 && value != d->last[e];
+        d->last[e] = value;
+        d->hash = mix(d->hash ^ value);
+    }
+}
+
 // The hashes (steps + 1, E), or NULL when nobody wants them. Sets options.traced to E
 static uint64_t* trace_once(bool wanted) {
     Batch b = batch_open(options.layout);
     options.traced = b.envs;
     uint64_t* hashes = wanted ? calloc((size_t)(options.steps + 1) * (size_t)b.envs, 8) : NULL;
     bool whole = options.only < 0 && options.layout == PACKED;
+    Draws draws = {.last = calloc((size_t)b.envs, sizeof(uint32_t))};
     for (int64_t t = 0; t <= options.steps; t++) {
         watch.step = t;
         if (t > 0) {
@@ -392,6 +409,9 @@ static uint64_t* trace_once(bool wanted) {
                 batch_step(&b, e, 0);
             }
         }
+        if (whole && hashes) {
+            follow_rng(&b, &draws, t);
+        }
         for (int e = 0; hashes && e < b.envs; e++) {
             if (options.only < 0 || e == options.only) {
                 hashes[t * b.envs + e] = hash_env(&b, e);
@@ -402,16 +422,16 @@ static uint64_t* trace_once(bool wanted) {
             break;
         }
     }
+    if (whole && hashes) {
+        fact("{\"fact\": \"draws\", \"moves\": %lld, \"hash\": \"%llx\"}",
+             (long long)draws.moves, (unsigned long long)draws.hash);
+    }
+    free(draws.last);
     batch_close(&b);
     return hashes;
 }
 
-void experiment_trace(void) {
-    void* volatile displaced = options.shift ? malloc(100003) : NULL;
-    for (int i = 0; i < options.repeat; i++) {
-        trace_once(false);
-    }
-    uint64_t* hashes = trace_once(true);
+void write_hashes(const uint64_t* hashes) {
     if (options.hashes) {
         int file = open(options.hashes, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         const char* at = (const char*)hashes;
@@ -426,7 +446,16 @@ void experiment_trace(void) {
         }
         close(file);
     }
-    free(displaced);
     fact("{\"fact\": \"traced\", \"envs\": %d, \"steps\": %lld}", options.traced,
          (long long)options.steps);
+}
+
+void experiment_trace(void) {
+    void* volatile displaced = options.shift ? malloc(100003) : NULL;
+    for (int i = 0; i < options.repeat; i++) {
+        trace_once(false);
+    }
+    uint64_t* hashes = trace_once(true);
+    free(displaced);
+    write_hashes(hashes);
 }

@@ -134,7 +134,7 @@ def config_key_unused(facts: Facts):
     if not facts.config or not facts.spec:
         return
     ini = find_ini(facts.folder)
-    lines = _key_lines(ini) if ini else {}
+    lines = key_lines(ini) if ini else {}
     read = _binding_keys(facts)
     known = set(read) if facts.handwritten else {f.name for f in facts.spec.settable}
     for key in facts.config.env:
@@ -214,7 +214,7 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
     return keys
 
 
-def _key_lines(ini) -> dict[str, int]:
+def key_lines(ini) -> dict[str, int]:
     """[env] keys of an ini and their lines."""
     from ... import inifile
 

@@ -1,5 +1,7 @@
-"""PUF501, 503: the same bytes from the same seed, whoever else is stepped, and wherever."""
+"""PUF501-505: the same bytes from the same seed, whoever else is stepped, wherever, and however."""
 from __future__ import annotations
+
+import re
 
 from ..facts import Difference, Facts, Finding
 from . import NotTested, need, rule
@@ -87,3 +89,137 @@ def env_crosstalk(facts: Facts):
             yield _finding(facts, "PUF503", message, facts.differences[name],
                            hint="look for static and file-scope variables that change")
             return
+
+
+@rule("PUF502", "seed-ignored", severity="warning")
+def seed_ignored(facts: Facts):
+    """The env draws random numbers, but every seed gives the same ones.
+
+    Why it ruins training: thousands of envs play one and the same game. The agent learns
+    that game by heart, the batch holds no variety, and averages over seeds mean nothing.
+
+    Bad:
+
+        void c_reset(Maze* env) { env->rng = 42; build(env); }
+
+    Good:
+
+        void c_reset(Maze* env) { build(env); }         // env->rng is seeded for you
+
+    Fix: leave env->rng alone: it holds this env's seed before init, and its state
+    afterwards. A game without any chance in it may ignore the seed.
+    """
+    _need_sound_memory(facts)
+    need(facts, "trace-base", "trace-seeded")
+    base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
+    if base.shape != other.shape or (base != other).any():
+        return
+    draws, again = (facts.fact(name, "draws") for name in ("trace-base", "trace-seeded"))
+    file, line = _reseeding(facts)
+    draws_rng = draws and draws["moves"] > 2 * base.shape[1]
+    if not (draws_rng and draws["hash"] == again["hash"]) and not (
+            line and _calls(facts, r"\b(?:rand|random|GetRandomValue)\s*\(")):
+        raise NotTested("no random number is drawn from env->rng or rand()")
+    place = {"file": file, "line": line} if line else facts.at("c_reset")
+    yield Finding("PUF502", "different seeds give the same run", **place, seed=facts.seed,
+                  seen_in="trace-seeded", expected="another game for another seed",
+                  actual=f"the same {len(base) - 1} steps of {base.shape[1]} envs",
+                  hint="env->rng is seeded before init: do not set it")
+
+
+def _calls(facts: Facts, pattern: str):
+    """(file, line) of each match in what init, c_reset and c_step run."""
+    found = {}
+    for start in ("init", "my_init", "my_vec_init", "c_reset", "c_step"):
+        for function in facts.source.reach(start):
+            for match in re.finditer(pattern, function.body):
+                line = function.body_line + function.body.count("\n", 0, match.start())
+                found[function.file, line] = None
+    return list(found)
+
+
+def _reseeding(facts: Facts) -> tuple[str | None, int | None]:
+    """Where the source sets a generator to something that is not made from its state."""
+    found = _calls(facts, r"\bsrand(?:om)?\s*\(|(?:->|\.)\s*rng\s*=(?!=)(?![^;]*rng)")
+    return found[0] if found else (None, None)
+
+
+@rule("PUF504", "thread-unsafe")
+def thread_unsafe(facts: Facts):
+    """Two threads that step different envs at the same time change each other's games.
+
+    Why it ruins training: the trainer steps envs on all cores at once. A static scratch
+    array is filled by one env and read by another; observations mix, rarely and never twice
+    in the same way, so that no run can be repeated and no bug be chased.
+
+    Bad:
+
+        static float distance[8];               // scratch, but one for all threads
+        for (int i = 0; i < 8; i++) distance[i] = measure(env, i);
+
+    Good:
+
+        float distance[8];
+
+    Fix: make scratch a local variable or a field of the env struct, and guard nothing with
+    locks: there should be nothing to share.
+
+    How it is seen: two threads step an env each and take turns wherever one touches a word
+    of memory that the other touches, too. The bytes must be those of one thread.
+    """
+    _need_sound_memory(facts)
+    if "trace-moved" in facts.differences or "trace-again" in facts.differences:
+        raise NotTested("the environment is not deterministic to begin with (PUF501)")
+    if any(name in facts.differences for name in ("trace-reversed", "trace-alone-first",
+                                                  "trace-alone-last")):
+        raise NotTested("the envs are not independent on a single thread (PUF503)")
+    need(facts, "trace-debug", "trace-threads")
+    found = facts.differences.get("trace-threads")
+    if found is None:
+        return
+    fact = facts.fact("trace-threads", "shared-memory")
+    frame = fact.get("frame") if fact else None
+    finding = _finding(facts, "PUF504", "a second thread changes the game", found,
+                       seen_in="trace-threads", hint="look for static and file-scope variables "
+                                                     "that hold something for a moment")
+    if frame:
+        finding.file, finding.line = frame.file, frame.line
+    yield finding
+
+
+@rule("PUF505", "build-dependent", severity="warning")
+def build_dependent(facts: Facts):
+    """The env plays another game when the compiler optimises more, or less.
+
+    Why it ruins training: what you debug is not what is trained, and another compiler gives
+    another result. Our builds keep floating-point arithmetic exact, so the cause is nearly
+    always a variable that was never set, or something that C leaves undefined.
+
+    Bad:
+
+        float best;                             // never set when no target is near
+        for (int i = 0; i < n; i++) if (near(i)) best = value(i);
+        env->observations[0] = best;
+
+    Good:
+
+        float best = 0.0f;
+
+    Fix: compile with -Wall -Wextra -O2 and read the warnings about uninitialised values;
+    then look at casts of large floats to int, and at `#pragma` and `__attribute__` lines
+    that change the arithmetic.
+    """
+    _need_sound_memory(facts)
+    if "trace-moved" in facts.differences or "trace-again" in facts.differences:
+        raise NotTested("the environment is not deterministic to begin with (PUF501)")
+    if any(o.sanitizer and "runtime error" in o.sanitizer for o in facts.outcomes.values()):
+        raise NotTested("undefined behaviour explains any difference (PUF202)")
+    need(facts, "trace-base")
+    for name, builds in (("trace-debug", "-O2 and -O0"), ("trace-trained", "-O2 and -O3")):
+        if name in facts.differences:
+            yield _finding(facts, "PUF505", f"{builds} give different games",
+                           facts.differences[name], seen_in=name,
+                           hint="look for variables that are not set on every path")
+            return
+    if not {"trace-debug", "trace-trained"} & set(facts.traces):
+        raise NotTested(facts.skipped.get("trace-debug", "the environment did not survive"))

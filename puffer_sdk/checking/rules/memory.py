@@ -117,6 +117,30 @@ def _asan(facts: Facts):
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
 
 
+def asan_place(facts: Facts, text: str) -> dict | None:
+    """The author's line of an AddressSanitizer report, if there is one."""
+    found = _KIND.search(text)
+    for match in _FRAME.finditer(text, found.start()) if found else ():
+        if _own(facts, match["file"]):
+            return {"file": _own(facts, match["file"]), "line": int(match["line"])}
+    return None
+
+
+def array_size(text: str) -> str:
+    """What an AddressSanitizer report says was overrun."""
+    region = re.search(r"is located \d+ bytes (?:after|before|to the right of|to the left of|"
+                       r"inside of) (\d+)-byte region", text)
+    return f"a block of {region[1]} bytes" if region else "an array of its own"
+
+
+def ubsan_places(facts: Facts, text: str):
+    """(place, text) of each line that UndefinedBehaviorSanitizer wrote about the author's code."""
+    for match in _UB.finditer(text):
+        file = _own(facts, match["file"])
+        if file:
+            yield {"file": file, "line": int(match["line"])}, match["text"]
+
+
 def _undefined(facts: Facts, code: str):
     """UBSan's lines: null pointers belong to PUF201, everything else to PUF202."""
     seen = set()

@@ -1,2 +1,121 @@
 """PUF113, 114: what happens under other values of [env]."""
 from __future__ import annotations
+
+import re
+
+from ...config import find_ini
+from ..facts import Facts, Finding, Variant
+from . import NotTested, rule
+from .contract import key_lines
+from .memory import array_size, asan_place, damaged, place_of, ubsan_places
+
+_INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
+
+
+def _played(facts: Facts) -> list[Variant]:
+    """Plays under other values; raises NotTested where there is nothing to compare."""
+    others = [variant for variant in facts.variants if variant.key]
+    if not others:
+        raise NotTested("[env] gives no key that the environment reads" if facts.outcomes.get(
+            "probe") and facts.outcomes["probe"].ended else
+            "the environment did not survive its first steps")
+    if any(not v.outcome.ended for v in facts.variants if v.key is None):
+        raise NotTested("the environment did not survive its own settings")
+    return others
+
+
+def _ini_place(facts: Facts, key: str) -> dict:
+    ini = find_ini(facts.folder)
+    return {"file": ini.name, "line": key_lines(ini).get(key)} if ini else {}
+
+
+@rule("PUF113", "setting-no-effect", severity="warning")
+def setting_no_effect(facts: Facts):
+    """Another value of an [env] key changes no observation, reward, ending or log.
+
+    Why it matters: whoever tunes this key tunes nothing. A sweep spends its budget on it,
+    and the result is noise with an explanation. Usually a constant is used where the field
+    was meant, or init overwrites the field.
+
+    Bad:
+
+        #define MAX_TICKS 200
+        if (env->tick >= MAX_TICKS) ...         (the ini gives: max_ticks = 300)
+
+    Good:
+
+        if (env->tick >= env->max_ticks) ...
+
+    Fix: use the field, or delete the key. Keys that only drawing reads are left alone.
+
+    How it is seen: each key was doubled and halved, then set to small values, then played
+    for long; every byte of every step, and of the log, was the same.
+    """
+    _played(facts)
+    if damaged(facts):
+        raise NotTested("memory errors explain anything (PUF201, PUF203, PUF204)")
+    run = facts.fact("run", "run")
+    if facts.without_effect and (not run or not run["rewards"]):
+        raise NotTested("no reward was seen: a key may be about one")
+    for key in facts.without_effect:
+        tried = sorted({v.value for v in facts.variants if v.key == key})
+        yield Finding("PUF113", f"[env] {key} changes nothing", **_ini_place(facts, key),
+                      expected="another game under another value",
+                      actual=f"the same game under {', '.join(f'{v:g}' for v in tried)}",
+                      seed=facts.seed, hint="is a constant used in its place?")
+
+
+@rule("PUF114", "size-depends-on-setting")
+def size_depends_on_setting(facts: Facts):
+    """With another value of an [env] key the env writes past its arrays or its rows.
+
+    Why it ruins training: a setting is there to be changed. The next sweep doubles it, and
+    the env writes into its neighbours, or into its own next field, without a word.
+
+    Bad:
+
+        #define OBS_SIZE 121                    // right for size 11 alone
+        for (int i = 0; i < env->size * env->size; i++) env->observations[i] = 0;
+
+    Good:
+
+        #define OBS_SIZE (env->size * env->size)
+
+    Fix: derive the size from the setting (OBS_SIZE may be an expression over `env`, arrays
+    may be allocated in init), or refuse what does not fit: in init, set `num_agents` to 0,
+    or clamp the value.
+    """
+    others = _played(facts)
+    if damaged(facts):
+        raise NotTested("memory errors under the ini's own settings come first")
+    told = set()
+    for variant in others:
+        if variant.key in told:
+            continue
+        found = _past_the_end(facts, variant)
+        if found:
+            told.add(variant.key)
+            what, where = found
+            was = facts.config.env[variant.key]
+            yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}", **where,
+                          expected=f"a game for {variant.key} = {variant.value:g}, or a refusal",
+                          actual=f"sizes that are right for {variant.key} = {float(was):g}",
+                          hint=f"derive the size from env->{variant.key}, or bound it in init")
+
+
+def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, dict] | None:
+    """A write beyond rows or arrays in this play: in words, and where."""
+    outcome = variant.outcome
+    for fact in outcome.all("crash"):
+        if fact.get("array") and fact["write"] == 1:
+            return f"the env writes past its {fact['array']}", place_of(facts, fact)
+    text = outcome.sanitizer
+    place = asan_place(facts, text)
+    if place and re.search(r"WRITE of size", text):
+        return f"the env writes past {array_size(text)}", {**place, "seed": facts.seed}
+    for place, said in ubsan_places(facts, text):
+        index = _INDEX.search(said)
+        if index and "const" not in index[2]:       # a table that is read is another matter
+            return f"the env uses index {index[1]} of an array of type {index[2]}", {
+                **place, "seed": facts.seed}
+    return None

@@ -1,0 +1,34 @@
+/* settings.c -- a short play under other values of [env]: does it stay inside its rows, and is
+ * anything different? Rows lie between guards; the log counts as something that may differ.
+ */
+#include "harness.h"
+#include <stdlib.h>
+
+void experiment_setting(void) {
+    char error[PUFFER_ERROR_SIZE] = "";
+    watch.phase = PUFFER_INIT;
+    int agents = api->agents_per_env(&options.env, &watch, error);
+    watch.phase = PUFFER_IDLE;
+    if (agents < 1) {
+        fail(error);                    // the env refuses: that is as it should be
+    }
+    options.agents = agents > 1 ? agents : options.agents;
+    Batch b = batch_open(GUARD_HIGH);
+    options.traced = b.envs;
+    uint64_t* hashes = calloc((size_t)(options.steps + 1) * (size_t)b.envs, 8);
+    for (int64_t t = 0; t <= options.steps; t++) {
+        watch.step = t;
+        if (t == 0) {
+            batch_reset(&b, -1);
+        } else {
+            batch_act(&b, -1, t);
+            batch_step(&b, -1, 0);
+        }
+        for (int e = 0; e < b.envs; e++) {
+            hashes[t * b.envs + e] = hash_bytes(hash_env(&b, e), env_struct(&b, e) + layout.log,
+                                                layout.log_size);
+        }
+    }
+    batch_close(&b);
+    write_hashes(hashes);
+}
