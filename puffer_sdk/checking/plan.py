@@ -21,6 +21,7 @@ from . import lines, secrets, variants
 from .facts import Difference, Facts
 from .harness import (
     DEBUG,
+    EXACT,
     FAST,
     SANITIZED,
     TRAINED,
@@ -71,6 +72,12 @@ def _cost_class(cost: dict | None, key: str) -> float:
     """Seconds of a step (or reset), rounded up to CHEAP times a power of four."""
     seconds = max(cost[key] if cost else CHEAP, CHEAP)
     return CHEAP * 4 ** max(math.ceil(math.log(seconds / CHEAP, 4) - 0.25), 0)
+
+
+def _differing(trace: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(steps, envs) True where two traces differ, as far as both go; 0 = an env not stepped."""
+    steps = min(len(trace), len(other))
+    return (trace[:steps] != other[:steps]) & (trace[:steps] != 0)
 
 
 def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
@@ -275,22 +282,40 @@ class _Plan:
     def find_differences(self) -> None:
         """Compare the traces with trace-base; run both again up to the first difference."""
         facts = self.facts
-        for name, outcome in facts.outcomes.items():
-            path = self.folder / f"{name}.u64"
-            traced = outcome.first("traced")
-            if outcome.ended and traced and path.is_file():
-                facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced["envs"])
+        self.read_traces()
         for name, trace in sorted(facts.traces.items()):
             base = facts.traces.get(BESIDE.get(name, "trace-base"))
             if base is None or base is trace or name == "trace-seeded" or \
                     trace.shape[1] != base.shape[1]:
                 continue
-            steps = min(len(trace), len(base))
-            differs = (trace[:steps] != base[:steps]) & (trace[:steps] != 0)
-            if differs.any():
+            differs = _differing(trace, base)
+            if differs.any() and not (name in EXACT and self.same_without_folding(name)):
                 step = int(np.flatnonzero(differs.any(axis=1))[0])
                 env = int(np.flatnonzero(differs[step])[0])
                 facts.differences[name] = self.look_closer(name, step, env)
+
+    def read_traces(self) -> None:
+        for name, outcome in self.facts.outcomes.items():
+            path = self.folder / f"{name}.u64"
+            traced = outcome.first("traced")
+            if outcome.ended and traced and path.is_file():
+                self.facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced["envs"])
+
+    def same_without_folding(self, name: str) -> bool:
+        """Whether two builds differ only in functions of constants that the compiler evaluates."""
+        traces = [] if name == "trace-trained" else [self.facts.traces[name]]
+        for which in ("trace-debug", "trace-trained")[:2 - len(traces)]:
+            kind = EXACT[which]
+            _, experiment, options = self.ran["trace-trained"]
+            path = self.folder / f"{kind.name}.u64"
+            self.build(kind)
+            self.experiment(kind.name, kind, experiment, {**options, "hashes": path})
+            outcome = self.facts.outcomes.pop(kind.name)
+            if not outcome.ended:
+                return False
+            traces.append(np.fromfile(path, np.uint64).reshape(
+                -1, outcome.first("traced")["envs"]))
+        return not _differing(*traces).any()
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
         """The first element that differs, from dumps of that env's rows at that step."""
