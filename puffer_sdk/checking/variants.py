@@ -57,7 +57,8 @@ class Variants:
         name = f"setting-{kind.name}-{key}-{value:g}-{steps}"
         program, library = plan.built[kind.name]
         hashes = plan.folder / f"{name}.u64"
-        outcome = plan.runner.run(name, program, library, "setting", limit=30.0, envs=2,
+        envs = 8 if "MY_VEC_INIT" in self.known.binding else 2      # which may not be alike
+        outcome = plan.runner.run(name, program, library, "setting", limit=30.0, envs=envs,
                                   agents=self.facts.shape.get("agents", 1), steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
         plan.ran[name], plan.libraries[name] = (kind, "setting", {}), library

@@ -96,6 +96,12 @@ Batch batch_open(int layout) {
     }
     loan_add("env struct", env_struct(&b, 0),
              (size_t)api->env_struct_size() * (size_t)b.envs);
+    char* whole[NUM_ARRAYS] = {0};  // guarded, but in one piece: MY_VEC_STEP clears all rewards
+    for (int a = 0; layout > REVERSED && desc.whole_steps && a < NUM_ARRAYS; a++) {
+        if (row_bytes(a) > 0) {
+            whole[a] = allocate_guarded(a, 0, (size_t)b.agents * row_bytes(a), layout);
+        }
+    }
     int placed = 0;                 // agents placed so far, in the order of the layout
     for (int k = 0; k < b.envs; k++) {
         int i = layout == REVERSED ? b.envs - 1 - k : k;
@@ -108,6 +114,7 @@ Batch batch_open(int layout) {
             }
             at[a] = layout <= REVERSED
                   ? (char*)b.block[a] + PAD + (size_t)placed * bytes
+                  : whole[a] ? whole[a] + (size_t)placed * bytes
                   : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
         }
         placed += b.count[i];
