@@ -108,6 +108,7 @@ class Facts:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
+    build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
     variants: list[Variant] = field(default_factory=list)   # other settings: see variants.py
     without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values

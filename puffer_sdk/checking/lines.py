@@ -58,8 +58,7 @@ def summary(facts: Facts) -> dict:
     if not facts.lines:
         return {"reached": None, "total": None, "missed": [],
                 "skipped": facts.skipped.get("lines", "the environment was not run")}
-    names = {function.name for start in ("c_step", "c_reset")
-             for function in facts.source.reach(start)}
+    names = {function.name for function in facts.source.reach("c_step", "c_reset")}
     wanted: dict[str, set[int]] = {}
     for name in sorted(names & set(facts.functions)):
         for file, line in facts.functions[name]:

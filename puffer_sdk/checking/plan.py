@@ -238,8 +238,9 @@ class _Plan:
     def traces(self, envs: int, whole: int) -> dict[str, dict]:
         """The same run told in other ways; all must give the same bytes."""
         last = envs - 1
-        jobs = {"trace-base": {}, "trace-moved": {"shift": 1, "perturb": 165},
-                "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1}}
+        draws = {"generators": secrets.generators(self.facts)}
+        jobs = {"trace-base": draws, "trace-moved": {"shift": 1, "perturb": 165},
+                "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1, **draws}}
         if whole:
             self.facts.skipped["trace-reversed"] = WHOLE
         else:
@@ -292,7 +293,11 @@ class _Plan:
             if differs.any() and not (name in EXACT and self.same_without_folding(name)):
                 step = int(np.flatnonzero(differs.any(axis=1))[0])
                 env = int(np.flatnonzero(differs[step])[0])
-                facts.differences[name] = self.look_closer(name, step, env)
+                found = self.look_closer(name, step, env)
+                if self.ran[name][0] == FAST:
+                    facts.differences[name] = found
+                else:
+                    facts.build_differences[name] = found
 
     def read_traces(self) -> None:
         for name, outcome in self.facts.outcomes.items():

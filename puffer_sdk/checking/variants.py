@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from ..spec import SCALARS
-from .facts import Facts, Outcome, Variant
+from .facts import Facts, Variant
 from .harness import FAST, SANITIZED, Kind
 
 ENOUGH = 16             # keys, from which on each gets less
@@ -137,10 +137,12 @@ class Keys:
         value = self.keys[key]
         if value != int(value) or value < 1 or self.types.get(key) in (*_FLOATS, "bool", "_Bool"):
             return False
+        text = "\n".join(self.text.values())
         for name in self.fields(key):
             field = rf"\w+\s*(?:->|\.)\s*{name}\b"
-            picked = re.compile(rf"\[\s*{field}\s*\]|\bswitch\s*\(\s*{field}\s*\)")
-            if any(picked.search(text) for text in self.text.values()):
+            counts = rf"(?:<=?|[-+*%]|\(size_t\))\s*{field}|{field}\s*[-+*%]"
+            picks = rf"\[\s*{field}\s*\]|\bswitch\s*\(\s*{field}\s*\)"
+            if re.search(picks, text) and not re.search(counts, text):
                 return False
         return True
 
@@ -179,21 +181,13 @@ class Keys:
             return False
         use = re.compile(rf"(?:->|\.)\s*(?:{'|'.join(names)})\b(?!\s*=[^=])")
         source = self.facts.source
-        starts = ("c_step", "c_reset", "init", "my_init", "my_vec_init")
-        playing = {f.name: f for start in starts for f in source.reach(start)}
+        playing = source.reach("c_step", "c_reset", "init", "my_init", "my_vec_init")
         lines = [(f.file, f.body_line + f.body.count("\n", 0, m.start()))
-                 for f in playing.values() for m in use.finditer(f.body)]
+                 for f in playing for m in use.finditer(f.body)]
         if not lines and any(use.search(line) for text in self.text.values()
                              for line in text.splitlines() if "#define" in line):
             return True
         if not lines:
-            drawn = [f for start in ("c_render", "c_close") for f in source.reach(start)
-                     if f.name not in playing]
-            return not any(use.search(f.body) for f in drawn)
+            return not any(use.search(f.body) for f in source.reach("c_render", "c_close"))
         counts = [self.facts.lines.get(file, {}).get(line) for file, line in lines]
         return not all(count == 0 for count in counts)      # None: nobody counted
-
-
-def clean(outcome: Outcome) -> bool:
-    """The play came to its end, or the env refused the value in its own words."""
-    return outcome.ended or outcome.first("failed") is not None

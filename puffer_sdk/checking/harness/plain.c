@@ -297,6 +297,7 @@ void experiment_packed(void) {
     Batch b = batch_open(PACKED);
     Shadow shadow;
     Rewritten written = {0};
+    bool sealed = false;
     for (int a = 0; a < NUM_ARRAYS; a++) {
         shadow.block[a] = b.block[a] ? malloc(b.bytes[a]) : NULL;
     }
@@ -311,8 +312,9 @@ void experiment_packed(void) {
                 memcpy(shadow.block[a], b.block[a], b.bytes[a]);
             }
         }
-        if (written.count == 1) {
+        if (written.count > 0 && !sealed) {         // the next write shows its line
             actions_seal(b.block[ACTIONS], b.bytes[ACTIONS]);
+            sealed = true;
         }
         for (int e = 0; e < b.envs; e++) {
             if (t == 0) {
@@ -369,19 +371,44 @@ static void __attribute__((noinline)) soil_stack(void) {
     __asm__ volatile("" : : "r"(dirt) : "memory");
 }
 
-typedef struct Draws {              // of env->rng, over all envs and steps
+enum { MAX_GENERATORS = 8 };
+
+typedef struct Draws {              // of one generator in the struct, over all envs and steps
+    size_t at, size;                // bytes of the struct
     uint64_t hash;                  // of every value it had
     int64_t moves;                  // steps that changed it
-    uint32_t* last;                 // (E)
+    uint64_t* last;                 // (E) its value
 } Draws;
 
-static void follow_rng(const Batch* b, Draws* d, int64_t t) {
-    for (int e = 0; e < b->envs; e++) {
-        uint32_t value;
-        memcpy(&value, env_struct(b, e) + layout.rng, 4);
-        d->moves += t > 0 && value != d->last[e];
-        d->last[e] = value;
-        d->hash = mix(d->hash ^ value);
+static int find_generators(const Batch* b, Draws* draws) {      // rng, and options.generators
+    size_t at = layout.rng, size = 4;
+    int count = 0, used = 0;
+    const char* text = options.generators ? options.generators : "";
+    do {
+        draws[count++] = (Draws){at, size < 8 ? size : 8, 0, 0, calloc((size_t)b->envs, 8)};
+        text += used + (text[used] == ',');
+        used = 0;
+    } while (count < MAX_GENERATORS && sscanf(text, "%zu:%zu%n", &at, &size, &used) == 2);
+    return count;
+}
+
+static void follow_draws(const Batch* b, Draws* draws, int count, int64_t t) {
+    for (Draws* d = draws; d < draws + count; d++) {
+        for (int e = 0; e < b->envs; e++) {
+            uint64_t value = 0;
+            memcpy(&value, env_struct(b, e) + d->at, d->size);
+            d->moves += t > 0 && value != d->last[e];
+            d->last[e] = value;
+            d->hash = mix(d->hash ^ value);
+        }
+    }
+}
+
+static void tell_draws(const Draws* draws, int count) {
+    for (const Draws* d = draws; d < draws + count; d++) {
+        fact("{\"fact\": \"draws\", \"at\": %zu, \"moves\": %lld, \"hash\": \"%llx\"}", d->at,
+             (long long)d->moves, (unsigned long long)d->hash);
+        free(d->last);
     }
 }
 
@@ -391,7 +418,8 @@ static uint64_t* trace_once(bool wanted) {
     options.traced = b.envs;
     uint64_t* hashes = wanted ? calloc((size_t)(options.steps + 1) * (size_t)b.envs, 8) : NULL;
     bool whole = options.only < 0 && options.layout == PACKED;
-    Draws draws = {.last = calloc((size_t)b.envs, sizeof(uint32_t))};
+    Draws draws[MAX_GENERATORS];
+    int generators = find_generators(&b, draws);
     for (int64_t t = 0; t <= options.steps; t++) {
         watch.step = t;
         if (t > 0) {
@@ -410,7 +438,7 @@ static uint64_t* trace_once(bool wanted) {
             }
         }
         if (whole && hashes) {
-            follow_rng(&b, &draws, t);
+            follow_draws(&b, draws, generators, t);
         }
         for (int e = 0; hashes && e < b.envs; e++) {
             if (options.only < 0 || e == options.only) {
@@ -422,11 +450,7 @@ static uint64_t* trace_once(bool wanted) {
             break;
         }
     }
-    if (whole && hashes) {
-        fact("{\"fact\": \"draws\", \"moves\": %lld, \"hash\": \"%llx\"}",
-             (long long)draws.moves, (unsigned long long)draws.hash);
-    }
-    free(draws.last);
+    tell_draws(draws, whole && hashes ? generators : 0);
     batch_close(&b);
     return hashes;
 }
