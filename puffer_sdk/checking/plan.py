@@ -238,7 +238,7 @@ class _Plan:
     def traces(self, envs: int, whole: int) -> dict[str, dict]:
         """The same run told in other ways; all must give the same bytes."""
         last = envs - 1
-        draws = {"generators": secrets.generators(self.facts)}
+        draws = {"generators": secrets.generators(self.facts, unsigned=True)}
         jobs = {"trace-base": draws, "trace-moved": {"shift": 1, "perturb": 165},
                 "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1, **draws}}
         if whole:

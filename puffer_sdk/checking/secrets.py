@@ -87,8 +87,11 @@ def _extent(scalars) -> tuple[int, int]:
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (0, 0)
 
 
-def generators(facts: Facts) -> str:
-    """The struct's random generators besides rng, as bytes: "96:8,104:4"."""
+def generators(facts: Facts, *, unsigned: bool = False) -> str:
+    """The struct's random generators besides rng, as bytes: "96:8,104:4".
+
+    unsigned    leave out what a generator's state is hardly ever held in
+    """
     scalars = facts.layout.scalars if facts.layout else []
     return ",".join(f"{s.offset}:{s.size}" for s in scalars if s.path != "rng"
-                    and not s.pointee_size and any(map(_GENERATOR.search, _names(s))))
+                    and not s.pointee_size and (not unsigned or "unsigned" in s.type) and any(map(_GENERATOR.search, _names(s))))
