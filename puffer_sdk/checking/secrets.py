@@ -92,6 +92,7 @@ def generators(facts: Facts, *, unsigned: bool = False) -> str:
 
     unsigned    leave out what a generator's state is hardly ever held in
     """
-    scalars = facts.layout.scalars if facts.layout else []
+    scalars = [s for s in (facts.layout.scalars if facts.layout else [])
+               if "unsigned" in s.type or not unsigned]
     return ",".join(f"{s.offset}:{s.size}" for s in scalars if s.path != "rng"
-                    and not s.pointee_size and (not unsigned or "unsigned" in s.type) and any(map(_GENERATOR.search, _names(s))))
+                    and not s.pointee_size and any(map(_GENERATOR.search, _names(s))))
