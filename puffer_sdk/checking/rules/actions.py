@@ -51,7 +51,8 @@ def action_ignored(facts: Facts):
                           actual=f"none, at {moments} moments",
                           hint="does c_step read it? at the right index?")
             continue
-        if 4 * moved > moments:         # where it seldom matters, a value may matter less often
+        # Where a head seldom matters, a value may matter less often; numbers may be clamped
+        if 4 * moved > moments and fact["width"] > 1:
             yield from _same_values(facts, fact, which, place)
         for row in mine:
             if row["moved"] == 0 and row["tested"] >= ENOUGH // 3 and 2 * moved > moments:
@@ -77,7 +78,6 @@ def _same_values(facts: Facts, fact: dict, which: str, place: dict):
         yield Finding("PUF411", f"{subject} {values}{of} never "
                                 f"do{'' if len(members) > 1 else 'es'} anything but action "
                                 f"{first:g}", **place, element=fact["head"],
-                      expected=f"{fact['values']} different actions" if fact["width"] > 1
-                      else "an effect that depends on the value",
+                      expected=f"{fact['values']} different actions",
                       actual=f"no difference at {min(m for _, m in members)} moments",
                       hint="is the value handled? can it be reached?")

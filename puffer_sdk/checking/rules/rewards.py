@@ -12,7 +12,9 @@ def _stale(facts: Facts, code: str, array: str, example: str):
         return
     share = fact["count"] / fact["total"]
     often = "never writes" if fact["count"] == fact["total"] else "does not always write"
-    yield Finding(code, f"c_step {often} {array}: the previous value stays",
+    left = f"c_step leaves it to its caller to clear {array}" if facts.handwritten else \
+        f"c_step {often} {array}: the previous value stays"
+    yield Finding(code, left,
                   **facts.at("c_step"), env=fact["env"], agent=fact["agent"], step=fact["step"],
                   expected=f"{array} written on every step",
                   actual=f"left alone on {share:.1%} of steps" if share >= 0.001

@@ -55,6 +55,8 @@ def setting_no_effect(facts: Facts):
     if facts.without_effect and (not run or not run["rewards"]):
         raise NotTested("no reward was seen: a key may be about one")
     for key in facts.without_effect:
+        if key == "num_agents":         # stated for the reader; init has the last word
+            continue
         tried = sorted({v.value for v in facts.variants if v.key == key})
         yield Finding("PUF113", f"[env] {key} changes nothing", **_ini_place(facts, key),
                       expected="another game under another value",
