@@ -70,7 +70,7 @@ FAST = Kind("fast", ("-O2", "-g"))
 SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
 WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
 # As written, and telling of each access (harness/threads.c) and each line
-DEBUG = Kind("debug", ("-O0", "-g", "-fno-builtin"), ("-fsanitize=thread",),
+DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
              ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
 COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
 TRAINED = Kind("trained", ("-O3", "-march=native", "-g"))       # as building.py makes it

@@ -17,6 +17,7 @@ from .facts import Facts, Variant
 from .harness import FAST, SANITIZED, Kind
 
 ENOUGH = 16             # keys, from which on each gets less
+LARGE = 8               # integers from which on a key is taken for a size
 LONG = 16               # times as many steps for a key that seems to change nothing
 _FLOATS = ("float", "double")
 
@@ -133,18 +134,17 @@ class Keys:
         return re.findall(rf'(?:->|\.)\s*(\w+)\s*=[^;=]*"{re.escape(key)}"', self.binding)
 
     def is_size(self, key: str) -> bool:
-        """An integer, and not the number of a level or a mode, which a table is indexed by."""
+        """An integer that counts something: not the number of a level, which a table is indexed
+        by. Where the source does not tell, a large one is taken for a count."""
         value = self.keys[key]
         if value != int(value) or value < 1 or self.types.get(key) in (*_FLOATS, "bool", "_Bool"):
             return False
         text = "\n".join(self.text.values())
-        for name in self.fields(key):
-            field = rf"\w+\s*(?:->|\.)\s*{name}\b"
-            counts = rf"(?:<=?|[-+*%]|\(size_t\))\s*{field}|{field}\s*[-+*%]"
-            picks = rf"\[\s*{field}\s*\]|\bswitch\s*\(\s*{field}\s*\)"
-            if re.search(picks, text) and not re.search(counts, text):
-                return False
-        return True
+        field = rf"\w+\s*(?:->|\.)\s*(?:{'|'.join(self.fields(key)) or '$'})\b"
+        if re.search(rf"(?:<=?|[-+*%]|\(size_t\))\s*{field}|{field}\s*[-+*%]", text):
+            return True
+        picks = re.search(rf"\[\s*{field}\s*\]|\bswitch\s*\(\s*{field}\s*\)", text)
+        return value >= LARGE and not picks
 
     def first_values(self, key: str, value: float, few: bool) -> list[float]:
         if self.is_size(key):

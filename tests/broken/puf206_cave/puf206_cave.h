@@ -1,4 +1,4 @@
-// expect: PUF206
+// expect: PUF110 PUF206
 // Dig for gems in a cave of w x h tiles. Fault: each c_reset allocates a new map and drops the old
 // one; c_close frees the last.
 #pragma once

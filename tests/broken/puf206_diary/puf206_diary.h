@@ -1,4 +1,4 @@
-// expect: PUF206
+// expect: PUF110 PUF206
 // Guess tomorrow's weather. Fault: every finished episode is kept in a list that nothing reads, and
 // that is freed when the env is closed, not before.
 #pragma once

@@ -1,4 +1,4 @@
-// expect: PUF504
+// expect: PUF108 PUF504
 // A dog drives four sheep to the gate. Fault: the distances are kept in a static scratch array, which
 // is filled and read within one step: right on one thread, and on no other.
 #pragma once
