@@ -21,6 +21,10 @@ typedef struct Lifts {
     int floor, wanted, tick;
 } Lifts;
 
+void init(Lifts* l) {
+    if (l->floors > 6) l->floors = 6;
+}
+
 static void show(Lifts* l) {
     memset(l->observations, 0, OBS_SIZE * sizeof(float));
     l->observations[l->floor] = 1.0f;

@@ -21,6 +21,11 @@ typedef struct {
     float ret;
 } Ladder;
 
+void init(Ladder *l)
+{
+    if (l->rungs > MAX_RUNGS) l->rungs = MAX_RUNGS;
+}
+
 static void look(Ladder *l)
 {
     memset(l->observations, 0, OBS_SIZE);
