@@ -180,6 +180,7 @@ def _coverage(facts: Facts) -> dict:
             "terminals": run.get("terminals", 0), "truncations": run.get("truncations", 0),
             "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
             "actions": actions, "lines": lines.summary(facts),
+            "statistics": facts.statistics.to_dict() if facts.statistics else [],
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
             "rules": len(rules.load())}
 

@@ -14,8 +14,10 @@ import numpy as np
 from ..config import Config
 from ..errors import PufferError
 from ..spec import Spec
+from .fields import Field
 from .layout import Layout
 from .source import Source
+from .statistics import Statistics
 
 
 @dataclass
@@ -110,6 +112,8 @@ class Facts:
     differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
+    fields: list[Field] = field(default_factory=list)       # the observation's OBS_ names
+    statistics: Statistics | None = None                    # of the long run
     variants: list[Variant] = field(default_factory=list)   # other settings: see variants.py
     without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values
     lines: dict[str, dict[int, int]] = field(default_factory=dict)  # file -> line -> times reached

@@ -23,7 +23,7 @@ from ..spec import Spec
 from .facts import Outcome
 
 SOURCES = Path(__file__).parent / "harness"
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
 MEMORY = 8 << 30            # bytes of address space for an experiment without sanitizers
 
 _FOOTER = """
@@ -103,7 +103,7 @@ def _objects(verbose: bool) -> list[Path]:
     """The harness's sources and raylib's zeros, compiled once per machine."""
     null = raylib.null_source()
     sources = [*sorted(SOURCES.glob("*.c")), null]
-    headers = [SOURCES / "harness.h", paths.include_dir() / "puffer_abi.h"]
+    headers = [*sorted(SOURCES.glob("*.h")), paths.include_dir() / "puffer_abi.h"]
     compiler = toolchain.find_compiler()
     flags = ["-std=gnu11", "-g", f"-I{paths.include_dir()}", f"-I{null.parent}"]
     digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())

@@ -17,7 +17,7 @@ import numpy as np
 from ..config import Config
 from ..errors import BuildError
 from ..spec import Spec
-from . import lines, secrets, variants
+from . import fields, lines, secrets, statistics, variants
 from .facts import Difference, Facts
 from .harness import (
     DEBUG,
@@ -107,6 +107,7 @@ class _Plan:
                 self.runner.stop()
                 raise
         self.find_differences()
+        self.read_statistics()
         self.resolve_stacks()
 
     def run_in(self, pool: ThreadPoolExecutor) -> None:
@@ -158,6 +159,8 @@ class _Plan:
                      "obs_size": self.spec.obs_count or 1, "heads": 1, "whole_steps": 0,
                      "dtype": self.spec.obs_dtype}
         self.facts.shape = shape
+        if cost:
+            self.facts.fields = fields.read(self.spec, shape["obs_size"])
         cells = shape["obs_size"] * shape["env_agents"]
         self.sizes = Sizes(shape["agents"], cells, cells * (4 if shape["dtype"] == "f32" else 1),
                            _cost_class(cost, "seconds"), _cost_class(cost, "reset"), self.budget)
@@ -179,11 +182,12 @@ class _Plan:
         if not probe.ended:
             return []
         s, whole = self.sizes, self.facts.shape["whole_steps"]
-        scanned = 0.3 if self.facts.shape["dtype"] == "f32" else 0.0
+        scanned = 0.3 if self.facts.shape["dtype"] == "f32" else 0.1
         wide = max(4, min(64, 256 // self.facts.shape["env_agents"]))
         envs = s.envs(wide, 1 << 18)
         jobs = [("run", FAST, "run", dict(
-            envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned)))]
+            envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
+            samples=self.folder / "run.samples", **self.bounds(), **self.log_places()))]
         few = s.envs(8)
         trace = dict(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
         jobs += [(name, FAST, "trace", {**trace, "hashes": self.folder / f"{name}.u64", **extra})
@@ -210,6 +214,33 @@ class _Plan:
             jobs.append(("packed", FAST, "packed", dict(
                 envs=few, steps=s.steps(few, 2048, 0.5, touched=few))))
         return jobs
+
+    def bounds(self) -> dict:
+        """A file of the bounds that the author declares, a hair wider: they are rounded."""
+        declared = [f for f in self.facts.fields if f.low is not None]
+        if not declared:
+            return {}
+        low = np.full(self.facts.shape["obs_size"], -np.inf)
+        high = -low
+        for one in declared:
+            slack = 1e-5 * max(abs(b) for b in (one.low, one.high, 1.0) if math.isfinite(b))
+            low[one.first:one.last + 1] = one.low - slack
+            high[one.first:one.last + 1] = one.high + slack
+        path = self.folder / "run.bounds"
+        np.stack([low, high]).astype(np.float32).tofile(path)
+        return {"bounds": path}
+
+    def log_places(self) -> dict[str, int]:
+        """Where Log holds what can be measured, in floats from its start."""
+        wanted = {"perf": "log_perf", "episode_return": "log_return",
+                  "episode_length": "log_length"}
+        places, at = {}, 0
+        for one in self.spec.log_fields:
+            _, bracket, count = one.type.partition("[")
+            if one.name in wanted and not bracket and at < 64:
+                places[wanted[one.name]] = at
+            at += int(count.rstrip("]")) if bracket else 1
+        return places
 
     def episode_experiments(self) -> list[tuple]:
         """What happens when an episode ends, and what an action changes."""
@@ -321,6 +352,17 @@ class _Plan:
             traces.append(np.fromfile(path, np.uint64).reshape(
                 -1, outcome.first("traced")["envs"]))
         return not _differing(*traces).any()
+
+    def read_statistics(self) -> None:
+        """Ranges and samples of the long run, while its file still exists."""
+        run = self.facts.outcome("run")
+        if run:
+            shape = self.facts.shape
+            counts = run.first("run")
+            per_env = counts["agents"] / counts["envs"]
+            self.facts.statistics = statistics.read(
+                self.folder / "run.samples", run.facts, shape["dtype"], shape["obs_size"],
+                self.facts.fields, round(counts["steps"] * per_env))
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
         """The first element that differs, from dumps of that env's rows at that step."""

@@ -191,15 +191,24 @@ static float draw_action(int head, uint64_t bits) {
     return (sum - 2.0f) * 1.7320508f;
 }
 
-static float choose(int env, int agent, int head, int64_t step) {
-    uint64_t who = options.seed * 1000003u + ((uint64_t)env << 40) + ((uint64_t)agent << 12)
-                 + (uint64_t)head;
+// Below 0: random, in one of four ways; else: which of all heads' values is held
+static int mode_of(int env, int64_t step) {
     int64_t length = env % 2 ? 1024 : 128;
     int held = 0;
     for (int h = 0; h < desc.num_atns; h++) {
         held += held_values(h);
     }
-    int mode = (int)((env + step / length) % (4 + held)) - 4;
+    return (int)((env + step / length) % (4 + held)) - 4;
+}
+
+bool plays_at_random(int env, int64_t step) {
+    return mode_of(env, step) < 0;
+}
+
+static float choose(int env, int agent, int head, int64_t step) {
+    uint64_t who = options.seed * 1000003u + ((uint64_t)env << 40) + ((uint64_t)agent << 12)
+                 + (uint64_t)head;
+    int mode = mode_of(env, step);
     if (mode >= 0) {
         for (int h = 0; h < desc.num_atns; h++) {
             if (mode < held_values(h)) {

@@ -26,6 +26,9 @@ typedef struct Options {            // what the command line asked for
     const char* facts;              // path; every fact is appended to it
     const char* hashes;             // path of the trace, or NULL
     const char* dump;               // path of one env's rows, or NULL
+    const char* samples;            // path of what a long run keeps, or NULL
+    const char* bounds;             // path of declared bounds, (2, D) floats, or NULL
+    int log_perf, log_return, log_length;   // floats before these fields in Log; -1 = none
     uint64_t seed;
     int agents;                     // A, of env 0; total agents = A x E
     int envs;                       // E
@@ -117,6 +120,7 @@ void batch_reset(Batch* batch, int env);        // -1 = all
 void batch_seed(Batch* batch, int env, uint32_t seed);      // the env's generators
 void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
+bool plays_at_random(int env, int64_t step);    // not holding one action
 void copy_actions(const Batch* from, Batch* to);
 uint64_t mix(uint64_t x);
 uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);

@@ -8,7 +8,8 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
-Options options = {.agents = 1, .envs = 8, .steps = 1024, .only = -1, .hang = 10.0};
+Options options = {.agents = 1, .envs = 8, .steps = 1024, .only = -1, .hang = 10.0,
+                   .log_perf = -1, .log_return = -1, .log_length = -1};
 const PufferApi* api;
 void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
 void* reset_function;
@@ -20,7 +21,7 @@ static void (*dump_coverage)(void);     // where the library was compiled for it
 
 static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"probe", experiment_probe},        // sizes, agents of an env, cost of a step
-    {"run", experiment_run},            // a million steps: values out of range
+    {"run", experiment_run},            // a million steps: values, rewards, episodes, logs
     {"audit", experiment_audit},        // what happens to the state when an episode ends
     {"guard", experiment_guard},        // rows between unmapped pages
     {"packed", experiment_packed},      // the neighbours' rows before and after each step
@@ -68,6 +69,11 @@ static void parse(int count, char** words) {
         else if (IS("facts"))          options.facts = value;
         else if (IS("hashes"))    options.hashes = value;
         else if (IS("dump"))      options.dump = value;
+        else if (IS("samples"))   options.samples = value;
+        else if (IS("bounds"))    options.bounds = value;
+        else if (IS("log_perf"))  options.log_perf = atoi(value);
+        else if (IS("log_return"))     options.log_return = atoi(value);
+        else if (IS("log_length"))     options.log_length = atoi(value);
         else if (IS("seed"))      options.seed = strtoull(value, NULL, 10);
         else if (IS("agents"))    options.agents = atoi(value);
         else if (IS("envs"))      options.envs = atoi(value);

@@ -1,7 +1,6 @@
-/* plain.c -- experiments on one batch that is left alone: ranges, guards, rows, traces. */
+/* plain.c -- experiments on one batch that is left alone: costs, guards, rows, traces. */
 #define _GNU_SOURCE
-#include "harness.h"
-#include <math.h>
+#include "run.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,24 @@
 //------------------------------------------------------------------------------------
 // probe: the shape of the environment, and what a step costs
 //------------------------------------------------------------------------------------
+// What a plain env of this size costs: it writes its rows element by element, from random
+// numbers, and draws 32 more for each agent. Measured beside the env, on the same machine
+static double yardstick(const Batch* b, uint32_t* rows) {
+    double began = now();
+    uint64_t draw = 0;
+    size_t elements = (size_t)desc.obs_size * (size_t)b->agents;
+    for (int t = 0; t < 16; t++) {
+        for (size_t i = 0; i < elements; i++) {
+            rows[i] = (uint32_t)(draw += mix(i));
+        }
+        for (int k = 0; k < 32 * b->agents; k++) {
+            draw = mix(draw);
+        }
+        rows[0] += (uint32_t)draw;      // used, so that no compiler leaves it out
+    }
+    return (now() - began) / 16 / b->envs;
+}
+
 void experiment_probe(void) {
     char error[PUFFER_ERROR_SIZE] = "";
     watch.phase = PUFFER_INIT;
@@ -50,7 +67,9 @@ void experiment_probe(void) {
     options.envs = 1;
     Batch b = batch_open(PACKED);
     batch_reset(&b, -1);
+    uint32_t* rows = malloc(sizeof *rows * (size_t)desc.obs_size * (size_t)b.agents);
     double best = 1e9;              // seconds of one step: the best block, as machines are busy
+    double plain = 1e9;             // and of the yardstick's
     for (int block = 0; block < 24; block++) {
         double began = now();
         for (int t = 0; t < 16; t++) {
@@ -60,6 +79,8 @@ void experiment_probe(void) {
         }
         double each = (now() - began) / 16 / b.envs;
         best = each < best ? each : best;
+        each = yardstick(&b, rows);
+        plain = each < plain ? each : plain;
     }
     double reset = 1e9;
     for (int k = 0; k < 4; k++) {
@@ -68,163 +89,8 @@ void experiment_probe(void) {
         double each = (now() - began) / b.envs;
         reset = each < reset ? each : reset;
     }
-    fact("{\"fact\": \"cost\", \"seconds\": %.9f, \"reset\": %.9f}", best, reset);
-}
-
-//------------------------------------------------------------------------------------
-// run: a long run; which values are not finite, or far from zero
-//------------------------------------------------------------------------------------
-typedef struct Sighting {           // the first time that something was seen, and how often
-    int64_t count, step;
-    int env, agent;
-    float value, largest;
-} Sighting;
-
-static void sight(Sighting* s, int env, int agent, float value) {
-    if (s->count++ == 0) {
-        *s = (Sighting){1, watch.step, env, agent, value, value};
-    }
-    if (fabsf(value) > fabsf(s->largest)) {
-        s->largest = value;
-    }
-}
-
-// A number as JSON has it, or as a text where JSON has none
-static void spell(char* out, size_t size, float value) {
-    if (isfinite(value)) {
-        snprintf(out, size, "%.9g", value);
-    } else {
-        snprintf(out, size, "\"%s\"", isnan(value) ? "nan" : value > 0.0f ? "inf" : "-inf");
-    }
-}
-
-static void tell(const char* name, int element, const Sighting* s) {
-    if (s->count > 0) {
-        char value[32], largest[32];
-        spell(value, sizeof value, s->value);
-        spell(largest, sizeof largest, s->largest);
-        fact("{\"fact\": \"%s\", \"element\": %d, \"count\": %lld, \"step\": %lld, "
-             "\"env\": %d, \"agent\": %d, \"value\": %s, \"largest\": %s}",
-             name, element, (long long)s->count, (long long)s->step, s->env, s->agent,
-             value, largest);
-    }
-}
-
-static bool within(const float* row, int size, float bound) {
-    int good = 1;
-    for (int i = 0; i < size; i++) {
-        good &= fabsf(row[i]) <= bound;         // false for NaN, too
-    }
-    return good;
-}
-
-static void look_at_observations(const Batch* b, Sighting* odd, Sighting* wide) {
-    for (int e = 0; e < b->envs; e++) {
-        const float* row = b->rows[e].observations;
-        for (int agent = 0; agent < b->count[e]; agent++, row += desc.obs_size) {
-            if (within(row, desc.obs_size, 5.0f)) {
-                continue;
-            }
-            for (int i = 0; i < desc.obs_size; i++) {
-                if (!isfinite(row[i])) {
-                    sight(&odd[i], e, agent, row[i]);
-                } else if (fabsf(row[i]) > 5.0f) {
-                    sight(&wide[i], e, agent, row[i]);
-                }
-            }
-        }
-    }
-}
-
-typedef struct Totals {
-    int64_t rewards, terminals, truncations, endings;
-    Sighting odd_reward, odd_terminal, odd_truncation, lone_truncation;
-} Totals;
-
-static void look_at_rewards(const Batch* b, Totals* t) {
-    for (int e = 0; e < b->envs; e++) {
-        const PufferBuffers* rows = &b->rows[e];
-        for (int agent = 0; agent < b->count[e]; agent++) {
-            float reward = rows->rewards[agent], terminal = rows->terminals[agent];
-            t->rewards += reward != 0.0f;
-            if (!isfinite(reward)) {
-                sight(&t->odd_reward, e, agent, reward);
-            }
-            t->terminals += terminal == 1.0f;
-            if (terminal != 0.0f && terminal != 1.0f) {
-                sight(&t->odd_terminal, e, agent, terminal);
-            }
-            if (rows->truncations) {
-                float truncation = rows->truncations[agent];
-                t->truncations += truncation == 1.0f;
-                if (truncation != 0.0f && truncation != 1.0f) {
-                    sight(&t->odd_truncation, e, agent, truncation);
-                } else if (truncation == 1.0f && terminal == 0.0f) {
-                    sight(&t->lone_truncation, e, agent, terminal);
-                }
-            }
-        }
-    }
-}
-
-static void count_actions(const Batch* b, int64_t (*taken)[256]) {
-    for (int e = 0; e < b->envs; e++) {
-        for (int k = 0; k < b->count[e] * desc.num_atns; k++) {
-            int id = (int)b->rows[e].actions[k];
-            taken[k % desc.num_atns][id & 255] += id >= 0;
-        }
-    }
-}
-
-void experiment_run(void) {
-    Batch b = batch_open(PACKED);
-    size_t D = (size_t)desc.obs_size;
-    Sighting* odd = calloc(D, sizeof *odd);
-    Sighting* wide = calloc(D, sizeof *wide);
-    int64_t (*taken)[256] = calloc((size_t)desc.num_atns, sizeof *taken);
-    Totals totals = {0};
-    double logged = 0.0, log[PUFFER_MAX_LOG];
-
-    batch_reset(&b, -1);
-    for (int64_t t = 0; t <= options.steps; t++) {
-        if (t > 0) {
-            watch.step = t;
-            batch_act(&b, -1, t);
-            if (t % 16 == 0) {
-                count_actions(&b, taken);       // before the step: the env may change them
-            }
-            batch_step(&b, -1, 0);
-            look_at_rewards(&b, &totals);
-        }
-        if (desc.obs_dtype == PUFFER_F32) {
-            look_at_observations(&b, odd, wide);
-        }
-        if (t % 4096 == 0) {
-            logged += api->collect_log(b.vec, 0, b.envs, log);
-        }
-    }
-    logged += api->collect_log(b.vec, 0, b.envs, log);
-    for (size_t i = 0; i < D; i++) {
-        tell("obs-not-finite", (int)i, &odd[i]);
-        tell("obs-scale", (int)i, &wide[i]);
-    }
-    tell("reward-not-finite", 0, &totals.odd_reward);
-    tell("terminal-value", 0, &totals.odd_terminal);
-    tell("truncation-value", 0, &totals.odd_truncation);
-    tell("truncation-alone", 0, &totals.lone_truncation);
-    for (int h = 0; h < desc.num_atns; h++) {
-        int width = desc.act_sizes[h], seen = 0;
-        for (int id = 0; id < width && id < 256; id++) {
-            seen += taken[h][id] > 0;
-        }
-        fact("{\"fact\": \"actions\", \"head\": %d, \"width\": %d, \"seen\": %d}",
-             h, width, width == 1 ? 1 : seen);
-    }
-    fact("{\"fact\": \"run\", \"envs\": %d, \"agents\": %d, \"steps\": %lld, "
-         "\"rewards\": %lld, \"terminals\": %lld, \"truncations\": %lld, \"logged\": %.0f}",
-         b.envs, b.agents, (long long)(options.steps * b.envs), (long long)totals.rewards,
-         (long long)totals.terminals, (long long)totals.truncations, logged);
-    batch_close(&b);
+    fact("{\"fact\": \"cost\", \"seconds\": %.9f, \"reset\": %.9f, \"yardstick\": %.9f}",
+         best, reset, plain);
 }
 
 //------------------------------------------------------------------------------------
