@@ -17,8 +17,8 @@ from importlib import import_module
 
 from ..facts import Facts, Finding
 
-MODULES = ("contract", "code", "memory", "allocations", "survival", "observations", "rewards",
-           "episodes", "actions", "determinism", "settings", "secrets")
+MODULES = ("contract", "code", "memory", "allocations", "survival", "observations", "values",
+           "rewards", "episodes", "logs", "actions", "determinism", "settings", "secrets", "speed")
 RULES: dict[str, Rule] = {}
 
 

@@ -1,9 +1,11 @@
-"""PUF401, 404, 406: does a new episode begin where one has ended, only there, and anew?"""
+"""PUF401-404, 406: do episodes end, does a new one begin there, only there, and anew?"""
 from __future__ import annotations
 
 from ..facts import Facts, Finding
 from . import NotTested, need, rule
 from .memory import damaged
+
+HORIZONS = 4            # of an episode, up to which a batch shows enough of it
 
 
 @rule("PUF401", "no-reset")
@@ -58,6 +60,110 @@ def no_reset(facts: Facts):
         yield Finding("PUF401", f"after {how} the env is not reset", **place,
                       expected="the first observation of a new episode", actual=actual,
                       hint="call c_reset(env) in c_step when the episode has ended")
+
+
+def is_not_reset(facts: Facts) -> bool:
+    """Whether PUF401 is found: then what follows an ending is its echo."""
+    try:
+        return any(True for _ in no_reset(facts))
+    except NotTested:
+        return False
+
+
+@rule("PUF402", "never-ends", severity="warning")
+def never_ends(facts: Facts):
+    """For a very long time some agent has seen neither a reward nor a terminal, and nothing
+    that anybody does will change that: it is stuck.
+
+    Why it ruins training: a stuck agent goes on filling the batch with steps from which there
+    is nothing to learn. With every hour more envs are stuck, and the score sinks without a
+    visible cause.
+
+    Bad:
+
+        if (car->off_road) return;                  // and nobody ever puts it back
+
+    Good:
+
+        if (car->off_road || ++env->tick >= MAX_TICKS) {
+            env->terminals[0] = 1.0f;
+            add_log(env);
+            c_reset(env);
+            return;
+        }
+
+    Fix: end the episode when the agent is lost, or after a time limit; without episodes, put
+    the agent back.
+
+    How it is seen: the silence lasts to the end of the run, through a thousand steps and more
+    of random play, and is 8 times as long as the longest that ever came to an end, of any
+    agent; or nothing ever ends, and rewards all but cease in the second half of the run.
+    Agents whose last event was a terminal wait for the others, which is fine.
+    """
+    need(facts, "run")
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew (PUF401)")
+    run, fact = facts.fact("run", "run"), facts.fact("run", "silence")
+    if run["rewards"] + run["terminals"] == 0:
+        raise NotTested("no reward and no terminal was ever seen")
+    if fact["stuck"]:
+        many = facts.shape["env_agents"] > 1
+        yield Finding("PUF402", f"{fact['stuck']} of {fact['agents']} "
+                                f"{'agents' if many else 'envs'} got stuck: no reward and no "
+                                f"terminal for {fact['steps']} steps",
+                      **facts.at("c_step"), env=fact["env"],
+                      agent=fact["agent"] if many else None, step=fact["step"],
+                      expected="an ending, or a reward, as often as elsewhere in this run"
+                      if not fact["ceased"] else f"about as many events in the second half of the "
+                      f"run as in the first, {fact['early']}",
+                      actual=f"none since step {fact['step']}" if not fact["ceased"]
+                      else f"{fact['late']}", seed=facts.seed, seen_in="run",
+                      hint="end the episode after a time limit, or when the agent is lost")
+
+
+@rule("PUF403", "lockstep", severity="warning")
+def lockstep(facts: Facts):
+    """Every episode of every env has the same length, so that all envs end on the same steps,
+    for ever.
+
+    Why it ruins training: a batch is made of all envs over one horizon. Where they run in
+    lockstep and an episode is much longer than that, one batch holds nothing but openings,
+    another nothing but endgames, and the policy forgets one while it learns the other. Losses
+    swing with the period of the episode.
+
+    Bad:
+
+        void c_reset(Env* env) { env->tick = 0; ... }       // every episode: 1000 ticks
+
+    Good (the first episode of each env is shorter by chance, and they stay apart):
+
+        void init(Env* env) { env->limit = 1 + random_below(&env->rng, MAX_TICKS); }
+        ...
+        if (env->tick >= env->limit) { ...; env->limit = MAX_TICKS; c_reset(env); }
+
+    Fix: stagger the starts: let the first episode of each env begin at a tick of its own, or
+    end early.
+
+    It is found where every ending of a long run was one of all agents of all envs, and an
+    episode is longer than four horizons ([train] horizon): of shorter ones a batch holds a
+    good part, and they do little harm.
+    """
+    need(facts, "run")
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew (PUF401)")
+    fact = facts.fact("run", "lockstep")
+    horizon = facts.config.train.horizon
+    if not fact["locked"] or fact["length"] <= HORIZONS * horizon:
+        return
+    if fact["ends"] < 2 or fact["ends"] * fact["envs"] < 64:
+        raise NotTested(f"only {fact['ends']} episodes of an env ended")
+    yield Finding("PUF403", f"all {fact['ends'] * fact['envs']} episodes of {fact['envs']} envs "
+                            f"have {fact['length']} steps: all end together",
+                  **facts.at("c_step"), expected=f"endings spread over time (a batch is "
+                  f"{horizon} steps of each env)",
+                  actual=f"all envs end on steps {fact['length']}, {2 * fact['length']}, ...",
+                  seed=facts.seed, seen_in="run",
+                  hint="let the first episode of each env end at a tick of its own")
 
 
 @rule("PUF404", "reset-leaks-state", severity="warning")

@@ -13,6 +13,7 @@ GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted
                     r"stack smashing|buffer overflow detected|malloc_consolidate|invalid pointer")
 _UB = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>[^\n]*)",
                  re.MULTILINE)
+_CAST = "outside the range of representable values of type 'unsigned char'"
 _FRAME = re.compile(r"^\s+#\d+ 0x[0-9a-f]+ in (?P<name>\S+) (?P<file>[^:\n()]+):(?P<line>\d+)",
                     re.MULTILINE)
 _ENTRIES = ("c_step", "c_reset", "c_close", "init", "my_init")      # where our code calls theirs
@@ -141,15 +142,18 @@ def ubsan_places(facts: Facts, text: str):
             yield {"file": file, "line": int(match["line"])}, match["text"]
 
 
-def _undefined(facts: Facts, code: str):
-    """UBSan's lines: null pointers belong to PUF201, everything else to PUF202."""
+def undefined(facts: Facts, code: str):
+    """UBSan's lines: null pointers belong to PUF201, floats that do not fit into a byte of the
+    observations to PUF307, everything else to PUF202."""
     seen = set()
     for outcome in _sanitized(facts):
         for match in _UB.finditer(outcome.sanitizer):
             file = _own(facts, match["file"])
             is_null = "null pointer" in match["text"]
             place = (file, int(match["line"]), match["text"].split(" ")[0])
-            if file is None or place in seen or is_null != (code == "PUF201"):
+            is_cast = _CAST in match["text"] and facts.shape["dtype"] == "u8"
+            belongs = "PUF201" if is_null else "PUF307" if is_cast else "PUF202"
+            if file is None or place in seen or belongs != code:
                 continue
             seen.add(place)
             fact = next((f for f in outcome.all("ubsan") if f.get("frame") and
@@ -180,7 +184,7 @@ def memory_error(facts: Facts):
 
     Fix: look at the line, and at the index or pointer that it uses.
     """
-    found = list(_asan(facts)) + list(_undefined(facts, "PUF201"))
+    found = list(_asan(facts)) + list(undefined(facts, "PUF201"))
     lines = {(finding.file, finding.line) for finding in found}
     for outcome, fact in _crashes(facts):
         beside = fact.get("array")
@@ -227,7 +231,7 @@ def undefined_behaviour(facts: Facts):
 
     Fix: look at the line; bound the value before it is used.
     """
-    found = list(_undefined(facts, "PUF202"))
+    found = list(undefined(facts, "PUF202"))
     asan = {(f.file, f.line) for f in _asan(facts)}
     found = [f for f in found if (f.file, f.line) not in asan]
     lines = {(finding.file, finding.line) for finding in found}

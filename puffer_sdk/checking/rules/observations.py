@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 from ..facts import Facts, Finding, elements, ranges, span
-from . import NotTested, need, rule
-from .episodes import no_reset
+from . import need, rule
+from .episodes import is_not_reset
 
 
 def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
@@ -151,7 +152,7 @@ def _blank_ends(facts: Facts, rows: list[dict]):
     full = [r for r in rows if r["steps"] and r["full"] + r["blank"] >= 0.9 * r["steps"]
             and r["full"] > 0]
     blank = [r for r in full if r["ends"] >= 3 and r["blank_ends"] == r["ends"]]
-    if not blank or _is_not_reset(facts):
+    if not blank or is_not_reset(facts):
         return                      # PUF401 says more
     yield Finding("PUF302", f"on all of {blank[0]['ends']} endings the observation is not "
                             "written: it still shows the episode that ended",
@@ -211,7 +212,7 @@ def _old_openings(facts: Facts):
     out_of_range = opening and opening["tells"] >= 2 and opening["old"] == opening["tells"]
     unmoved = (reseeded and reseeded["told"] >= 3
                and reseeded["blind"] >= 0.9 * reseeded["told"])
-    if not (out_of_range or unmoved) or any(_behind_the_state(facts)) or _is_not_reset(facts):
+    if not (out_of_range or unmoved) or any(_behind_the_state(facts)) or is_not_reset(facts):
         return
     place = {"env": reseeded["env"], "step": reseeded["step"], "seen_in": "reseed"} if unmoved \
         else {"seen_in": "audit"}
@@ -220,13 +221,6 @@ def _old_openings(facts: Facts):
                   actual="one that does not depend on how the new episode begins" if unmoved else
                   f"{opening['old']} elements where no c_reset puts them", seed=facts.seed,
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
-
-
-def _is_not_reset(facts: Facts) -> bool:
-    try:
-        return any(True for _ in no_reset(facts))
-    except NotTested:
-        return False
 
 
 def _kept_elements(facts: Facts, rows: list[dict]):
@@ -267,9 +261,10 @@ def _stale(facts: Facts, cells: list[dict], text: str, severity: str):
                       seed=facts.seed, hint="clear the block, then set what holds now")
 
 
-def _sightings(facts: Facts, kind: str):
+def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
     """Facts of one kind in `run`, neighbouring elements merged: (first, last, the first fact)."""
-    seen = {fact["element"]: fact for fact in facts.all("run", kind)}
+    seen = {fact["element"]: fact for fact in facts.all("run", kind)
+            if fact["element"] not in without}
     for first, last in ranges(seen):
         yield first, last, min((seen[e] for e in range(first, last + 1)),
                                key=lambda f: (f["step"], f["element"]))
@@ -324,7 +319,8 @@ def obs_scale(facts: Facts):
     if facts.shape["dtype"] == "u8":
         return
     need(facts, "run")
-    for first, last, fact in _sightings(facts, "obs-scale"):
+    broken = {fact["element"] for fact in facts.all("run", "obs-bounds")}   # PUF306 says more
+    for first, last, fact in _sightings(facts, "obs-scale", without=broken):
         members = [f for f in facts.all("run", "obs-scale") if first <= f["element"] <= last]
         largest = max((f["largest"] for f in members), key=abs)
         yield Finding("PUF304", f"{elements(first, last)} of the observation "

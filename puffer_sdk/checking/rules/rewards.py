@@ -1,8 +1,8 @@
-"""PUF311, 312, 321, 322: rewards and terminals that nobody wrote, or that make no sense."""
+"""PUF311-314, 321, 322: rewards and terminals that nobody wrote, or that make no sense."""
 from __future__ import annotations
 
 from ..facts import Facts, Finding
-from . import need, rule
+from . import NotTested, need, rule
 
 
 def _stale(facts: Facts, code: str, array: str, example: str):
@@ -66,6 +66,66 @@ def reward_not_finite(facts: Facts):
         yield Finding("PUF312", f"a reward became {fact['value']}", **facts.at("c_step"),
                       env=fact["env"], agent=fact["agent"], step=fact["step"],
                       expected="a finite number", actual=fact["value"], seed=facts.seed)
+
+
+@rule("PUF313", "reward-scale", severity="warning")
+def reward_scale(facts: Facts):
+    """A reward lies outside [-5, 5].
+
+    Why it ruins training: the value network has to predict sums of rewards. With rewards of
+    100 its errors are a hundred times as large, its gradients drown the policy's, and trainers
+    that clip rewards (PufferLib's does) see no difference between 5 and 100.
+
+    Bad:
+
+        env->rewards[0] = 100.0f * caught;
+
+    Good:
+
+        env->rewards[0] = caught ? 1.0f : 0.0f;
+
+    Fix: divide all rewards by the largest; put the raw score into the log.
+    """
+    need(facts, "run")
+    fact = facts.fact("run", "reward-scale")
+    if fact:
+        yield Finding("PUF313", f"rewards reach {fact['largest']:g}", **facts.at("c_step"),
+                      env=fact["env"], agent=fact["agent"], step=fact["step"],
+                      expected="within [-5, 5]", actual=fact["value"], seed=facts.seed,
+                      hint="divide all rewards by the largest", seen_in="run")
+
+
+@rule("PUF314", "reward-absent", severity="warning")
+def reward_absent(facts: Facts):
+    """In a whole long run, no agent was ever given a reward other than 0.
+
+    Why it ruins training: without rewards there is nothing to learn from. Either the reward is
+    never written, or it goes to the wrong place, or it is so hard to come by that random play
+    never finds it: then learning cannot begin either.
+
+    Bad:
+
+        if (env->score == 100) env->rewards[0] = 1.0f;      // score is set to 0 before
+
+    Good:
+
+        env->rewards[0] = env->score - before;              // something for each step forward
+
+    Fix: make sure that the reward is written after it was cleared. If it is only rare, let
+    episodes begin near the goal, or reward the way there.
+    """
+    need(facts, "run")
+    run = facts.fact("run", "run")
+    if run["rewards"] > 0:
+        return
+    if run["steps"] < 50_000:
+        raise NotTested(f"{run['steps']} steps without a reward are too few to mean anything")
+    ends = f"{run['terminals']:,} endings" if run["terminals"] else "no ending"
+    yield Finding("PUF314", f"no reward but 0 in {run['steps']:,} steps of random, sticky and "
+                            f"held actions with {ends}", **facts.at("c_step"),
+                  expected="some reward other than 0", actual="0 on every step",
+                  seed=facts.seed, seen_in="run",
+                  hint="is it written after rewards were cleared? else reward the way there")
 
 
 @rule("PUF321", "terminal-stale")

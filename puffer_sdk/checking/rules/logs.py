@@ -1,0 +1,180 @@
+"""PUF421-423: does the log tell what happened?"""
+from __future__ import annotations
+
+import re
+
+from ..facts import Facts, Finding
+from . import NotTested, need, rule
+from .episodes import is_not_reset
+
+_FRAMES = re.compile(r"skip|frame|repeat|substep|sub_step|ticks_per", re.IGNORECASE)
+
+
+def _need_entries(facts: Facts) -> dict:
+    """The facts of the run, where log entries can be held against episodes."""
+    need(facts, "run")
+    run = facts.fact("run", "run")
+    if run["terminals"] == 0:
+        raise NotTested("no terminal was ever set")
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew (PUF401)")
+    return run
+
+
+@rule("PUF421", "log-empty")
+def log_empty(facts: Facts):
+    """Episodes end, and `log.n` never grows.
+
+    Why it matters: the dashboard, sweeps and `puffer-sdk eval` know an environment by its log
+    alone. All fields are divided by n, and without entries there is nothing to show: a run
+    that learns looks like one that does not, and a sweep has nothing to choose by.
+
+    Bad:
+
+        env->log.episode_return += env->ret;
+        env->log.episode_length += env->tick;
+        c_reset(env);                               // n is still 0
+
+    Good:
+
+        env->log.episode_return += env->ret;
+        env->log.episode_length += env->tick;
+        env->log.n += 1.0f;
+        c_reset(env);
+
+    Fix: add 1 to log.n wherever the other fields of Log are added to. It applies to envs that
+    set terminals.
+    """
+    run = _need_entries(facts)
+    if run["entries"] > 0:
+        return
+    if run["rounds"] < 3:
+        raise NotTested("the episodes of all agents of an env ended fewer than 3 times")
+    yield Finding("PUF421", f"log.n is still 0 after {run['rounds']} finished episodes",
+                  **facts.at("c_step"), env=0, expected="log.n grows by 1 with each episode",
+                  actual="0", seed=facts.seed, seen_in="run",
+                  hint="env->log.n += 1.0f; where an episode ends")
+
+
+@rule("PUF422", "log-mismatch")
+def log_mismatch(facts: Facts):
+    """`episode_return` or `episode_length` of the log disagree with what was measured: the
+    rewards that were paid since the last ending, and the steps that were made.
+
+    Why it ruins training: the log is what you compare runs by. A return that forgets the last
+    reward misses the win itself; one that is not set to zero in c_reset grows for ever, which
+    looks like learning. A length that is off by one hides that something else is, too.
+
+    Bad:
+
+        if (won) { add_log(env); env->rewards[0] = 1.0f; c_reset(env); }
+
+    Good:
+
+        env->rewards[0] = won ? 1.0f : 0.0f;
+        env->episode_return += env->rewards[0];
+        if (won) { add_log(env); c_reset(env); }
+
+    Fix: add every reward to the sum in one place, before the log entry is made, and set the
+    sum and the tick to zero in c_reset.
+
+    What counts as right, with several agents: the return of one agent, the mean or the sum
+    over all, or over those that end; one entry per env or one per agent. A length counted in
+    frames is right where the struct has a frame skip, and one without the steps that an agent
+    waits to come back. A field that the code never mentions is
+    not tested, nor are entries that are made per goal, without a terminal.
+    """
+    run = _need_entries(facts)
+    if run["entries"] == 0:
+        raise NotTested("there are no log entries (PUF421)" if run["rounds"] >= 3
+                        else "there are no log entries")
+    if facts.fact("run", "reward-not-finite"):
+        raise NotTested("rewards are not finite (PUF312)")
+    if 10 * run["goals"] > run["entries"]:
+        raise NotTested("entries are logged per goal, not per episode: "
+                        f"{run['goals']} of {run['entries']} came without a terminal")
+    entries = {fact["name"]: fact for fact in facts.all("run", "entries")}
+    tested = 0
+    for name in ("episode_return", "episode_length"):
+        fact = entries.get(name)
+        if fact is None or fact["judged"] < 3 or _is_left_out(facts, name, fact):
+            continue
+        tested += 1
+        wrong = fact["judged"] - fact["matched"]
+        if _is_in_frames(facts, name, fact) or _waits_between(name, fact):
+            continue
+        if wrong >= 3 and 100 * wrong > fact["judged"]:
+            yield _mismatch(facts, name, fact, wrong)
+    if not tested:
+        raise NotTested("nothing fills Log.episode_return or Log.episode_length")
+
+
+def _mismatch(facts: Facts, name: str, fact: dict, wrong: int) -> Finding:
+    what = "the rewards add up to" if name == "episode_return" else "the steps made are"
+    share = "every entry" if wrong == fact["judged"] else f"{wrong} of {fact['judged']} entries"
+    difference = fact["logged"] - fact["measured"]
+    if name == "episode_length":
+        hint = "it is off by one: count the step before the entry is made" \
+            if abs(difference) == 1.0 else "count each step once, and start from 0 in c_reset"
+    else:
+        hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
+    return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact['measured']:g}",
+                   **facts.at("c_step"), env=fact["env"], step=fact["step"], element=name,
+                   expected=f"{fact['measured']:g}", actual=f"{fact['logged']:g}",
+                   seed=facts.seed, hint=hint, seen_in="run")
+
+
+def _is_left_out(facts: Facts, name: str, fact: dict) -> bool:
+    """Always 0, and no line of code but its declaration names it: nobody meant to fill it."""
+    if fact["low"] != 0 or fact["high"] != 0:
+        return False
+    uses = sum(len(re.findall(rf"(?:\.|->)\s*{name}\b", text))
+               for file, text in facts.source.files.items() if file != "binding.c")
+    return uses == 0
+
+
+def _is_in_frames(facts: Facts, name: str, fact: dict) -> bool:
+    """A length of k frames for each step, in an env whose struct speaks of frames."""
+    return (name == "episode_length" and fact["skip"] > 1 and
+            any(_FRAMES.search(field.name) for field in facts.spec.fields))
+
+
+def _waits_between(name: str, fact: dict) -> bool:
+    """Lengths that lack the same few steps each time: an agent waits before it is back."""
+    return name == "episode_length" and fact["lag"] >= 2 and fact["low"] < fact["high"]
+
+
+@rule("PUF423", "log-range", severity="warning")
+def log_range(facts: Facts):
+    """`perf` of the log is outside [0, 1].
+
+    Why it matters: perf is by convention the share of success, 1 being the best there is.
+    Sweeps over several environments and the dashboard's bar compare it; a perf of 30 wins
+    every comparison, and nobody can tell how far from done a run is.
+
+    Bad:
+
+        env->log.perf += env->score;                // 0 to 864
+
+    Good:
+
+        env->log.perf += env->score / MAX_SCORE;
+
+    Fix: divide by the best that can be reached; put the raw figure into `score`.
+    """
+    need(facts, "run")
+    run = facts.fact("run", "run")
+    if not any(field.name == "perf" for field in facts.spec.log_fields):
+        return
+    if run["entries"] == 0:
+        raise NotTested("there are no log entries")
+    fact = facts.fact("run", "log-range")
+    if fact:
+        largest = fact["largest"]
+        yield Finding("PUF423", f"Log.perf is {fact['value']:.6g} in an entry"
+                      if not isinstance(fact["value"], str) else f"Log.perf is {fact['value']}",
+                      **facts.at("c_step"), env=fact["env"], step=fact["step"], element="perf",
+                      expected="within [0, 1]",
+                      actual=f"{largest:.6g}" if not isinstance(largest, str) else largest,
+                      seed=facts.seed, hint="divide by the best that can be reached",
+                      seen_in="run")

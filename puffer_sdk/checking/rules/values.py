@@ -1,0 +1,304 @@
+"""PUF305-307: elements that never change, that leave their bounds, or that wrap around."""
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from .. import fields
+from ..facts import Facts, Finding, ranges, span
+from ..fields import Field
+from . import NotTested, need, rule
+from .memory import undefined
+
+_BIAS = re.compile(r"BIAS|CONST|ONE\b|PAD|UNUSED|RESERVED|SPARE|DUMMY")
+_ROUND = re.compile(r"&=?\s*(?:0[xX][fF]{2}|255)\b|%=?\s*256\b")
+_ANGLE = re.compile(r"angle|head(?!lin)|dir|phase|clock|hue|bearing|rotat|theta|yaw|hour|rng|seed",
+                    re.IGNORECASE)
+SMALL = 32              # bytes up to which an observation that is no board is a list of numbers
+
+
+@rule("PUF305", "obs-constant", severity="warning")
+def obs_constant(facts: Facts):
+    """An element of the observation, or all of it, never changes, in any env, in a whole long
+    run.
+
+    Why it ruins training: a constant carries no information. Where a field was meant, the
+    agent does without something that it needs: it runs, learns a little, and stays worse than
+    it could be. An element that is cleared on every step and never set is a typical trace of an
+    OBS_SIZE that is too large, or of a forgotten line.
+
+    Bad:
+
+        #define OBS_SIZE 4
+        memset(obs, 0, OBS_SIZE * sizeof(float));
+        obs[0] = x;  obs[1] = y;  obs[2] = speed;       // and obs[3]?
+
+    Good:
+
+        #define OBS_SIZE 3
+
+    Fix: write what was forgotten, or lower OBS_SIZE. If it is meant, say so where the message
+    points: // puffer: allow(PUF305) constant bias input
+
+    What is left in peace: a single constant other than 0 (a bias), the walls and borders of a
+    board of bytes, a class of a one-hot that never occurred, empty slots behind others of the
+    same kind, and the observation of an env whose episodes have one step. Elements named in an
+    enum (OBS_FUEL) that promise bounds are expected to move, whatever their value.
+    """
+    need(facts, "run")
+    stats = facts.statistics
+    if stats is None or facts.fact("run", "run")["steps"] < 10_000:
+        raise NotTested("the run was too short")
+    constant = stats.low == stats.high
+    dead = {c["element"] for c in facts.all("poison", "left") if not c["touched"]}
+    if constant.all():
+        if len(dead) < len(constant) and not _is_bandit(facts, stats):
+            yield _whole_constant(facts, float(stats.low[0]))
+        return
+    for first, last in _still(facts, constant, dead):
+        one = fields.named(facts.fields, first)
+        place = {"file": one.file, "line": one.line} if one else (
+            facts.at_macro("OBS_SIZE") or facts.at("c_step"))
+        value = float(stats.low[first])
+        always = f"{'are' if last > first else 'is'} always {value:g}"
+        yield Finding("PUF305", f"{fields.title(facts.fields, first, last)} {always}, in "
+                                f"{facts.fact('run', 'run')['steps']:,} steps", **place,
+                      element=span(first, last), expected="values that tell the agent something",
+                      actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
+                      hint="write what was forgotten, or lower OBS_SIZE")
+
+
+def _is_bandit(facts: Facts, stats) -> bool:
+    """One state only: each step is an episode, or the only input is a bias of 1."""
+    lengths = next((f for f in facts.all("run", "sample") if f["name"] == "length"), None)
+    return bool(lengths and lengths["high"] == 1) or (len(stats.low) == 1 and stats.low[0] == 1)
+
+
+def _whole_constant(facts: Facts, value: float) -> Finding:
+    size = facts.shape["obs_size"]
+    return Finding("PUF305", "the observation never changes, in "
+                             f"{facts.fact('run', 'run')['steps']:,} steps", **facts.at("c_step"),
+                   element=span(0, size - 1), expected="values that tell the agent something",
+                   actual=f"the same {size} elements on every step" if size > 1
+                   else f"{value:g} on every step", seed=facts.seed, seen_in="run",
+                   hint="observe in c_step, after the state has changed")
+
+
+def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int, int]]:
+    """Ranges of constant elements that are worth a word."""
+    stats = facts.statistics
+    found = []
+    promised = {e for f in facts.fields if f.low is not None and not _BIAS.search(f.name)
+                and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
+    moved = [e for e in promised if stats.low[e] != 0]
+    found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
+    if not _writes_all(facts):
+        return found
+    partly = {c["element"] for c in facts.all("rewrite", "cell") if c["written"] < c["seen"]}
+    zero = np.flatnonzero(constant & (stats.low == 0))
+    for first, last in _split(facts.fields, ranges(zero.tolist())):
+        members = set(range(first, last + 1))
+        one = fields.named(facts.fields, first)
+        if members & (dead | partly) or (one and _BIAS.search(one.name)):
+            continue
+        if facts.shape["dtype"] == "u8":
+            if not _is_forgotten_byte(facts, first, last, zero):
+                continue
+        elif _is_rare_class(facts, first, last) or _is_slot(stats, first, last):
+            continue
+        elif last - first >= 2 and not members <= promised:
+            continue                    # slots of a kind that this game has none of
+        if first == last and not facts.fact("run", "run")["rewards"]:
+            continue                    # the last reward, perhaps: PUF314 says more
+        found.append((first, last))
+    return sorted(found)
+
+
+def _writes_all(facts: Facts) -> bool:
+    """Whether steps write whole rows: then an element that is 0 was put there."""
+    rows = [r for r in facts.all("rewrite", "row") if r["steps"] >= 32]
+    return bool(rows) and all(r["full"] and r["full"] + r["blank"] >= 0.9 * r["steps"]
+                              for r in rows)
+
+
+def _split(names: list[Field], pairs):
+    """Ranges, parted where another field begins."""
+    starts = sorted(f.first for f in names) if names else []
+    for first, last in pairs:
+        for start in [s for s in starts if first < s <= last]:
+            yield first, start - 1
+            first = start
+        yield first, last
+
+
+def _is_flag(stats, element: int) -> bool:
+    """Takes 0 and 1, and nothing between."""
+    if not 0 <= element < len(stats.low):
+        return False
+    values = stats.rows[:, element]
+    return stats.low[element] == 0 and stats.high[element] == 1 and bool(
+        np.isin(values, (0, 1)).all())
+
+
+def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
+    """Beside flags of the same kind: a class of a one-hot that has not occurred yet."""
+    mine = fields.named(facts.fields, first)
+    for beside in (first - 1, last + 1):
+        other = fields.named(facts.fields, beside)
+        apart = mine is not other and any(f and f.count > 1 for f in (mine, other))
+        if _is_flag(facts.statistics, beside) and not apart:
+            return True
+    return False
+
+
+def _is_slot(stats, first: int, last: int) -> bool:
+    """Behind two slots or more of the same make, themselves not constant."""
+    size = last - first + 1
+    for stride in range(1, size + 1):
+        needed = 4 if stride == 1 else 2
+        begin = first - needed * stride
+        if size % stride or begin < 0 or (stride == 1 and size < 4):
+            continue
+        low = stats.low[begin:first].reshape(needed, stride)
+        high = stats.high[begin:first].reshape(needed, stride)
+        extent = (high - low).max(axis=0)
+        alike = (np.ptp(low, axis=0) <= 0.25 * extent) & (np.ptp(high, axis=0) <= 0.25 * extent)
+        if (extent > 0).all() and alike.all():
+            return True
+    return False
+
+
+def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) -> bool:
+    """The last of a short list of numbers, the only one that is still. Boards are no lists."""
+    size = facts.shape["obs_size"]
+    listed = size <= SMALL and not re.search(r"[*]", facts.spec.obs_size or "")
+    is_square = round(size ** 0.5) ** 2 == size
+    return listed and not is_square and first == last == size - 1 and len(zero) == 1
+
+
+@rule("PUF306", "obs-bounds")
+def obs_bounds(facts: Facts):
+    """An observation leaves the bounds that are declared beside it, `[low, high]` in the
+    comment of its OBS_ enumerator.
+
+    Why it ruins training: the bounds are what everybody who reads the header believes, and
+    what quantised and clipped inputs rely on. Something outside them was computed from a state
+    that should not exist, or was divided by the wrong size.
+
+    Bad:
+
+        enum {
+            OBS_FUEL,                   // [0, 1]
+            ...
+        };
+        obs[OBS_FUEL] = env->fuel / 50.0f;              // a full tank holds 60
+
+    Good:
+
+        obs[OBS_FUEL] = env->fuel / TANK;
+
+    Fix: correct the scale, clamp the state, or widen the bounds if they are wrong.
+
+    Blocks are written as `OBS_RAYS, // [0, 1] 8 values` and `OBS_NEXT = OBS_RAYS + 8`: the
+    bounds hold up to the next enumerator. NaN is PUF303's.
+    """
+    if not any(field.low is not None for field in facts.fields):
+        return                          # nothing is promised
+    need(facts, "run")
+    seen = {fact["element"]: fact for fact in facts.all("run", "obs-bounds")}
+    for one in facts.fields:
+        facts_of = [seen[e] for e in range(one.first, one.last + 1) if e in seen]
+        if not facts_of:
+            continue
+        first = min(facts_of, key=lambda f: (f["step"], f["element"]))
+        elements = [f["element"] for f in facts_of]
+        many = f" ({len(elements)} of {one.count} elements)" if one.count > 1 else ""
+        yield Finding("PUF306", f"{one.name} leaves its declared bounds {one.bounds}{many}",
+                      file=one.file, line=one.line, env=first["env"], agent=first["agent"],
+                      step=first["step"],
+                      element=span(min(elements), max(elements))
+                      if len(elements) == max(elements) - min(elements) + 1 else first["element"],
+                      expected=f"within {one.bounds}", actual=first["value"], seed=facts.seed,
+                      hint="correct the scale, or the comment", seen_in="run")
+
+
+@rule("PUF307", "value-wrap", severity="warning")
+def value_wrap(facts: Facts):
+    """A byte observation wraps around: what is stored into it is larger than 255 or negative.
+
+    Why it ruins training: 256 becomes 0 and -1 becomes 255. One step more of a counter, and
+    the agent sees the smallest value where the largest is meant; a target just to the left
+    looks like one far to the right. No network can tell.
+
+    Bad:
+
+        obs[0] = (unsigned char)(target->x - env->x);   // -3 is stored as 253
+
+    Good:
+
+        obs[0] = (unsigned char)(target->x - env->x + WIDTH);
+
+    Fix: shift, scale or clamp the value into 0..255, or make the observations floats.
+
+    How it is seen: within episodes an element moves in small steps on a circle, through 255
+    and 0, again and again (cells of a board jump between their codes); and the sanitizer
+    reports floats that do not fit. A value that is meant to go round (`& 255`, `% 256`, a
+    byte called heading or phase) is left in peace.
+    """
+    if facts.shape["dtype"] != "u8":
+        return
+    need(facts, "run")
+    casts = list(_casts(facts))
+    yield from casts
+    if casts or _goes_round_by_design(facts):
+        return
+    wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
+    seen = {fact["element"]: fact for fact in wrapped}
+    for first, last in ranges(seen):
+        fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f["step"])
+        one = fields.named(facts.fields, first)
+        place = {"file": one.file, "line": one.line} if one else facts.at("c_step")
+        name = fields.title(facts.fields, first, last)
+        yield Finding("PUF307", f"{name} wrap{'s' if first == last else ''} around: "
+                                f"{fact['from']} is followed by {fact['to']}", **place,
+                      env=fact["env"], agent=fact["agent"], step=fact["step"],
+                      element=span(first, last), expected="a value from 0 to 255",
+                      actual="more than 255" if not fact["under"] else
+                      "a negative value" if not fact["over"] else "a value outside",
+                      seed=facts.seed, seen_in="run",
+                      hint="shift, scale or clamp it into 0..255")
+
+
+def _casts(facts: Facts):
+    """Floats that do not fit into a byte, as the sanitizer saw them."""
+    try:
+        found = list(undefined(facts, "PUF307"))
+    except NotTested:
+        return
+    for finding in found:
+        value = re.search(r"runtime error: |undefined behaviour: (\S+) is outside", finding.message)
+        finding.message = "a float that does not fit is stored into a byte"
+        finding.expected = "0 to 255"
+        finding.actual = value[1] if value and value[1] else "another value"
+        finding.hint = "shift, scale or clamp it into 0..255"
+        yield finding
+
+
+def _goes_round_by_design(facts: Facts) -> bool:
+    code = "\n".join(function.body for function in facts.source.reach("c_step"))
+    code += "\n".join(function.body for function in facts.source.reach("c_reset"))
+    if _ROUND.search(code):
+        return True
+    return any(field.type.startswith("unsigned char") and _ANGLE.search(field.name)
+               for field in facts.spec.fields if not field.type.endswith("*"))
+
+
+def _wraps(fact: dict) -> bool:
+    """Small steps round the circle of 256, or always the same step."""
+    jumps, changes = fact["over"] + fact["under"], fact["changes"]
+    creeps = jumps >= 3 and jumps >= 0.9 * fact["jumps"] and fact["low"] >= 3 \
+        and fact["high"] >= 3 and fact["near"] >= 0.95 * changes
+    strides = fact["rounds"] >= 3 and fact["rounds"] >= 0.9 * fact["jumps"] \
+        and changes >= 16 and fact["distinct"] >= 8 and fact["usually"] >= 0.9 * changes
+    return creeps or strides
