@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import CheckResult
+from . import CheckResult, statistics
 from .facts import Finding
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
@@ -11,8 +11,13 @@ STACK = 6           # frames of a stack that are shown
 MISSED = 3          # places that were not reached
 
 
-def lines(result: CheckResult, *, strict: bool = False) -> Iterator[tuple[str, str | None]]:
-    """Findings in four parts each, then how much was exercised, then the verdict."""
+def lines(result: CheckResult, *, strict: bool = False, stats: bool = False,
+          encoding: str | None = "utf-8") -> Iterator[tuple[str, str | None]]:
+    """Findings in four parts each, then how much was exercised, then the verdict.
+
+    stats       the table of what was observed and paid, however long it is
+    encoding    of the terminal: its histograms are drawn in blocks, or in ASCII
+    """
     for finding in result.findings:
         yield from finding_lines(finding)
         yield "", None
@@ -20,6 +25,10 @@ def lines(result: CheckResult, *, strict: bool = False) -> Iterator[tuple[str, s
         yield f"... {count} more {code} not shown", "dim"
     if result.more:
         yield "", None
+    quantities = result.coverage["statistics"]
+    if quantities and (stats or len(quantities) < statistics.COMPACT):
+        for line in statistics.table(quantities, encoding):
+            yield line, "dim"
     yield from _summary(result)
     yield _verdict(result, strict), "bold green" if result.verdict == "pass" else "bold red"
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import click
 
@@ -19,8 +20,10 @@ from .options import env_argument, takes_settings, verbose_option
               help="Factor on the length of every experiment.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
               show_default=True, help="text for people, json for programs.")
+@click.option("--stats", is_flag=True,
+              help="Print the table of what was observed, even if it is long.")
 @verbose_option
-def command(env, settings, strict, seed, budget, format_, verbose):
+def command(env, settings, strict, seed, budget, format_, stats, verbose):
     """Find the bugs that silently ruin training.
 
     Builds ENV twice (fast, and with sanitizers), plays it in processes of their own under
@@ -35,6 +38,7 @@ def command(env, settings, strict, seed, budget, format_, verbose):
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:
-        for text, style in lines(result, strict=strict):
+        for text, style in lines(result, strict=strict, stats=stats,
+                                 encoding=sys.stdout.encoding):
             ui.out(text, style=style)
     return result.exit_status
