@@ -30,7 +30,8 @@ void c_step(Relics* env) {
     float miss = env->actions[0] - env->depth;
     env->rewards[0] = -(miss < 0 ? -miss : miss);
     env->observations[0] = miss > 0;
-    if (env->rewards[0] > -0.05f || ++env->tick >= 20) {
+    env->tick++;
+    if (env->rewards[0] > -0.05f || env->tick >= 20) {
         env->terminals[0] = 1;
         env->log.perf += env->rewards[0] > -0.05f;
         env->log.episode_length += env->tick;

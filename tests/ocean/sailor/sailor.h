@@ -65,7 +65,7 @@ void c_step(Sailor* env) {
     if (after < 5 || env->tick == 120) {
         env->terminals[0] = 1;
         env->log.perf += after < 5;
-        env->log.episode_return += 50 - after;
+        env->log.episode_return += (50 - after) * 0.1f;
         env->log.episode_length += env->tick;
         env->log.n++;
         c_reset(env);
