@@ -22,7 +22,7 @@ def write(spec: Spec, build_dir: Path) -> Path:
 
 def render(spec: Spec) -> str:
     """The text of the generated binding.c."""
-    return _template("binding.c.jinja").render(spec=spec, logs=list(_log_values(spec)),
+    return template("binding.c.jinja").render(spec=spec, logs=list(_log_values(spec)),
                                                log_floats=1 + len(spec.log_names))
 
 
@@ -45,7 +45,7 @@ def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir
     types = {f.name: f.type for f in spec.settable}
     settings = [(name, c_literal(value, types[name]))
                 for name, value in env_settings.items() if name in types]
-    text = _template("config.h.jinja").render(spec=spec, settings=settings,
+    text = template("config.h.jinja").render(spec=spec, settings=settings,
                                               ini=f"{spec.name}.ini")
     return write_if_changed(build_dir / f"{spec.name}_config.h", text)
 
@@ -63,7 +63,7 @@ def c_literal(value: float, c_type: str) -> str:
     return str(int(value)) + ("u" if "unsigned" in c_type else "")
 
 
-def _template(name: str):
+def template(name: str):
     import jinja2
 
     environment = jinja2.Environment(

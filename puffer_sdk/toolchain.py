@@ -169,7 +169,7 @@ def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: st
                          detail=shlex.join(words),
                          hint="look for a macro or a table that expands without end") from None
     finally:
-        _kill_group(child)
+        kill_group(child)
     text = _ESCAPES.sub("", raw.decode(errors="replace"))
     if child.returncode:
         raise _refusal(text, child.returncode, words, source, what)
@@ -183,7 +183,7 @@ def _limit_orphan(pid: int, seconds: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
 
 
-def _kill_group(child: subprocess.Popen) -> None:
+def kill_group(child: subprocess.Popen) -> None:
     """Ends whatever is left of a command and of what it started."""
     if child.returncode is None:
         with suppress(ProcessLookupError, PermissionError):

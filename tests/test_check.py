@@ -55,6 +55,8 @@ def test_specimen_is_caught(folder, copy):
     for finding in result.findings:
         assert finding.file, f"{finding.code} names no file"
         assert (folder / finding.file).is_file()
+    proven = {f.code for f in result.findings if f.repro}
+    assert {f.code for f in result.findings if f.severity == "error" and f.seen_in} == proven
 
 
 @pytest.mark.parametrize("folder", CORRECT, ids=lambda p: p.name)

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .. import header, paths
 from ..config import resolve
 from ..errors import FINDINGS, OK, BuildError, RunError
-from . import lines, plan, rules, source
+from . import lines, plan, proof, rules, source
 from .facts import Facts, Finding
 
 PER_RULE = 8            # findings of one rule that are listed
@@ -59,13 +61,14 @@ class CheckResult:
 
 
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
-          strict: bool = False, seed: int = SEED, budget: float = 1.0,
+          strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
           verbose: bool = False) -> CheckResult:
     """Run every rule on an environment.
 
     settings    overrides, {'env.size': 9}
     strict      warnings count as well
     budget      factor on the length of every experiment
+    prove       write build/check/repro_PUFnnn.c for the first finding of each error
 
     Raises UsageError for a refused setting, BuildError for a header that does not compile for
     reasons that no rule names, RunError when the checker cannot run.
@@ -78,25 +81,32 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     if uncoded and len(uncoded) == len(problems):
         raise uncoded[0]
     facts = Facts(folder, spec, config, problems, source.read(folder, unit), seed)
-    if spec is not None and not any(problem.code for problem in problems):
-        _gather(facts, budget, verbose)
-    findings, not_tested = _apply(facts)
-    findings, suppressed = _suppress(facts, findings)
-    findings, more = _limit(findings)
+    with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
+        lab = None
+        if spec is not None and not any(problem.code for problem in problems):
+            lab = _gather(facts, Path(name), budget, verbose)
+        findings, not_tested = _apply(facts)
+        findings, suppressed = _suppress(facts, findings)
+        findings, more = _limit(findings)
+        if prove:
+            proof.prove(facts, findings, lab, verbose=verbose)
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
                        "fail" if bad else "pass", time.perf_counter() - began, suppressed, more)
 
 
-def _gather(facts: Facts, budget: float, verbose: bool) -> None:
-    """Fill the facts; what the compiler says in a rule's name becomes a finding."""
+def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Plan | None:
+    """Fill the facts; what the compiler says in a rule's name becomes a finding.
+
+    The plan, if the environment was run: it can tell what its experiments did.
+    """
     try:
-        plan.gather(facts, budget=budget, verbose=verbose)
+        lab = plan.gather(facts, folder, budget=budget, verbose=verbose)
     except BuildError as error:
         if error.code is None:
             raise
         facts.problems.append(error)
-        return
+        return None
     for outcome in facts.outcomes.values():
         failed = outcome.first("failed")
         if not failed:
@@ -107,14 +117,15 @@ def _gather(facts: Facts, budget: float, verbose: bool) -> None:
             facts.problems.append(BuildError(text, code="PUF112", where=facts.spec.header.name,
                                              hint="is a setting of [env] missing or wrong?"))
             facts.outcomes.clear()
-            return
+            return None
         if missing is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
                            detail=failed["text"].partition(": ")[2] or failed["text"])
         facts.problems.append(BuildError(
             f"the binding reads [env] {missing[1]}, which the ini does not give", code="PUF106",
             where="binding.c", hint=f"add to [env]: {missing[1]} = ..."))
-        return
+        return None
+    return lab
 
 
 def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:

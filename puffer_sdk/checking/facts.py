@@ -41,6 +41,9 @@ class Finding:
     name: str = ""                          # the rule's; filled in with `severity`
     stack: list[str] = field(default_factory=list)
     seen_in: str = ""                       # the experiment that showed it; "" = from the source
+    shows: dict = field(default_factory=dict)   # what the code alone does not tell proof.py
+    fields: list[str] = field(default_factory=list)     # of the struct that differ, with values
+    repro_steps: int = 0                    # of the repro's script
 
     KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
             "element", "expected", "actual", "seed", "repro")
@@ -84,6 +87,8 @@ class Difference:
     element: int | None
     one: object
     other: object
+    # of the env struct at that step: (path, one value, the other); None = not known
+    fields: list[tuple[str, object, object]] | None = None
 
 
 @dataclass
@@ -111,6 +116,7 @@ class Facts:
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
+    setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
     fields: list[Field] = field(default_factory=list)       # the observation's OBS_ names
     statistics: Statistics | None = None                    # of the long run
@@ -136,6 +142,11 @@ class Facts:
     def all(self, experiment: str, kind: str) -> list[dict]:
         found = self.outcomes.get(experiment)
         return found.all(kind) if found else []
+
+    def experiment_of(self, fact: dict) -> str:
+        """The experiment that this very fact comes from."""
+        return next((name for name, outcome in self.outcomes.items()
+                     if any(fact is other for other in outcome.facts)), "")
 
     def at(self, function: str) -> dict:
         """file= and line= of one of the env's functions, to spread into a Finding."""

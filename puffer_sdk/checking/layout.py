@@ -6,6 +6,7 @@
 """
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -90,6 +91,27 @@ class Layout:
 
     def find(self, path: str) -> Scalar | None:
         return next((scalar for scalar in self.scalars if scalar.path == path), None)
+
+    def differences(self, one: bytes, other: bytes) -> list[tuple[str, object, object]]:
+        """(path, value, value) of each number that differs between two structs.
+
+        Not of the log, which the caller clears, nor of pointers.
+        """
+        return [(scalar.path, _value(scalar, one), _value(scalar, other))
+                for scalar in self.scalars
+                if not scalar.type.endswith("*") and not scalar.path.startswith("log.")
+                and one[scalar.offset:scalar.offset + scalar.size]
+                != other[scalar.offset:scalar.offset + scalar.size]]
+
+
+def _value(scalar: Scalar, data: bytes) -> object:
+    """What a struct's bytes hold there; bit-fields and unknown types as whole numbers."""
+    raw = data[scalar.offset:scalar.offset + scalar.size]
+    if scalar.type in ("float", "double", "const float", "const double"):
+        code = "f" if scalar.size == 4 else "d"
+        return float(f"{struct.unpack(code, raw)[0]:.{9 if code == 'f' else 17}g}")
+    return int.from_bytes(raw, "little", signed="unsigned" not in scalar.type
+                          and "ool" not in scalar.type)
 
 
 def layout(unit, struct: str) -> Layout | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,13 +79,19 @@ def _differing(trace: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (trace[:steps] != other[:steps]) & (trace[:steps] != 0)
 
 
-def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
-    """Build the environment, run every experiment, and leave the outcomes in facts."""
-    with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
-        _Plan(facts, Path(name), budget, verbose).run()
+def gather(facts: Facts, folder: Path, *, budget: float, verbose: bool = False) -> Plan:
+    """Build the environment, run every experiment, and leave the outcomes in facts.
+
+    folder    for libraries and traces; the plan can go on for as long as it exists
+    """
+    plan = Plan(facts, folder, budget, verbose)
+    plan.run()
+    return plan
 
 
-class _Plan:
+class Plan:
+    """The experiments on one environment."""
+
     def __init__(self, facts: Facts, folder: Path, budget: float, verbose: bool):
         self.facts, self.folder, self.budget, self.verbose = facts, folder, budget, verbose
         config: Config = facts.config
@@ -172,6 +177,7 @@ class _Plan:
         program, library = self.built[kind.name]
         shape = self.facts.shape
         self.libraries[name] = library
+        self.facts.setups[name] = {"experiment": experiment, **options}
         outcome = self.runner.run(name, program, library, experiment,
                                   **{"agents": shape.get("agents", 1), **options})
         self.facts.outcomes[name] = outcome
@@ -366,7 +372,7 @@ class _Plan:
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
         """The first element that differs, from dumps of that env's rows at that step."""
-        dumps = []
+        dumps, structs = [], []
         for which in (BESIDE.get(name, "trace-base"), name):
             path = self.folder / f"{which}.rows"
             kind, experiment, options = self.ran[which]
@@ -374,8 +380,15 @@ class _Plan:
             self.experiment(f"{which}-dump", kind, experiment, {
                 **options, "dump": path, "dump_step": step, "dump_env": env})
             self.facts.outcomes.pop(f"{which}-dump")
+            self.facts.setups.pop(f"{which}-dump", None)
+            beside = Path(f"{path}.struct")
             dumps.append(np.fromfile(path, np.uint8) if path.is_file() else np.zeros(0, np.uint8))
-        return self.locate(dumps, step, env)
+            structs.append(beside.read_bytes() if beside.is_file() else b"")
+        found = self.locate(dumps, step, env)
+        layout = self.facts.layout
+        if layout and len(structs[0]) == len(structs[1]) == layout.size:
+            found.fields = layout.differences(*structs)
+        return found
 
     def locate(self, dumps: list[np.ndarray], step: int, env: int) -> Difference:
         shape = self.facts.shape
@@ -399,6 +412,23 @@ class _Plan:
                 element = index % each if array in ("observations", "action_mask") else None
                 return Difference(env, step, array, index // each, element, *values)
         return Difference(env, step, "rows", 0, None, "one value", "another")
+
+    def script(self, envs: int, env: int, steps: int) -> np.ndarray:
+        """The actions that every experiment on `envs` envs gives one of them (-1: all of them).
+
+        (steps, agents x heads) float32
+        """
+        path = self.folder / f"script-{envs}-{env}-{steps}.f32"
+        name = path.stem
+        self.experiment(name, FAST, "script",
+                        {"envs": envs, "steps": steps, "dump": path, "dump_env": env})
+        fact = self.facts.outcomes.pop(name).first("script")
+        self.facts.setups.pop(name)
+        agents = (fact["all"] if env < 0 else fact["agents"]) if fact else \
+            self.facts.shape["env_agents"] * (envs if env < 0 else 1)
+        width = agents * self.facts.shape["heads"]
+        numbers = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)
+        return numbers[:numbers.size // width * width].reshape(-1, width)
 
     def resolve_stacks(self) -> None:
         """Addresses to lines, while the libraries still exist."""

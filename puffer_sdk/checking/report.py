@@ -48,8 +48,14 @@ def finding_lines(finding: Finding) -> Iterator[tuple[str, str | None]]:
         yield f"  got {finding.actual}", None
     for frame in finding.stack[:STACK] if len(finding.stack) > 1 else ():
         yield f"  | {frame}", "dim"
+    for text in finding.fields:
+        yield f"  | {text}", "dim"
     if finding.hint:
         yield f"  hint: {finding.hint}", "cyan"
+    if finding.repro:
+        steps = f"{finding.repro_steps} step{'s' * (finding.repro_steps != 1)}"
+        yield (f"  repro: {finding.repro} ({steps}; puffer-sdk check --replay {finding.repro})",
+               None)
     yield f"  more: puffer-sdk explain {finding.code}", None
 
 

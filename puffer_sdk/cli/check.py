@@ -22,14 +22,18 @@ from .options import env_argument, takes_settings, verbose_option
               show_default=True, help="text for people, json for programs.")
 @click.option("--stats", is_flag=True,
               help="Print the table of what was observed, even if it is long.")
+@click.option("--replay", metavar="FILE",
+              help="Compile and run a build/check/repro_PUFnnn.c again.")
 @verbose_option
-def command(env, settings, strict, seed, budget, format_, stats, verbose):
+def command(env, settings, strict, seed, budget, format_, stats, replay, verbose):
     """Find the bugs that silently ruin training.
 
     Builds ENV twice (fast, and with sanitizers), plays it in processes of their own under
     random, sticky and held actions, and reports each fault with its file and line. The exit
     status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
     """
+    if replay is not None:
+        return _replay(replay, env, verbose)
     from ..checking import check
     from ..checking.report import lines
 
@@ -42,3 +46,13 @@ def command(env, settings, strict, seed, budget, format_, stats, verbose):
                                  encoding=sys.stdout.encoding):
             ui.out(text, style=style)
     return result.exit_status
+
+
+def _replay(file: str, env, verbose: bool) -> int:
+    """Play one finding again: 1 if it still fails, 0 if it is mended."""
+    from ..checking import replaying
+
+    replayed = replaying.replay(file, env, verbose=verbose)
+    for text, style in replayed.lines:
+        ui.out(text, style=style)
+    return replayed.exit_status

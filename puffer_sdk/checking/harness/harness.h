@@ -159,3 +159,4 @@ void experiment_setting(void);
 void experiment_poison(void);
 void experiment_stale(void);
 void experiment_rewrite(void);
+void experiment_script(void);

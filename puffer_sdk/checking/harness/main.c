@@ -37,6 +37,7 @@ static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"fresh", experiment_fresh},        // is an episode the same after play as in a new env
     {"private", experiment_private},    // forks: is what one agent hides seen by another
     {"reseed", experiment_reseed},      // forks: does the first observation show the new episode
+    {"script", experiment_script},      // the actions that the others were given
 };
 
 // "set.size=11" -> an item of settings, when text begins with prefix

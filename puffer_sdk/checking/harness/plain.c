@@ -73,7 +73,7 @@ void experiment_probe(void) {
     for (int block = 0; block < 24; block++) {
         double began = now();
         for (int t = 0; t < 16; t++) {
-            watch.step = block * 16 + t;
+            watch.step = block * 16 + t + 1;
             batch_act(&b, -1, watch.step);
             batch_step(&b, -1, 0);
         }
@@ -219,8 +219,16 @@ uint64_t hash_env(const Batch* b, int env) {
     return hash;
 }
 
+// An env's rows, and beside them (.struct) its struct
 void write_rows(const Batch* b, int env) {
-    int file = open(options.dump, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    char beside[4096];
+    snprintf(beside, sizeof beside, "%s.struct", options.dump);
+    int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0 || write(file, env_struct(b, env), layout.size) < 0) {
+        fail("cannot write the environment's struct");
+    }
+    close(file);
+    file = open(options.dump, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     for (int a = 0; file >= 0 && a < NUM_ARRAYS; a++) {
         size_t size = row_bytes(a) * (size_t)b->count[env];
         if (a != ACTIONS && size > 0 && write(file, array_of(&b->rows[env], a), size) < 0) {

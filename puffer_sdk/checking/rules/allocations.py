@@ -78,7 +78,7 @@ def memory_leak(facts: Facts):
             actual = f"{fact['bytes']} bytes more after {fact['resets']} resets"
         yield Finding("PUF206", message, **place, expected="every block freed by c_close"
                       if fact["how"] == "close" else "as much memory as after the first reset",
-                      actual=actual, seen_in="memory",
+                      actual=actual,
                       hint="free the old block before its pointer is overwritten"
                       if fact["phase"] != "init" else "add to c_close: free(env->...);")
     counted = facts.fact("memory", "counted")
@@ -126,8 +126,8 @@ def frees_shared_buffer(facts: Facts):
         arrays = [f["array"] for f in there]
         whose = "the env struct" if arrays == ["env struct"] else \
             f"the trainer's {', '.join(arrays[:-1])}{' and ' if arrays[1:] else ''}{arrays[-1]}"
-        yield Finding("PUF207", f"{call_of(there[0])} {verb} {whose}", **place_of(facts, there[0]),
-                      seen_in=there[0]["seen_in"],
+        yield Finding("PUF207", f"{call_of(there[0])} {verb} {whose}",
+                      **{**place_of(facts, there[0]), "seen_in": there[0]["seen_in"]},
                       expected="only memory that the env allocated", actual=", ".join(arrays),
                       hint="free it in the program that allocated it")
     if not found and not damaged(facts):

@@ -7,11 +7,21 @@ from ..facts import Difference, Facts, Finding
 from . import NotTested, need, rule
 from .memory import damaged
 
+FIELDS = 4          # of the struct that a finding names
+
 
 def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
     what = {"rewards": "reward", "terminals": "terminal", "truncations": "truncation"}
     name = what.get(found.array, found.array)
-    return Finding(code, f"{message} ({name} of env {found.env} at step {found.step})",
+    where = f"{name} of env {found.env} at step {found.step}"
+    if found.fields:
+        paths = [path for path, *_ in found.fields]
+        where += "; of the struct, " + ", ".join(paths[:FIELDS]) + (
+            f" and {len(paths) - FIELDS} more" if len(paths) > FIELDS else "")
+    lines = [f"{path}: {one} and {other}" for path, one, other in (found.fields or ())[:FIELDS]]
+    if found.fields == []:
+        lines = ["no field of the struct differs: what does lies elsewhere (static, or the heap)"]
+    return Finding(code, f"{message} ({where})", fields=lines,
                    **facts.at("c_reset" if found.step == 0 else "c_step"), env=found.env,
                    agent=found.agent, step=found.step, element=found.element,
                    expected=found.one, actual=found.other, seed=facts.seed, **more)
@@ -48,9 +58,12 @@ def nondeterministic(facts: Facts):
     moved, again = (facts.differences.get(n) for n in ("trace-moved", "trace-again"))
     if moved:
         yield _finding(facts, "PUF501", "a second process gives another run", moved,
+                       seen_in="trace-moved",
+                       shows={"expect": "same-in-another-process"},
                        hint="look for clocks, entropy, uninitialised memory, and addresses")
     elif again:
         yield _finding(facts, "PUF501", "a second run in the same process differs", again,
+                       seen_in="trace-again", shows={"expect": "same-again"},
                        hint="look for static and file-scope variables")
     elif not {"trace-moved", "trace-again"} <= set(facts.traces):
         raise NotTested("the environment did not survive a second run")
@@ -86,7 +99,9 @@ def env_crosstalk(facts: Facts):
                               "order"}
     for name, message in ways.items():
         if name in facts.differences:
-            yield _finding(facts, "PUF503", message, facts.differences[name],
+            expect = "same-in-any-order" if name == "trace-reversed" else "same-alone"
+            yield _finding(facts, "PUF503", message, facts.differences[name], seen_in=name,
+                           shows={"expect": expect},
                            hint="look for static and file-scope variables that change")
             return
 

@@ -39,6 +39,7 @@ def no_reset(facts: Facts):
     if fact["frozen"]:
         yield Finding("PUF401", "after every agent's episode has ended, nothing happens any more",
                       **place, expected="a new episode", actual="2000 steps without any change",
+                      shows={"expect": "goes-on"},
                       hint="call c_reset(env) in c_step when the last agent's episode has ended")
         return
     if fact["endings"] == 0:

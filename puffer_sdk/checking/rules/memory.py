@@ -64,7 +64,8 @@ def place_of(facts: Facts, fact: dict) -> dict:
     frame = fact.get("frame")
     place = {"file": frame.file, "line": frame.line} if frame else facts.at(call_of(fact))
     stack = _stack((f.function, f.file, f.line) for f in fact.get("frames", ()))
-    return {**place, "env": fact["env"], "step": fact["step"], "seed": facts.seed, "stack": stack}
+    return {**place, "env": fact["env"], "step": fact["step"], "seed": facts.seed, "stack": stack,
+            "seen_in": facts.experiment_of(fact)}
 
 
 def _stack(frames) -> list[str]:
@@ -114,7 +115,8 @@ def _asan(facts: Facts):
             words = words.replace("reads or writes", f"{access[1].lower()}s")
         yield Finding("PUF201", f"{call_of(fact)} {words}",
                       **place, env=fact["env"], step=fact["step"], seed=facts.seed,
-                      expected="only memory of its own", actual=detail or words,
+                      seen_in=outcome.name, expected="only memory of its own",
+                      actual=detail or words,
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
 
 
@@ -159,7 +161,7 @@ def undefined(facts: Facts, code: str):
             fact = next((f for f in outcome.all("ubsan") if f.get("frame") and
                          (f["frame"].file, f["frame"].line) == place[:2]), None)
             where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
-                                                      "seed": facts.seed}
+                                                      "seed": facts.seed, "seen_in": outcome.name}
             yield Finding(code, f"{call_of(fact)} relies on undefined behaviour: "
                                 f"{match['text'].strip()}" if not is_null else
                           f"{call_of(fact)} follows a null pointer", **where)
@@ -301,7 +303,7 @@ def row_overrun(facts: Facts):
     for fact in facts.all("packed", "overrun"):
         if not any(key[0] == fact["array"] for key in seen):
             where = {**facts.at(f"c_{fact['phase']}"), "env": fact["env"], "step": fact["step"],
-                     "seed": facts.seed}
+                     "seed": facts.seed, "seen_in": "packed"}
             seen[fact["array"], True] = _overrun(facts, fact, where)
     yield from seen.values()
     if not seen and not any(facts.outcome(n) for n in ("guard-high", "sanitized-high")):

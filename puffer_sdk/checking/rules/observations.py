@@ -64,7 +64,7 @@ def obs_never_written(facts: Facts):
                       **(facts.at_macro("OBS_SIZE") or facts.at("c_reset")),
                       env=members[0]["env"], agent=agent, step=0, element=span(first, last),
                       expected=f"{facts.shape['obs_size']} elements written (OBS_SIZE)",
-                      actual=f"{elements(first, last)} never", seed=facts.seed,
+                      actual=f"{elements(first, last)} never", seed=facts.seed, seen_in="poison",
                       hint="lower OBS_SIZE, or write what was forgotten")
 
 
@@ -120,7 +120,8 @@ def _left_by_reset(facts: Facts):
         yield Finding("PUF302", f"c_reset leaves {_whole(facts, first, last)} as it was{who}",
                       **facts.at("c_reset"), env=members[0]["env"], agent=agent, step=0,
                       element=span(first, last), expected="a value that c_reset determines",
-                      actual="what the buffer held before", seed=facts.seed,
+                      actual="what the buffer held before", seed=facts.seed, seen_in="poison",
+                      shows={"expect": "determined"},
                       hint="write the whole observation in c_reset: the first of an episode "
                            "is an observation like any other")
 
@@ -129,7 +130,7 @@ def _silent_rows(facts: Facts, silent: list[dict]):
     for first, last in ranges(r["agent"] for r in silent):
         many = f"agents {first}-{last}" if last > first else f"agent {first}"
         yield Finding("PUF302", f"no step ever writes the observation of {many}",
-                      **facts.at("c_step"), agent=first, seed=facts.seed,
+                      **facts.at("c_step"), agent=first, seed=facts.seed, seen_in="rewrite",
                       expected="rows of all agents written", actual="written by c_reset alone",
                       hint="let the loop run to num_agents")
 
@@ -144,7 +145,8 @@ def _blank_steps(facts: Facts, rows: list[dict]):
                                 f"of {r['steps']} steps, although the state has changed",
                       **facts.at("c_step"), env=r["env"], agent=r["agent"], step=r["step"],
                       expected="an observation of the new state", actual="the old one",
-                      seed=facts.seed, hint="observe before every return of c_step")
+                      seed=facts.seed, seen_in="rewrite", shows={"agent": -1},
+                      hint="observe before every return of c_step")
 
 
 def _blank_ends(facts: Facts, rows: list[dict]):
@@ -158,7 +160,8 @@ def _blank_ends(facts: Facts, rows: list[dict]):
                             "written: it still shows the episode that ended",
                   **facts.at("c_step"), agent=None if len(blank) == len(rows) else
                   blank[0]["agent"], expected="the first observation of the next episode",
-                  actual="the one before the ending", seed=facts.seed,
+                  actual="the one before the ending", seed=facts.seed, seen_in="rewrite",
+                  shows={"expect": "written-on-end"},
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
 
 
@@ -243,22 +246,24 @@ def _kept_elements(facts: Facts, rows: list[dict]):
         small = is_full_writer or len(one_way) <= 32 * facts.shape["env_agents"]
         severity = "error" if small and not clears else "warning"
         yield from _stale(facts, [c for c in one_way if c not in known],
-                          "{} keep what was once set, within an episode", severity)
+                          "{} keep what was once set, within an episode", severity, "let-go")
     if is_full_writer and never:
         for file, line, index, name in facts.source.reset_only_stores():
             yield Finding("PUF302", f"only c_reset writes observations[{index}], but c_step "
                                     f"changes '{name}'", file=file, line=line, seed=facts.seed,
+                          seen_in="rewrite",
                           element=span(*next(ranges(c["element"] for c in never))),
                           expected="written after each step", actual="written on reset",
                           hint="write it where c_step writes the rest")
 
 
-def _stale(facts: Facts, cells: list[dict], text: str, severity: str):
+def _stale(facts: Facts, cells: list[dict], text: str, severity: str, expect: str = "written"):
     for agent, first, last, _ in _grouped(facts, cells):
         yield Finding("PUF302", text.format(_whole(facts, first, last)), **facts.at("c_step"),
                       agent=agent, element=span(first, last), severity=severity,
                       expected="a value of this step", actual="a value of an earlier step",
-                      seed=facts.seed, hint="clear the block, then set what holds now")
+                      seed=facts.seed, seen_in="rewrite", shows={"expect": expect},
+                      hint="clear the block, then set what holds now")
 
 
 def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
@@ -295,7 +300,8 @@ def obs_not_finite(facts: Facts):
         yield Finding("PUF303", f"{elements(first, last)} of the observation became "
                                 f"{fact['value']}", **facts.at("c_step"), env=fact["env"],
                       agent=fact["agent"], step=fact["step"], element=span(first, last),
-                      expected="a finite number", actual=fact["value"], seed=facts.seed)
+                      expected="a finite number", actual=fact["value"], seed=facts.seed,
+                      seen_in="run")
 
 
 @rule("PUF304", "obs-scale", severity="warning")
@@ -327,6 +333,6 @@ def obs_scale(facts: Facts):
                                 f"reach{'es' if first == last else ''} {largest:g}",
                       **facts.at("c_step"), env=fact["env"], agent=fact["agent"],
                       step=fact["step"], element=span(first, last), expected="within [-5, 5]",
-                      actual=fact["value"], seed=facts.seed,
+                      actual=fact["value"], seed=facts.seed, seen_in="run",
                       severity="error" if abs(largest) >= 1000 else "warning",
                       hint="divide by the largest value that it can take")

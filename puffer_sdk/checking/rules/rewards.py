@@ -19,6 +19,7 @@ def _stale(facts: Facts, code: str, array: str, example: str):
                   expected=f"{array} written on every step",
                   actual=f"left alone on {share:.1%} of steps" if share >= 0.001
                   else f"left alone on {fact['count']} steps", seed=facts.seed,
+                  seen_in="stale", shows={"array": array},
                   severity="warning" if facts.handwritten else "error", hint=example)
 
 
@@ -65,7 +66,8 @@ def reward_not_finite(facts: Facts):
     if fact:
         yield Finding("PUF312", f"a reward became {fact['value']}", **facts.at("c_step"),
                       env=fact["env"], agent=fact["agent"], step=fact["step"],
-                      expected="a finite number", actual=fact["value"], seed=facts.seed)
+                      expected="a finite number", actual=fact["value"], seed=facts.seed,
+                      seen_in="run")
 
 
 @rule("PUF313", "reward-scale", severity="warning")
@@ -180,10 +182,12 @@ def terminal_value(facts: Facts):
         if fact:
             yield Finding("PUF322", f"a {array} is {fact['value']}", **facts.at("c_step"),
                           env=fact["env"], agent=fact["agent"], step=fact["step"],
-                          expected="0 or 1", actual=fact["value"], seed=facts.seed)
+                          expected="0 or 1", actual=fact["value"], seed=facts.seed,
+                          seen_in="run", shows={"array": f"{array}s"})
     fact = facts.fact("run", "truncation-alone")
     if fact:
         yield Finding("PUF322", "a truncation comes without a terminal", **facts.at("c_step"),
                       env=fact["env"], agent=fact["agent"], step=fact["step"],
-                      expected="terminal 1", actual="terminal 0", seed=facts.seed,
+                      expected="terminal 1", actual="terminal 0", seed=facts.seed, seen_in="run",
+                      shows={"expect": "with-terminal", "array": "truncations"},
                       hint="a truncated episode has ended: set both")

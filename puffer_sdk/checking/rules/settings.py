@@ -96,7 +96,8 @@ def size_depends_on_setting(facts: Facts):
             told.add(variant.key)
             what, where = found
             was = facts.config.env[variant.key]
-            yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}", **where,
+            yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}",
+                          **{**where, "seen_in": "setting"},
                           expected=f"a game for {variant.key} = {variant.value:g}, or a refusal",
                           actual=f"sizes that are right for {variant.key} = {float(was):g}",
                           hint=f"derive the size from env->{variant.key}, or bound it in init")

@@ -47,7 +47,8 @@ def process_exit(facts: Facts):
             seen.add("silent")
             how = signal_name(outcome.signal) if outcome.signal else "_exit()"
             yield Finding("PUF208", f"the process ended during '{name}' without a return",
-                          **facts.at("c_step"), seed=facts.seed, expected="a return", actual=how)
+                          **facts.at("c_step"), seed=facts.seed, seen_in=name,
+                          expected="a return", actual=how)
 
 
 @rule("PUF405", "hang")
@@ -83,4 +84,4 @@ def hang(facts: Facts):
         if outcome.timed_out and not seen:
             seen.add("all")
             yield Finding("PUF405", f"'{name}' did not come to its end", **facts.at("c_step"),
-                          seed=facts.seed, expected="an end", actual="no end")
+                          seed=facts.seed, seen_in=name, expected="an end", actual="no end")

@@ -1,0 +1,239 @@
+/* puffer_repro_play.h -- the envs of a repro program, their rows, and the script that is played.
+ * Included by puffer_repro.h. In: the Repro. Out: batches that are reset and stepped.
+ */
+#pragma once
+
+//------------------------------------------------------------------------------------
+// What is played, and what to say when it goes wrong
+//------------------------------------------------------------------------------------
+enum { REPRO_FAILED = 1, REPRO_UNABLE = 2, REPRO_RACE = 94, REPRO_UNDEFINED, REPRO_ASAN, REPRO_HANG,
+       REPRO_EXIT, REPRO_SIGNAL };
+enum { REPRO_OBS, REPRO_REWARDS, REPRO_TERMINALS, REPRO_TRUNCATIONS, REPRO_MASK, REPRO_ACTIONS,
+       REPRO_ARRAYS };
+enum { REPRO_GUARD = 1 << 20, REPRO_PAGE = 4096 };
+static const char* const repro_names[REPRO_ARRAYS] = {
+    "observations", "rewards", "terminals", "truncations", "action_mask", "actions"};
+static const char* const repro_one[REPRO_ARRAYS] = {
+    "observation", "reward", "terminal", "truncation", "action_mask", "action"};
+
+typedef struct ReproBatch { PufferVec* vec; int envs; PufferBuffers* rows; int* count; } ReproBatch;
+typedef struct ReproWalk { int row, done, step; const float* actions; bool quiet; } ReproWalk;
+typedef struct ReproRegion { char *start, *low, *high; size_t bytes; int array; } ReproRegion;
+
+static Repro repro_it;              // the finding
+static const PufferApi* repro_api;
+static PufferDescription repro_desc;
+static PufferWatch repro_watch;
+static PufferSettings repro_env_settings, repro_vec_settings;
+static volatile bool repro_over;    // from here on, an exit is ours
+static ReproRegion repro_regions[256];
+static int repro_num_regions;
+static bool repro_stepped;         // the last call was c_step, not c_reset
+static int repro_shift;             // moves clocks, heap and stack: the game may not notice
+
+REPRO_FN const char* repro_phase(void) {
+    static const char* const names[] = {"idle", "init", "c_reset", "c_step", "c_close", "c_render"};
+    return names[repro_watch.phase >= 0 && repro_watch.phase < 6 ? repro_watch.phase : 0];
+}
+
+// One line, by write(2): it works inside a signal handler and after the env has closed stderr
+REPRO_FN void repro_say(const char* format, ...) {
+    char text[512];
+    int size = snprintf(text, sizeof text, "%s, step %lld: ", repro_it.code,
+                        (long long)repro_watch.step);
+    va_list list;
+    va_start(list, format);
+    size += vsnprintf(text + size, sizeof text - (size_t)size - 1, format, list);
+    va_end(list);
+    size = size < (int)sizeof text - 1 ? size : (int)sizeof text - 2;
+    text[size] = '\n';
+    if (write(2, text, (size_t)size + 1) < 0) { /* nobody listens */ }
+}
+
+#define REPRO_FAIL(status, ...) do { \
+        repro_over = true; repro_say(__VA_ARGS__); _exit(status); \
+    } while (0)
+
+REPRO_FN size_t repro_bytes(int array) {      // of one agent; 0 = the env has no such array
+    switch (array) {
+    case REPRO_OBS: return (size_t)repro_desc.obs_size * (repro_desc.obs_dtype ? 4 : 1);
+    case REPRO_ACTIONS: return (size_t)repro_desc.num_atns * 4;
+    case REPRO_TRUNCATIONS: return repro_desc.has_truncations ? 4 : 0;
+    case REPRO_MASK: return (size_t)repro_desc.mask_size;
+    default: return 4;
+    }
+}
+
+REPRO_FN void* repro_array(const ReproBatch* b, int env, int array) {
+    const PufferBuffers* r = &b->rows[env];
+    void* all[REPRO_ARRAYS] = {r->observations, r->rewards, r->terminals, r->truncations,
+                               r->action_mask, r->actions};
+    return all[array];
+}
+
+REPRO_FN double repro_value(const ReproBatch* b, int env, int array, size_t i) {
+    const void* at = repro_array(b, env, array);
+    bool is_byte = array == REPRO_MASK || (array == REPRO_OBS && !repro_desc.obs_dtype);
+    return is_byte ? ((const unsigned char*)at)[i] : (double)((const float*)at)[i];
+}
+
+// `bytes` that touch an unmapped page, so that a write beside them cannot stay unseen
+REPRO_FN char* repro_allocate(int array, size_t bytes) {
+    size_t inner = (bytes + REPRO_PAGE - 1) / REPRO_PAGE * REPRO_PAGE;
+    char* low = (char*)mmap(NULL, inner + 2 * REPRO_GUARD, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (low == (char*)MAP_FAILED) REPRO_FAIL(REPRO_UNABLE, "not enough memory");
+    char* high = low + inner + 2 * REPRO_GUARD;
+    mprotect(low, REPRO_GUARD, PROT_NONE);
+    mprotect(high - REPRO_GUARD, REPRO_GUARD, PROT_NONE);
+    bool before = repro_it.guard && strcmp(repro_it.guard, "low") == 0;
+    char* start = before ? low + REPRO_GUARD : high - REPRO_GUARD - bytes;
+    if (repro_num_regions < 256)
+        repro_regions[repro_num_regions++] = (ReproRegion){start, low, high, bytes, array};
+    return start;
+}
+
+REPRO_FN ReproBatch repro_open(void) {
+    ReproBatch b = {0};
+    char error[PUFFER_ERROR_SIZE] = "";
+    int agents = repro_it.total_agents;
+    if (agents == 0)
+        agents = repro_api->agents_per_env(&repro_env_settings, &repro_watch, error);
+    // The seed of env e is a hash of seed + (e + 1) x this number: so env 0 becomes env `seat`
+    uint64_t seed = repro_it.seed + (uint64_t)repro_it.seat * 0x9E3779B97F4A7C15ull;
+    b.vec = agents < 1 ? NULL : repro_api->create(&repro_env_settings, &repro_vec_settings, agents,
+                                                  1, seed, &repro_watch, error);
+    if (!b.vec) REPRO_FAIL(REPRO_UNABLE, "cannot create the environment: %s", error);
+    b.envs = repro_api->num_envs(b.vec);
+    if (repro_it.env >= b.envs) REPRO_FAIL(REPRO_UNABLE, "there is no env %d", repro_it.env);
+    b.rows = (PufferBuffers*)calloc((size_t)b.envs, sizeof *b.rows);
+    b.count = (int*)calloc((size_t)b.envs, sizeof *b.count);
+    char* block[REPRO_ARRAYS] = {0};        // a binding that steps all envs wants them adjacent
+    for (int a = 0; repro_desc.whole_steps && a < REPRO_ARRAYS; a++)
+        if (repro_bytes(a)) block[a] = repro_allocate(a, repro_bytes(a) * (size_t)agents);
+    for (int e = 0; e < b.envs; e++) {
+        int first;
+        char* at[REPRO_ARRAYS] = {0};
+        repro_api->rows(b.vec, e, &first, &b.count[e]);
+        for (int a = 0; a < REPRO_ARRAYS; a++) {
+            size_t each = repro_bytes(a);
+            if (each) at[a] = block[a] ? block[a] + each * (size_t)first
+                                       : repro_allocate(a, each * (size_t)b.count[e]);
+        }
+        b.rows[e] = (PufferBuffers){at[REPRO_OBS], (float*)at[REPRO_ACTIONS],
+            (float*)at[REPRO_REWARDS], (float*)at[REPRO_TERMINALS],
+            (float*)at[REPRO_TRUNCATIONS], (unsigned char*)at[REPRO_MASK]};
+        repro_api->bind(b.vec, e, &b.rows[e]);
+    }
+    return b;
+}
+
+REPRO_FN void repro_close(ReproBatch* b) {
+    repro_api->destroy(b->vec, &repro_watch);
+    free(b->rows);
+    free(b->count);
+}
+
+REPRO_FN void repro_reset(ReproBatch* b) {
+    repro_stepped = false;
+    repro_api->reset(b->vec, 0, b->envs, &repro_watch);
+}
+
+REPRO_FN void repro_step(ReproBatch* b, int flags) {
+    repro_stepped = true;
+    repro_api->step(b->vec, 0, b->envs, flags, &repro_watch);
+}
+
+// The next step of the script, or false. actions: of this step; NULL = a reset
+REPRO_FN bool repro_next(ReproWalk* w) {
+    size_t stride = sizeof(int) + 4 * (size_t)repro_it.width;
+    while (w->row < repro_it.rows) {
+        const char* row = (const char*)repro_it.script + stride * (size_t)w->row;
+        int steps;
+        memcpy(&steps, row, sizeof steps);
+        if (w->done < (steps > 0 ? steps : 1)) {
+            w->done++;
+            w->step += steps > 0;
+            w->actions = steps > 0 ? (const float*)(const void*)(row + sizeof(int)) : NULL;
+            if (!w->quiet) repro_watch.step = w->step;
+            return true;
+        }
+        w->row++;
+        w->done = 0;
+    }
+    return false;
+}
+
+// The nearest allowed action at or after this one, where the env masks actions
+REPRO_FN float repro_masked(const unsigned char* mask, int head, float action) {
+    int size = repro_desc.act_sizes[head], offset = 0;
+    for (int h = 0; h < head; h++) offset += repro_desc.act_sizes[h];
+    if (!mask || size == 1 || offset + size > repro_desc.mask_size) return action;
+    for (int k = 0; k < size; k++) {
+        int candidate = ((int)action + k) % size;
+        if (mask[offset + candidate]) return (float)candidate;
+    }
+    return action;
+}
+
+// The script holds the actions of the env that is watched (the others get 0), or of all envs
+REPRO_FN void repro_act_range(ReproBatch* b, const float* actions, int from, int to) {
+    int K = repro_desc.num_atns;
+    bool own = repro_it.width == b->count[repro_it.env] * K;
+    for (int e = 0, at = 0; e < to; at += own ? 0 : b->count[e] * K, e++) {
+        for (int i = 0; e >= from && i < b->count[e] * K; i++) {
+            bool has = own ? e == repro_it.env : at + i < repro_it.width;
+            const unsigned char* mask = b->rows[e].action_mask;
+            b->rows[e].actions[i] = repro_masked(mask ? mask + i / K * repro_desc.mask_size : NULL,
+                                                 i % K, has ? actions[at + i] : 0.0f);
+        }
+    }
+}
+
+REPRO_FN void repro_act(ReproBatch* b, const float* actions) {
+    repro_act_range(b, actions, 0, b->envs);
+}
+
+REPRO_FN bool repro_ended(const ReproBatch* b, int env) {     // for every agent of the env
+    for (int i = 0; i < b->count[env]; i++)
+        if (b->rows[env].terminals[i] == 0.0f) return false;
+    return true;
+}
+
+REPRO_FN bool repro_any_ended(const ReproBatch* b, int env) {
+    for (int i = 0; i < b->count[env]; i++)
+        if (b->rows[env].terminals[i] != 0.0f) return true;
+    return false;
+}
+
+// What is looked at: elements first..last of each agent's part of the array
+typedef struct ReproSpan { int array; size_t each; int agent, agents, first, last; } ReproSpan;
+
+REPRO_FN ReproSpan repro_span(const ReproBatch* b) {
+    ReproSpan s = {.agents = b->count[repro_it.env], .each = 1};
+    for (int a = 0; a < REPRO_ARRAYS; a++)
+        if (repro_it.array && strcmp(repro_it.array, repro_names[a]) == 0) s.array = a;
+    if (s.array == REPRO_OBS) {
+        s.each = (size_t)repro_desc.obs_size;
+        s.first = repro_it.first;
+        s.last = repro_it.last < 0 || repro_it.last >= repro_desc.obs_size
+               ? repro_desc.obs_size - 1 : repro_it.last;
+    }
+    s.agent = repro_it.agent < 0 ? 0 : repro_it.agent;
+    if (repro_it.agent >= 0 && s.agent < s.agents) s.agents = s.agent + 1;
+    return s;
+}
+
+#define REPRO_EACH(s, agent_, element_, i_) \
+    for (int agent_ = (s).agent; agent_ < (s).agents; agent_++) \
+        for (int element_ = (s).first, i_ = (int)(s).each * agent_ + element_; \
+             element_ <= (s).last; element_++, i_++)
+
+REPRO_FN const char* repro_called(ReproSpan s, int agent, int element) {  // "reward of agent 0"
+    static char text[64];
+    if (s.array == REPRO_OBS)
+        snprintf(text, sizeof text, "observation %d of agent %d", element, agent);
+    else
+        snprintf(text, sizeof text, "%s of agent %d", repro_one[s.array], agent);
+    return text;
+}
