@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 ALL_SECONDS = 8.0       # of work, as modelled below: not measured, so that results repeat
-ONE_SECONDS = 2.0
+ONE_SECONDS = 1.5
 START = 0.01            # seconds that a program with sanitizers takes to begin and end
 REPORT = 0.1            # the same with a sanitizer's report
 TRIAL_PATIENCE = 0.2    # seconds that one call may take, where a hang is looked for
@@ -69,7 +69,8 @@ KINDS = {
     "PUF321": Kind("written", "terminals"), "PUF322": Kind("zero-or-one", "terminals"),
     "PUF401": Kind("reset"), "PUF406": Kind("terminal"), "PUF421": Kind("logged"),
     "PUF422": Kind("log"), "PUF501": Kind("same-in-another-process"),
-    "PUF503": Kind("same-alone", envs=2), "PUF504": Kind("same-on-threads", envs=4, statuses=frozenset({1, RACE})),
+    "PUF503": Kind("same-alone", envs=2),
+    "PUF504": Kind("same-on-threads", envs=4, statuses=frozenset({1, RACE})),
 }
 
 

@@ -20,8 +20,8 @@ from .shrinking import RESET, Row
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-omit-frame-pointer")
 MARK = "written by `puffer-sdk check`"
 LIMIT = 60.0            # seconds that a program may run
-_FRAME = re.compile(r"^\s+#\d+ (?:0x[0-9a-f]+ in )?(?P<name>\S+) (?P<file>/[^:\n()]+):(?P<line>\d+)",
-                    re.MULTILINE)
+_FRAME = re.compile(r"^\s+#\d+ (?:0x[0-9a-f]+ in )?(?P<name>\S+) "
+                    r"(?P<file>/[^:\n()]+):(?P<line>\d+)", re.MULTILINE)
 _UB = re.compile(r"^(?P<file>/[^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>.*)$",
                  re.MULTILINE)
 
