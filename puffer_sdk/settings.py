@@ -172,9 +172,11 @@ class Eval:
 
 @dataclass(frozen=True)
 class Check:
-    """What `check` is asked to overlook."""
+    """What `check` is asked to overlook, and the tests beside it."""
 
     allow: str = setting("", "rule codes to overlook, and the reason")
+    test: str = setting("", "command that runs the environment's own tests, in its folder, "
+                            "for `check --mutate`")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
@@ -20,20 +19,21 @@ from .options import env_argument, takes_settings, verbose_option
               help="Factor on the length of every experiment.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
               show_default=True, help="text for people, json for programs.")
-@click.option("--stats", is_flag=True,
-              help="Print the table of what was observed, even if it is long.")
-@click.option("--replay", metavar="FILE",
-              help="Compile and run a build/check/repro_PUFnnn.c again.")
+@click.option("--mutate", is_flag=True,
+              help="Plant faults into a copy of ENV, and report which ones check and the tests of "
+                   "[check] test catch.")
+@click.option("--mutants", type=click.IntRange(1, 10_000), default=24, show_default=True,
+              help="With --mutate: how many, at most.")
 @verbose_option
-def command(env, settings, strict, seed, budget, format_, stats, replay, verbose):
+def command(env, settings, strict, seed, budget, format_, mutate, mutants, verbose):
     """Find the bugs that silently ruin training.
 
     Builds ENV twice (fast, and with sanitizers), plays it in processes of their own under
     random, sticky and held actions, and reports each fault with its file and line. The exit
     status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
     """
-    if replay is not None:
-        return _replay(replay, env, verbose)
+    if mutate:
+        return show_mutants(env, settings, strict, seed, budget, format_, mutants)
     from ..checking import check
     from ..checking.report import lines
 
@@ -42,17 +42,21 @@ def command(env, settings, strict, seed, budget, format_, stats, replay, verbose
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:
-        for text, style in lines(result, strict=strict, stats=stats,
-                                 encoding=sys.stdout.encoding):
+        for text, style in lines(result, strict=strict):
             ui.out(text, style=style)
     return result.exit_status
 
 
-def _replay(file: str, env, verbose: bool) -> int:
-    """Play one finding again: 1 if it still fails, 0 if it is mended."""
-    from ..checking import replaying
+def show_mutants(env, settings, strict, seed, budget, format_, count):
+    """check --mutate: the exit status is 1 if, with --strict, a planted fault went unnoticed."""
+    from ..checking import mutation
 
-    replayed = replaying.replay(file, env, verbose=verbose)
-    for text, style in replayed.lines:
-        ui.out(text, style=style)
-    return replayed.exit_status
+    with ui.Progress() as progress:
+        result = mutation.run(env, settings=settings, count=count, seed=seed, budget=budget,
+                              on_progress=progress.update)
+    if format_ == "json":
+        ui.out(json.dumps(result.to_dict(), indent=2))
+    else:
+        for text, style in mutation.lines(result):
+            ui.out(text, style=style)
+    return result.exit_status(strict)
