@@ -56,17 +56,6 @@ def clang_flags(folder: Path) -> list[str]:
     return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]
 
 
-def functions(folder: Path) -> dict:
-    """The clang cursor of every function that is defined in what the header includes."""
-    reader = _Reader(Path(folder).resolve())
-    reader.name = reader.folder.name
-    reader.header = reader.folder / f"{reader.name}.h"
-    binding = reader.folder / "binding.c"
-    reader.binding = binding if binding.is_file() else None
-    reader.parse()
-    return reader.funcs
-
-
 @dataclass
 class _Reader:
     """One reading of one environment; `problems` grows as it goes."""

@@ -23,7 +23,7 @@ from pathlib import Path
 from .. import header, paths
 from ..config import resolve
 from ..errors import FINDINGS, OK, BuildError, RunError
-from . import lines, plan, proof, rules, source
+from . import learning, lines, plan, proof, rules, source
 from .facts import Facts, Finding
 
 PER_RULE = 8            # findings of one rule that are listed
@@ -44,6 +44,7 @@ class CheckResult:
     seconds: float
     suppressed: list[tuple[Finding, str]] = field(default_factory=list)     # and the reason
     more: dict[str, int] = field(default_factory=dict)      # code -> findings beyond PER_RULE
+    learning: dict | None = None        # what learning.py found, with `learn`
 
     @property
     def exit_status(self) -> int:
@@ -56,12 +57,14 @@ class CheckResult:
                              "suppressed": [{"code": finding.code, "message": finding.message,
                                              "reason": reason}
                                             for finding, reason in self.suppressed],
+                             **({"learning": self.learning} if self.learning else {}),
                              "seconds": round(self.seconds, 3)},
                 "verdict": self.verdict}
 
 
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
           strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
+          learn: bool = False, learn_seconds: float = learning.SECONDS, on_progress=None,
           verbose: bool = False) -> CheckResult:
     """Run every rule on an environment.
 
@@ -69,6 +72,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     strict      warnings count as well
     budget      factor on the length of every experiment
     prove       write build/check/repro_PUFnnn.c for the first finding of each error
+    learn       train for about learn_seconds, to see whether there is anything to learn
+    on_progress called as on_progress(what, done, total) while it trains
 
     Raises UsageError for a refused setting, BuildError for a header that does not compile for
     reasons that no rule names, RunError when the checker cannot run.
@@ -85,6 +90,9 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
         lab = None
         if spec is not None and not any(problem.code for problem in problems):
             lab = _gather(facts, Path(name), budget, verbose)
+        if learn:
+            facts.options |= {"--learn"}
+            learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
         findings, not_tested = _apply(facts)
         findings, suppressed = _suppress(facts, findings)
         findings, more = _limit(findings)
@@ -92,7 +100,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
             proof.prove(facts, findings, lab, verbose=verbose)
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
-                       "fail" if bad else "pass", time.perf_counter() - began, suppressed, more)
+                       "fail" if bad else "pass", time.perf_counter() - began, suppressed, more,
+                       learning.summary(facts.learning))
 
 
 def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Plan | None:
@@ -131,7 +140,7 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
 def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
     """Every rule on these facts: findings with names and severities, and what had no chance."""
     findings, not_tested = [], {}
-    for code, rule in rules.load().items():
+    for code, rule in rules.asked(facts).items():
         if code not in STATIC and not facts.outcomes:
             not_tested[code] = "the environment was not run: it breaks the contract"
             continue
@@ -193,5 +202,5 @@ def _coverage(facts: Facts) -> dict:
             "actions": actions, "lines": lines.summary(facts),
             "statistics": facts.statistics.to_dict() if facts.statistics else [],
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
-            "rules": len(rules.load())}
+            "rules": len(rules.asked(facts))}
 

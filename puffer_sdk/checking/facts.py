@@ -124,6 +124,8 @@ class Facts:
     without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values
     lines: dict[str, dict[int, int]] = field(default_factory=dict)  # file -> line -> times reached
     functions: dict[str, list[tuple[str, int]]] = field(default_factory=dict)   # its (file, line)s
+    options: frozenset[str] = frozenset()                   # that were asked for: "--learn"
+    learning: dict | None = None                            # see learning.probe
 
     @property
     def handwritten(self) -> bool:

@@ -106,7 +106,9 @@ class _Planter:
         from clang.cindex import CursorKind
 
         self.folder, self.K = folder, CursorKind
-        self.functions = header.functions(folder)
+        _, _, self.unit = header.examine(folder)
+        self.functions = {c.spelling: c for c in self.unit.cursor.get_children()
+                          if c.kind == CursorKind.FUNCTION_DECL and c.is_definition()}
         self.texts: dict[Path, bytes] = {}
         self.found: list[tuple[str, str, Path, int, tuple[Edit, ...]]] = []
         self.alias: dict[int, str] = {}             # of a local or parameter -> the buffer behind

@@ -67,7 +67,7 @@ class Sizes:
         return 1 << int(math.log2(fitting))
 
 
-def _cost_class(cost: dict | None, key: str) -> float:
+def cost_class(cost: dict | None, key: str) -> float:
     """Seconds of a step (or reset), rounded up to CHEAP times a power of four."""
     seconds = max(cost[key] if cost else CHEAP, CHEAP)
     return CHEAP * 4 ** max(math.ceil(math.log(seconds / CHEAP, 4) - 0.25), 0)
@@ -168,7 +168,7 @@ class Plan:
             self.facts.fields = fields.read(self.spec, shape["obs_size"])
         cells = shape["obs_size"] * shape["env_agents"]
         self.sizes = Sizes(shape["agents"], cells, cells * (4 if shape["dtype"] == "f32" else 1),
-                           _cost_class(cost, "seconds"), _cost_class(cost, "reset"), self.budget)
+                           cost_class(cost, "seconds"), cost_class(cost, "reset"), self.budget)
 
     def experiment(self, name: str, kind: Kind, experiment: str, options: dict) -> None:
         if kind.name not in self.built:

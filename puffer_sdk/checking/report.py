@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import CheckResult, statistics
+from . import CheckResult, learning, statistics
 from .facts import Finding
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
@@ -72,6 +72,8 @@ def _summary(result: CheckResult) -> Iterator[tuple[str, str | None]]:
                + (f", actions {actions}" if actions else "")
                + ("" if seen["sanitized"] else ", without sanitizers")), None
         yield from _lines(seen["lines"])
+    if result.learning:
+        yield from learning.lines(result.learning)
     reasons: dict[str, list[str]] = {}
     for code, reason in result.not_tested.items():
         reasons.setdefault(reason, []).append(code)

@@ -24,8 +24,14 @@ from .options import env_argument, takes_settings, verbose_option
                    "[check] test catch.")
 @click.option("--mutants", type=click.IntRange(1, 10_000), default=24, show_default=True,
               help="With --mutate: how many, at most.")
+@click.option("--learn", is_flag=True,
+              help="Train for some seconds as well: is there anything to learn, and do the "
+                   "observations carry it? Needs PyTorch.")
+@click.option("--learn-seconds", type=click.FloatRange(1, 3600), default=12, show_default=True,
+              help="With --learn: about how long. The number of steps follows from it.")
 @verbose_option
-def command(env, settings, strict, seed, budget, format_, mutate, mutants, verbose):
+def command(env, settings, strict, seed, budget, format_, mutate, mutants, learn, learn_seconds,
+            verbose):
     """Find the bugs that silently ruin training.
 
     Builds ENV twice (fast, and with sanitizers), plays it in processes of their own under
@@ -37,8 +43,10 @@ def command(env, settings, strict, seed, budget, format_, mutate, mutants, verbo
     from ..checking import check
     from ..checking.report import lines
 
-    result = check(env, settings=settings, strict=strict, seed=seed, budget=budget,
-                   verbose=verbose)
+    with ui.Progress() as progress:
+        result = check(env, settings=settings, strict=strict, seed=seed, budget=budget,
+                       learn=learn, learn_seconds=learn_seconds, on_progress=progress.update,
+                       verbose=verbose)
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:

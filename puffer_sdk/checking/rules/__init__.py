@@ -18,7 +18,8 @@ from importlib import import_module
 from ..facts import Facts, Finding
 
 MODULES = ("contract", "code", "memory", "allocations", "survival", "observations", "values",
-           "rewards", "episodes", "logs", "actions", "determinism", "settings", "secrets", "speed")
+           "rewards", "episodes", "logs", "actions", "determinism", "settings", "secrets", "speed",
+           "learning")
 RULES: dict[str, Rule] = {}
 
 
@@ -30,6 +31,7 @@ class Rule:
     name: str
     severity: str
     function: Callable[[Facts], Iterator[Finding]]
+    option: str = ""            # of the command line, without which the rule is not asked for
 
     @property
     def page(self) -> str:
@@ -41,10 +43,10 @@ class NotTested(Exception):
     """Raised by a rule that could not look; the text says why."""
 
 
-def rule(code: str, name: str, severity: str = "error"):
+def rule(code: str, name: str, severity: str = "error", *, option: str = ""):
     """Decorator: registers a rule."""
     def register(function):
-        RULES[code] = Rule(code, name, severity, function)
+        RULES[code] = Rule(code, name, severity, function, option)
         return function
     return register
 
@@ -55,6 +57,12 @@ def load() -> dict[str, Rule]:
     for module in MODULES:
         import_module(f".{module}", __name__)
     return dict(sorted(RULES.items()))
+
+
+def asked(facts: Facts) -> dict[str, Rule]:
+    """The rules that this check is about: those behind an option only where it was given."""
+    return {code: rule for code, rule in load().items()
+            if not rule.option or rule.option in facts.options}
 
 
 def need(facts: Facts, *experiments: str) -> None:

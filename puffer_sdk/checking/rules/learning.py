@@ -1,0 +1,109 @@
+"""PUF701, 702: training that breaks, and training that finds nothing. Asked for by --learn."""
+from __future__ import annotations
+
+import re
+
+from ..facts import Facts, Finding
+from ..learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
+from . import NotTested, rule
+
+
+def _probed(facts: Facts) -> dict:
+    found = facts.learning or {"skipped": "there was no training"}
+    if "skipped" in found:
+        raise NotTested(found["skipped"])
+    return found
+
+
+@rule("PUF701", "nan-loss", option="--learn")
+def nan_loss(facts: Facts):
+    """Training runs into a number that is not finite: NaN, or an infinity. Tested by --learn.
+
+    Why it ruins training: one NaN in an observation, a reward or the loss is in every weight
+    after the next update, and the run is lost. Random play may never get to the place where
+    the environment divides by zero; a policy that has learned the game does.
+
+    Bad:
+
+        env->observations[3] = sqrtf(1.0f - env->combo / 24.0f);    // a good player's 25th hit
+
+    Good:
+
+        env->observations[3] = sqrtf(fmaxf(0.0f, 1.0f - env->combo / 24.0f));
+
+    Fix: where an observation or a reward went bad, treat the edge of that division, root or
+    logarithm. Where the loss did, lower [train] learning_rate, or scale rewards and observations.
+    """
+    found = _probed(facts)
+    if "nan" not in found:
+        return
+    seen = [name for name, outcome in facts.outcomes.items() for kind in
+            ("obs-not-finite", "reward-not-finite") if outcome.first(kind)]
+    if seen:
+        raise NotTested("the environment itself writes numbers that are not finite")
+    what = re.match(r"(\w+) went bad: (\S+) at \[(\d+)(?:, (\d+))?\]", found["nan"])
+    own = what is not None and what[1] in ("observations", "rewards")
+    agents = facts.shape["env_agents"]
+    yield Finding("PUF701", "training gives numbers that are not finite" if not own else
+                  f"a policy in training got {what[1]} that are not finite",
+                  **facts.at("c_step"), agent=int(what[3]) % agents if own else None,
+                  element=int(what[4]) if own and what[4] else None,
+                  expected="finite numbers",
+                  actual=what[2] if own else found["nan"], seed=facts.seed,
+                  hint=f"after {found['step']:,} steps the policy has got where random play does "
+                       "not: look at each division, root and logarithm" if own else
+                       "lower [train] learning_rate, or scale rewards and observations")
+
+
+@rule("PUF702", "not-learning", "warning", option="--learn")
+def not_learning(facts: Facts):
+    """After a short training the policy is no better than a baseline. Tested by --learn.
+
+    Compared over the same episodes, by a t test over environments at 95 %: random play, each
+    action held for ever, and a policy that was trained alike but sees what the agents of another
+    env see. A hard game may simply need more steps: then say --learn-seconds 60.
+
+    Why it ruins training: a policy that is no better than random after hundreds of thousands of
+    steps mostly has no way to be: the reward does not depend on the actions, comes too rarely
+    to be met by chance, or depends on what the observations leave out. One that one held action
+    or a blind policy equals has learned a habit, not the game.
+
+    Bad:
+
+        env->observations[0] = env->target;             // drawn anew after this line
+        env->target = random_below(&env->rng, 4);
+
+    Good:
+
+        env->target = random_below(&env->rng, 4);
+        env->observations[0] = env->target;             // what the next action has to answer
+
+    Fix: see that the observation describes the state the next action is judged by, that some
+    actions earn more than others, and that random play meets a reward now and then. A game that
+    is meant to be like this allows the rule: [check] allow = PUF702, and the reason.
+    """
+    found = _probed(facts)
+    if "nan" in found:
+        raise NotTested("training did not come to its end (PUF701)")
+    if not (facts.fact("run", "run") or {}).get("rewards", 1):
+        raise NotTested("there was no reward to learn from")
+    scores = found["scores"]
+    constant = best_constant(scores)
+    message, other = {
+        "random": ("training found nothing better than random play", RANDOM),
+        "constant": ("training found nothing better than "
+                     + ("doing nothing" if constant == IDLE else f"always choosing {constant}"),
+                     constant),
+        "blind": ("the observations carry nothing that helps: a policy that sees another env "
+                  "does as well", BLIND), "learns": ("", "")}[judge(found)]
+    if other:
+        yield Finding("PUF702", message, **facts.at("c_step"),
+                      expected=f"a {found['unit']} above {_mean(scores[other]):.4g}",
+                      actual=f"{_mean(scores[TRAINED]):.4g} after {found['steps']:,} steps",
+                      seed=facts.seed,
+                      hint="do the observations show what the reward depends on? a hard game may "
+                           "need more: --learn-seconds 60")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
