@@ -2,7 +2,7 @@
 #
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them
-#   make bench    measure what README and docs state; writes docs/benchmarks.json
+#   make bench    measure what README and docs state; writes docs/benchmarks.json, checker.json
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
 #   make docs-tables   regenerate the reference pages that come from the code
@@ -27,6 +27,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/bench_check.py
 
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }

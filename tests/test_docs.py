@@ -102,3 +102,16 @@ def test_exit_status_page_names_the_constants():
     for status in (errors.OK, errors.FINDINGS, errors.USAGE, errors.BUILD, errors.RUN, errors.BUG,
                    130, 143):
         assert f"| {status} |" in text
+
+
+def test_the_checkers_page_holds_the_measured_figures():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import bench_check
+    finally:
+        sys.path.pop(0)
+    figures = json.loads((ROOT / "docs" / "checker.json").read_text())
+    text = bench_check.table(figures)
+    assert text in (ROOT / "docs" / "checker.md").read_text(), "run `make bench`"
+    for mutant in figures["mutants"]:
+        assert mutant["planted"] >= 20 and mutant["check"] > 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ OPERATORS = {                               # operator -> what it does to the au
     "drop-reward-write": "drops a store to the rewards that every step makes",
     "drop-terminal-write": "drops a store to the terminals or truncations",
     "drop-reset": "drops the reset after an ending",
-    "drop-state-reset": "drops something that c_reset sets",
+    "drop-state-reset": "drops something that c_reset sets and steps change",
     "drop-log-n": "drops the counting of log entries",
     "drop-log-length": "drops episode_return or episode_length of the log",
     "drop-action": "drops what one action does",
@@ -46,6 +47,7 @@ OPERATORS = {                               # operator -> what it does to the au
     "static-local": "makes a local static",
     "write-actions": "writes into the actions",
     "drop-sight": "drops a store to observations that are cleared before",
+    "drop-setup": "drops something that c_reset alone sets",
     "drop-bonus": "drops a reward that is given on a condition",
     "drop-score": "drops a custom field of the log",
     "drop-update": "drops a change of the state in a step",
@@ -53,8 +55,8 @@ OPERATORS = {                               # operator -> what it does to the au
     "loosen-bound": "turns < into <=, or back",
     "swap-actions": "swaps two actions",
 }
-RULE_CHANGES = ("drop-sight", "drop-bonus", "drop-score", "drop-update", "flip-sign",
-                "loosen-bound", "swap-actions")
+RULE_CHANGES = ("drop-sight", "drop-setup", "drop-bonus", "drop-score", "drop-update",
+                "flip-sign", "loosen-bound", "swap-actions")
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class _Planter:
         self.in_reset = names["reset"]
         self.in_close = {f.spelling for f in self.close}
         self.clears = any(self.clears_observations(f) for f in every.values())
+        self.stores = Counter(name for f in every.values() for name in self.stored_fields(f))
         self.writers = {f.spelling for f in every.values() if self.writes_observations(f)}
         for function in every.values():
             self.function, self.loops = function, []
@@ -234,6 +237,12 @@ class _Planter:
                    and self.root(next(c.get_arguments(), None))[0] == "observations"
                    for c in function.walk_preorder())
 
+    def stored_fields(self, function) -> Iterator[str]:
+        for cursor in function.walk_preorder():
+            left = self.assigned(cursor)[0]
+            fields = self.root(left)[1] if left is not None else []
+            yield from fields[:1]
+
     def changed_locals(self, function) -> set[int]:
         found = set()
         for cursor in function.walk_preorder():
@@ -327,7 +336,8 @@ class _Planter:
             self.drop("drop-log-n" if name == "n" else "drop-log-length" if name in (
                 "episode_return", "episode_length") else "drop-score", cursor)
         elif buffer is None and fields and "rng" not in fields:
-            self.drop("drop-state-reset" if here in self.in_reset else "drop-update", cursor)
+            again = "drop-state-reset" if self.stores[fields[0]] > 1 else "drop-setup"
+            self.drop(again if here in self.in_reset else "drop-update", cursor)
             if op in ("+=", "-=") and here not in self.in_reset:
                 begin, end, _ = self.between(*cursor.get_children())
                 self.plant("flip-sign", cursor, (begin, end, "-=" if op == "+=" else "+="))

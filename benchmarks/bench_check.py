@@ -1,0 +1,233 @@
+"""What `check` catches: writes docs/checker.json and the tables of docs/checker.md.
+
+    python benchmarks/bench_check.py                    what `make bench` runs
+    python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
+    python benchmarks/bench_check.py --only GAME        one game of the field; writes nothing
+
+The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. Each game has to be
+left in peace as it is. faults.toml holds faults, each a few replacements of text, and the codes
+of which one has to be reported:
+
+    [[fault]]
+    id = "mower-03"
+    description = "the last row of the lawn is never written"
+    expect = ["PUF301"]
+    edits = [{file = "mower.h", old = "y < SIDE", new = "y < SIDE - 1"}]
+
+Beside the field stand the mutants of `check --mutate`, planted into the templates and examples.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from puffer_sdk import paths, scaffold
+from puffer_sdk.checking import check, mutation, rules
+from puffer_sdk.errors import PufferError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+FIELD = ROOT / "benchmarks" / "field"
+MARK = "<!-- checker: written by `make bench` -->"
+MUTANTS = 60            # of each environment
+FOUND, OTHER, MISSED, REFUSED = "found", "other", "missed", "refused"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--field", type=Path, default=FIELD, help="folder of games")
+    parser.add_argument("--only", metavar="GAME", help="one game of the field, and no mutants")
+    parser.add_argument("--jobs", type=int, default=2, help="checks at a time")
+    options = parser.parse_args()
+    games = [folder for folder in sorted(options.field.resolve().glob("*"))
+             if (folder / "faults.toml").is_file() and options.only in (None, folder.name)]
+    if options.only and not games:
+        parser.error(f"{options.field} has no game {options.only}")
+    final = options.field == FIELD and not options.only
+    figures = {"command": "make bench", "field": [bench_game(g, options.jobs) for g in games],
+               "mutants": bench_mutants() if final else []}
+    text = table(figures)
+    print(text)
+    if final:
+        import bench
+
+        figures = {"machine": bench.machine(), **figures}
+        (ROOT / "docs" / "checker.json").write_text(json.dumps(figures, indent=1) + "\n")
+        page = ROOT / "docs" / "checker.md"
+        head, _, rest = page.read_text().partition(MARK)
+        page.write_text(f"{head}{MARK}\n{text}\n{MARK}{rest.partition(MARK)[2]}")
+    return int(any(fault["result"] == REFUSED for g in figures["field"] for fault in g["faults"]))
+
+
+# -- the field -----------------------------------------------------------------------
+
+
+def bench_game(folder: Path, jobs: int) -> dict:
+    """The game as it is, and each of its faults."""
+    faults = tomllib.loads((folder / "faults.toml").read_text())["fault"]
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(jobs) as pool:
+        alarms = codes_of(copy(folder, Path(name) / "clean"))
+        found = [pool.submit(codes_of, plant(fault, copy(folder, Path(name) / fault["id"])))
+                 for fault in faults]
+        rows = []
+        for fault, job in zip(faults, found):
+            codes = job.result()
+            rows.append({"id": fault["id"], "description": fault["description"],
+                         "expect": fault["expect"], "codes": codes,
+                         "result": judge(fault["expect"], codes, alarms)})
+            print(f"{fault['id']:<14} {rows[-1]['result']:<8} {' '.join(codes):<24} "
+                  f"expected {' or '.join(fault['expect'])}", file=sys.stderr, flush=True)
+        print(f"{folder.name:<14} as it is: {' '.join(alarms) or 'silent'}", file=sys.stderr)
+        return {"game": folder.name, "alarms": alarms, "faults": rows}
+
+
+def copy(folder: Path, home: Path) -> Path:
+    return Path(shutil.copytree(folder, home / folder.name, ignore=shutil.ignore_patterns(
+        "build", "faults.toml")))
+
+
+def plant(fault: dict, folder: Path) -> Path:
+    """The folder, with the fault's replacements made. Each `old` stands in its file once."""
+    for edit in fault["edits"]:
+        path = folder / edit["file"]
+        text = path.read_text()
+        if text.count(edit["old"]) != 1:
+            raise SystemExit(f"error: {fault['id']}: this stands {text.count(edit['old'])} times "
+                             f"in {edit['file']}, not once:\n{edit['old']}")
+        path.write_text(text.replace(edit["old"], edit["new"]))
+    return folder
+
+
+def codes_of(folder: Path) -> list[str]:
+    """The codes of all findings, once each; a refusal as its text."""
+    try:
+        return sorted({finding.code for finding in check(folder).findings})
+    except PufferError as error:
+        return [f"refused: {error.message}"]
+
+
+def judge(expect: list[str], codes: list[str], alarms: list[str]) -> str:
+    """found: an expected code is there; other: some other code is; missed: none at all.
+
+    A code that the game raises as it is finds nothing.
+    """
+    codes = [code for code in codes if code not in alarms]
+    if any(code.startswith("refused") for code in codes):
+        return REFUSED
+    return FOUND if set(expect) & set(codes) else OTHER if codes else MISSED
+
+
+# -- mutants -------------------------------------------------------------------------
+
+
+def bench_mutants() -> list[dict]:
+    """check alone against the faults of --mutate, in every template and example."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        folders = [scaffold.new(template.name, template=template.name, output_dir=home).folder
+                   for template in sorted(paths.data_dir("templates").iterdir())
+                   if (template / "cookiecutter.json").is_file()]
+        examples = paths.data_dir("examples")
+        for example in sorted(examples.iterdir()) if examples.is_dir() else ():
+            if paths.is_env_folder(example):
+                folders.append(Path(shutil.copytree(example, home / example.name)))
+        for folder in folders:
+            result = mutation.run(folder, settings={"check.test": ""}, count=MUTANTS)
+            print(f"{folder.name}: {result.rates()['fault']}", file=sys.stderr, flush=True)
+            rows.append({"env": folder.name, **result.rates()["fault"],
+                         "operators": result.operators(),
+                         "survivors": [{"id": outcome.mutant.id, "file": outcome.mutant.file,
+                                        "line": outcome.mutant.line, "diff": outcome.mutant.diff}
+                                       for outcome in result.survivors]})
+    return rows
+
+
+# -- tables --------------------------------------------------------------------------
+
+
+def table(figures: dict) -> str:
+    """All figures as Markdown."""
+    parts = [*field_tables(figures["field"]), *mutant_tables(figures["mutants"])]
+    return "\n".join(parts).strip()
+
+
+def field_tables(games: list[dict]) -> list[str]:
+    if not games:
+        return []
+    faults = [fault for game in games for fault in game["faults"]]
+    alarms = [(game["game"], code) for game in games for code in game["alarms"]]
+    found = sum(fault["result"] == FOUND for fault in faults)
+    lines = ["## The field", "",
+             f"{len(games)} games, {len(faults)} faults: {found} found "
+             f"({found / max(len(faults), 1):.0%}), {len(alarms)} false alarms.", "",
+             "| game | faults | found | another code | missed | false alarms |",
+             "|---|---|---|---|---|---|"]
+    for game in games:
+        counts = Counter(fault["result"] for fault in game["faults"])
+        lines.append(f"| {game['game']} | {len(game['faults'])} | {numbers(counts)} "
+                     f"| {', '.join(game['alarms']) or 0} |")
+    lines += ["", "By the rule that a fault is meant for (the first of those that count):", "",
+              "| rule | faults | found | another code | missed |", "|---|---|---|---|---|"]
+    known = rules.load()
+    for code in sorted({fault["expect"][0] for fault in faults}):
+        mine = [fault for fault in faults if fault["expect"][0] == code]
+        name = known[code].name if code in known else "not in this version"
+        counts = Counter(fault["result"] for fault in mine)
+        lines.append(f"| {code} {name} | {len(mine)} | {numbers(counts)} |")
+    for title, result in (("Missed", MISSED), ("Found as something else", OTHER),
+                          ("Refused by the compiler", REFUSED)):
+        mine = [fault for fault in faults if fault["result"] == result]
+        lines += ["", f"{title}:", ""] if mine else []
+        for fault in mine:
+            instead = f"; reported {', '.join(fault['codes'])}" if fault["codes"] else ""
+            lines.append(f"- {fault['id']}: {fault['description']} (expected "
+                         f"{' or '.join(fault['expect'])}{instead})")
+    if alarms:
+        lines += ["", "False alarms:", "", *(f"- {game}: {code}" for game, code in alarms)]
+    return [*lines, ""]
+
+
+def numbers(counts: Counter) -> str:
+    return f"{counts[FOUND]} | {counts[OTHER]} | {counts[MISSED] + counts[REFUSED]}"
+
+
+def mutant_tables(rows: list[dict]) -> list[str]:
+    if not rows:
+        return []
+    planted, caught = (sum(row[key] for row in rows) for key in ("planted", "check"))
+    lines = ["## Mutants", "",
+             f"`check --mutate --mutants {MUTANTS}`, without tests of one's own: "
+             f"{caught} of {planted} faults caught ({caught / max(planted, 1):.0%}).", "",
+             "| operator | " + " | ".join(row["env"] for row in rows) + " |",
+             "|---|" + "---|" * len(rows)]
+    names = dict.fromkeys(name for row in rows for name in row["operators"])
+    order = [name for name in mutation.mutants.OPERATORS if name in names]
+    for name in order:
+        cells = [f"{row['operators'][name]['check']} of {row['operators'][name]['planted']}"
+                 if name in row["operators"] else "" for row in rows]
+        lines.append(f"| {name}: {mutation.mutants.OPERATORS[name]} | {' | '.join(cells)} |")
+    lines.append("| all | " + " | ".join(f"{row['check']} of {row['planted']}" for row in rows)
+                 + " |")
+    survivors = [(row["env"], one) for row in rows for one in row["survivors"]]
+    if survivors:
+        lines += ["", "Survivors:", "", "```diff"]
+        for env, one in survivors:
+            changed = [line for line in one["diff"].splitlines()[2:] if line[0] in "+-"]
+            lines += [f"{env} {one['id']}", *changed]
+        lines.append("```")
+    return [*lines, ""]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
