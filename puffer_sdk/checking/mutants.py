@@ -237,11 +237,17 @@ class _Planter:
                    and self.root(next(c.get_arguments(), None))[0] == "observations"
                    for c in function.walk_preorder())
 
-    def stored_fields(self, function) -> Iterator[str]:
-        for cursor in function.walk_preorder():
-            left = self.assigned(cursor)[0]
-            fields = self.root(left)[1] if left is not None else []
-            yield from fields[:1]
+    def field_of(self, left) -> int:
+        """Which struct field a store goes to: the same number for the same field; 0 = many."""
+        left = self.bare(left)
+        whole = left.type.get_canonical().kind.name == "RECORD"
+        while left is not None and left.kind != self.K.MEMBER_REF_EXPR:
+            left = next((c for c in left.get_children() if c.kind.is_expression()), None)
+        return left.referenced.hash if left is not None and not whole else 0
+
+    def stored_fields(self, function) -> Iterator[int]:
+        lefts = (self.assigned(cursor)[0] for cursor in function.walk_preorder())
+        return (self.field_of(left) for left in lefts if left is not None)
 
     def changed_locals(self, function) -> set[int]:
         found = set()
@@ -336,8 +342,9 @@ class _Planter:
             self.drop("drop-log-n" if name == "n" else "drop-log-length" if name in (
                 "episode_return", "episode_length") else "drop-score", cursor)
         elif buffer is None and fields and "rng" not in fields:
-            again = "drop-state-reset" if self.stores[fields[0]] > 1 else "drop-setup"
-            self.drop(again if here in self.in_reset else "drop-update", cursor)
+            alone = self.stores[self.field_of(left)] == 1
+            self.drop("drop-update" if here not in self.in_reset else
+                      "drop-setup" if alone else "drop-state-reset", cursor)
             if op in ("+=", "-=") and here not in self.in_reset:
                 begin, end, _ = self.between(*cursor.get_children())
                 self.plant("flip-sign", cursor, (begin, end, "-=" if op == "+=" else "+="))
