@@ -54,7 +54,10 @@ def main() -> int:
     if options.only and not games:
         parser.error(f"{options.field} has no game {options.only}")
     final = options.field == FIELD and not options.only
-    figures = {"command": "make bench", "field": [bench_game(g, options.jobs) for g in games],
+    figures = {"command": "make bench",
+               "rules": {code: rule.name for code, rule in rules.load().items()},
+               "operators": mutation.mutants.OPERATORS,
+               "field": [bench_game(folder, options.jobs) for folder in games],
                "mutants": bench_mutants() if final else []}
     text = table(figures)
     print(text)
@@ -111,7 +114,8 @@ def plant(fault: dict, folder: Path) -> Path:
 def codes_of(folder: Path) -> list[str]:
     """The codes of all findings, once each; a refusal as its text."""
     try:
-        return sorted({finding.code for finding in check(folder).findings})
+        return sorted({finding.code for finding in
+                       check(folder, **mutation.without_proofs(check)).findings})
     except PufferError as error:
         return [f"refused: {error.message}"]
 
@@ -158,11 +162,12 @@ def bench_mutants() -> list[dict]:
 
 def table(figures: dict) -> str:
     """All figures as Markdown."""
-    parts = [*field_tables(figures["field"]), *mutant_tables(figures["mutants"])]
+    parts = [*field_tables(figures["field"], figures["rules"]),
+             *mutant_tables(figures["mutants"], figures["operators"])]
     return "\n".join(parts).strip()
 
 
-def field_tables(games: list[dict]) -> list[str]:
+def field_tables(games: list[dict], known: dict[str, str]) -> list[str]:
     if not games:
         return []
     faults = [fault for game in games for fault in game["faults"]]
@@ -179,10 +184,9 @@ def field_tables(games: list[dict]) -> list[str]:
                      f"| {', '.join(game['alarms']) or 0} |")
     lines += ["", "By the rule that a fault is meant for (the first of those that count):", "",
               "| rule | faults | found | another code | missed |", "|---|---|---|---|---|"]
-    known = rules.load()
     for code in sorted({fault["expect"][0] for fault in faults}):
         mine = [fault for fault in faults if fault["expect"][0] == code]
-        name = known[code].name if code in known else "not in this version"
+        name = known.get(code, "not in this version")
         counts = Counter(fault["result"] for fault in mine)
         lines.append(f"| {code} {name} | {len(mine)} | {numbers(counts)} |")
     for title, result in (("Missed", MISSED), ("Found as something else", OTHER),
@@ -202,7 +206,7 @@ def numbers(counts: Counter) -> str:
     return f"{counts[FOUND]} | {counts[OTHER]} | {counts[MISSED] + counts[REFUSED]}"
 
 
-def mutant_tables(rows: list[dict]) -> list[str]:
+def mutant_tables(rows: list[dict], operators: dict[str, str]) -> list[str]:
     if not rows:
         return []
     planted, caught = (sum(row[key] for row in rows) for key in ("planted", "check"))
@@ -212,11 +216,11 @@ def mutant_tables(rows: list[dict]) -> list[str]:
              "| operator | " + " | ".join(row["env"] for row in rows) + " |",
              "|---|" + "---|" * len(rows)]
     names = dict.fromkeys(name for row in rows for name in row["operators"])
-    order = [name for name in mutation.mutants.OPERATORS if name in names]
+    order = [name for name in operators if name in names]
     for name in order:
         cells = [f"{row['operators'][name]['check']} of {row['operators'][name]['planted']}"
                  if name in row["operators"] else "" for row in rows]
-        lines.append(f"| {name}: {mutation.mutants.OPERATORS[name]} | {' | '.join(cells)} |")
+        lines.append(f"| {name}: {operators[name]} | {' | '.join(cells)} |")
     lines.append("| all | " + " | ".join(f"{row['check']} of {row['planted']}" for row in rows)
                  + " |")
     survivors = [(row["env"], one) for row in rows for one in row["survivors"]]

@@ -20,11 +20,12 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from queue import Queue
 
 from .. import binding, building, header, isolation, paths, toolchain
-from ..config import resolve
+from ..config import find_ini, resolve
 from ..errors import FINDINGS, OK, BuildError, PufferError, RunError, UsageError
 from . import mutants
 from .mutants import FAULT, RULE, Mutant
@@ -198,6 +199,7 @@ class _Bench:
         self.root, self.home = home / root.name, home
         self.folder = self.root / folder.relative_to(root)
         shutil.copytree(root, self.root, symlinks=True, ignore=_left_out)
+        _copy_what_lies_outside(folder, root, self.folder)
         (home / "tmp").mkdir()
         self.job = {**job, "folder": str(self.folder), "tmp": str(home / "tmp")}
         self.test, self.stopped = test, False
@@ -274,6 +276,10 @@ class _Bench:
                 if self.stopped:
                     raise RunError("stopped")
             return child.result
+        except RunError:                # it died, for want of memory perhaps
+            if self.stopped:
+                raise
+            return "died"
         finally:
             child.kill()
             self.running.discard(child)
@@ -330,9 +336,14 @@ def work(job: dict, link: isolation.Link) -> dict | str:
     tempfile.tempdir = job["tmp"]
     try:
         return check(job["folder"], settings=job["settings"], seed=job["seed"],
-                     budget=job["budget"]).to_dict()
+                     budget=job["budget"], **without_proofs(check)).to_dict()
     except PufferError as error:
         return f"refused: {error.message}"
+
+
+def without_proofs(check: Callable) -> dict[str, bool]:
+    """What spares `check` the programs that show each fault again."""
+    return {"prove": False} if "prove" in signature(check).parameters else {}
 
 
 def _codes(document: dict) -> Counter:
@@ -346,6 +357,15 @@ def _project(folder: Path) -> Path:
     root = paths.project_root(folder)
     marked = any((root / mark).exists() for mark in (".git", "pyproject.toml"))
     return root if marked and _size(root) <= LARGEST else folder
+
+
+def _copy_what_lies_outside(folder: Path, root: Path, target: Path) -> None:
+    """An ini or resources above the env's folder, as PufferLib keeps them, go along."""
+    ini, resources = find_ini(folder), paths.working_dir(folder) / "resources"
+    if ini is not None and ini.is_file() and root not in ini.resolve().parents:
+        shutil.copy(ini, target / f"{folder.name}.ini")
+    if resources.is_dir() and root not in resources.parents:
+        (target / "resources").symlink_to(resources)
 
 
 def _size(root: Path) -> int:

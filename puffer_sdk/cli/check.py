@@ -6,6 +6,7 @@ import json
 import click
 
 from .. import ui
+from ..errors import UsageError
 from .options import env_argument, takes_settings, verbose_option
 
 
@@ -38,6 +39,9 @@ def command(env, settings, strict, seed, budget, format_, mutate, mutants, learn
     random, sticky and held actions, and reports each fault with its file and line. The exit
     status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
     """
+    if mutate and learn:
+        raise UsageError("--mutate and --learn are two runs", where="command line",
+                         hint="first --learn, then --mutate")
     if mutate:
         return show_mutants(env, settings, strict, seed, budget, format_, mutants)
     from ..checking import check
