@@ -35,6 +35,7 @@ ocean: $(VENV)/.base
 
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
+	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
 
 deps:
 	@sh tools/deps.sh

@@ -61,6 +61,19 @@ def is_interactive() -> bool:
     return console(stderr=True).is_terminal
 
 
+def width() -> int:
+    """Columns of the terminal that stdout is, for wrapping; 0 where it is not one."""
+    shown = console()
+    return min(shown.width, 100) if sys.stdout.isatty() else 0
+
+
+def clear() -> None:
+    """An empty screen, where stdout is a terminal; and warnings are shown afresh."""
+    _warned.clear()
+    if console().is_terminal:
+        _print("\x1b[2J\x1b[3J\x1b[H", markup=False, end="")
+
+
 def out(text: str = "", style: str | None = None) -> None:
     """One line of result, to stdout. A closed stdout is not an error."""
     _print(text, style=style, markup=False)

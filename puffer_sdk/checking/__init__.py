@@ -16,14 +16,16 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import header, paths
-from ..config import resolve
+from ..config import find_ini, resolve
 from ..errors import FINDINGS, OK, BuildError, RunError
-from . import learning, lines, plan, proof, rules, source
+from . import allowing, learning, lines, plan, proof, rules, source
+from .allowing import Allowed, Note
 from .facts import Facts, Finding
 
 PER_RULE = 8            # findings of one rule that are listed
@@ -42,9 +44,12 @@ class CheckResult:
     not_tested: dict[str, str]          # code -> why
     verdict: str                        # "pass" or "fail"
     seconds: float
-    suppressed: list[tuple[Finding, str]] = field(default_factory=list)     # and the reason
+    suppressed: list[Allowed] = field(default_factory=list)
     more: dict[str, int] = field(default_factory=dict)      # code -> findings beyond PER_RULE
     learning: dict | None = None        # what learning.py found, with `learn`
+    notes: list[Note] = field(default_factory=list)         # on the marks that allow findings
+    folder: Path = Path()
+    files: dict[str, bytes] = field(default_factory=dict)   # as they were checked, by name
 
     @property
     def exit_status(self) -> int:
@@ -55,8 +60,10 @@ class CheckResult:
         return {"findings": [finding.to_dict() for finding in self.findings],
                 "coverage": {**self.coverage, "not_tested": self.not_tested, "more": self.more,
                              "suppressed": [{"code": finding.code, "message": finding.message,
-                                             "reason": reason}
-                                            for finding, reason in self.suppressed],
+                                             "file": finding.file, "line": finding.line,
+                                             "reason": reason, "allowed_at": where}
+                                            for finding, reason, where, _ in self.suppressed],
+                             "notes": [note.to_dict() for note in self.notes],
                              **({"learning": self.learning} if self.learning else {}),
                              "seconds": round(self.seconds, 3)},
                 "verdict": self.verdict}
@@ -64,7 +71,8 @@ class CheckResult:
 
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
           strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
-          learn: bool = False, learn_seconds: float = learning.SECONDS, on_progress=None,
+          deep: bool = False, learn: bool = False, learn_seconds: float = learning.SECONDS,
+          on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
     """Run every rule on an environment.
 
@@ -72,6 +80,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     strict      warnings count as well
     budget      factor on the length of every experiment
     prove       write build/check/repro_PUFnnn.c for the first finding of each error
+    deep        with MemorySanitizer and valgrind as well, where they are installed
     learn       train for about learn_seconds, to see whether there is anything to learn
     on_progress called as on_progress(what, done, total) while it trains
 
@@ -80,28 +89,44 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     """
     began = time.perf_counter()
     folder = paths.find_env(env)
+    files = _read_files(folder)
     spec, problems, unit = header.examine(folder)
     config = resolve(folder, settings, spec, warn_unread=False)
     uncoded = [problem for problem in problems if problem.code is None]
     if uncoded and len(uncoded) == len(problems):
         raise uncoded[0]
-    facts = Facts(folder, spec, config, problems, source.read(folder, unit), seed)
+    facts = Facts(folder, spec, config, problems, source.read(folder, unit), seed, files=files)
     with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
         lab = None
         if spec is not None and not any(problem.code for problem in problems):
             lab = _gather(facts, Path(name), budget, verbose)
+        if deep and facts.outcomes:
+            from .deep import gather
+            gather(facts, budget=budget, verbose=verbose)
         if learn:
             facts.options |= {"--learn"}
             learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
         findings, not_tested = _apply(facts)
-        findings, suppressed = _suppress(facts, findings)
+        findings, suppressed, notes = _suppress(facts, findings, not_tested)
         findings, more = _limit(findings)
         if prove:
             proof.prove(facts, findings, lab, verbose=verbose)
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
                        "fail" if bad else "pass", time.perf_counter() - began, suppressed, more,
-                       learning.summary(facts.learning))
+                       learning.summary(facts.learning), notes, folder, files)
+
+
+def _read_files(folder: Path) -> dict[str, bytes]:
+    """The author's files as they are now: what a finding speaks of, and --fix starts from."""
+    ini = find_ini(folder)
+    found = [path for path in folder.rglob("*.[ch]")
+             if not {"build", "runs"} & set(path.relative_to(folder).parts)]
+    files = {}
+    for path in sorted([*found, *([ini] if ini else [])]):
+        with suppress(OSError):
+            files[os.path.relpath(path, folder)] = path.read_bytes()
+    return files
 
 
 def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Plan | None:
@@ -155,22 +180,19 @@ def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
     return findings, not_tested
 
 
-def _suppress(facts: Facts, findings: list[Finding]):
+def _suppress(facts: Facts, findings: list[Finding], not_tested: dict[str, str]):
     """Take out what the author allows, with the reason given."""
-    allowed = {code: facts.config.check.allow for code in
-               re.findall(r"PUF\d{3}", facts.config.check.allow)}
-    marks = facts.source.allows()
-    kept, suppressed = [], []
-    for finding in findings:
-        reason = allowed.get(finding.code)
-        for file, line, codes, text in marks:
-            if finding.code in codes and finding.file == file and finding.line == line:
-                reason = text or "allowed in the source"
-        if reason is None:
-            kept.append(finding)
-        else:
-            suppressed.append((finding, reason))
-    return kept, suppressed
+    files = {name: data.decode("utf-8", "replace") for name, data in facts.files.items()}
+    key, value = None, facts.config.check.allow if facts.config else ""
+    if value:
+        origin = facts.config.origin["check.allow"]
+        file, _, line = origin.rpartition(":")
+        ini = find_ini(facts.folder)
+        at_ini = ini is not None and line.isdigit() and Path(file).name == ini.name
+        key = (os.path.relpath(ini, facts.folder), int(line), value) if at_ini \
+            else (origin, 0, value)
+    known = {code: rule.name for code, rule in rules.load().items()}
+    return allowing.apply(findings, files, key, known, not_tested)
 
 
 def _limit(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
@@ -201,6 +223,7 @@ def _coverage(facts: Facts) -> dict:
             "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
             "actions": actions, "lines": lines.summary(facts),
             "statistics": facts.statistics.to_dict() if facts.statistics else [],
+            "deep": facts.deep,
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
             "rules": len(rules.asked(facts))}
 

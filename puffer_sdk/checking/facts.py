@@ -44,6 +44,7 @@ class Finding:
     shows: dict = field(default_factory=dict)   # what the code alone does not tell proof.py
     fields: list[str] = field(default_factory=list)     # of the struct that differ, with values
     repro_steps: int = 0                    # of the repro's script
+    remedy: str = ""                        # what --fix goes by: a key, or an array
 
     KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
             "element", "expected", "actual", "seed", "repro")
@@ -126,6 +127,9 @@ class Facts:
     functions: dict[str, list[tuple[str, int]]] = field(default_factory=dict)   # its (file, line)s
     options: frozenset[str] = frozenset()                   # that were asked for: "--learn"
     learning: dict | None = None                            # see learning.probe
+    deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
+    deep_faults: list = field(default_factory=list)         # of deep.Fault
+    files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
 
     @property
     def handwritten(self) -> bool:

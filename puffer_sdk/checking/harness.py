@@ -24,6 +24,7 @@ from .facts import Outcome
 
 SOURCES = Path(__file__).parent / "harness"
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
+SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
 MEMORY = 8 << 30            # bytes of address space for an experiment without sanitizers
 
 _FOOTER = """
@@ -176,12 +177,15 @@ class Runner:
             _end_group(child)
 
     def run(self, name: str, program: Path, library: Path, experiment: str,
-            limit: float = 120.0, **options) -> Outcome:
-        """One experiment in one process; it always returns."""
+            limit: float = 120.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
+        """One experiment in one process; it always returns.
+
+        wrapper: words before the program, such as valgrind and its options.
+        """
         facts = self.folder / f"{name}.jsonl"
         errors = self.folder / f"{name}.stderr"
         reports = self.folder / f"{name}.sanitizer"
-        command = [str(program), experiment, f"library={library}", f"facts={facts}",
+        command = [*wrapper, str(program), experiment, f"library={library}", f"facts={facts}",
                    f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}"]
         settings = {**self.settings, **options.pop("settings", {})}
         hung = self.folder / "hung"
@@ -189,7 +193,7 @@ class Runner:
         command += [f"set.{key}={value!r}" for key, value in settings.items()]
         command.append(f"hung={hung}")
         command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
-        if library.stem != SANITIZED.name:      # a sanitizer's shadow needs terabytes of it
+        if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
             command.append(f"memory={MEMORY}")
         environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
                        **_sanitizer_options(reports)}
@@ -251,6 +255,8 @@ def _sanitizer_options(reports: Path) -> dict[str, str]:
                             f"hard_rss_limit_mb=6000:detect_stack_use_after_return=1:{own_signals}",
             "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"
                              f"{own_signals}",
+            "MSAN_OPTIONS": f"halt_on_error=1:exitcode=96:log_path={reports}:symbolize=0:"
+                            f"{own_signals}",
             "LC_ALL": "C"}
 
 

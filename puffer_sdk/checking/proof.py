@@ -321,7 +321,7 @@ def _claim(finding: Finding, kind: Kind) -> Claim:
     shows = finding.shows
     first, last = 0, -1
     if finding.element is not None and kind.array == "observations":
-        low, _, high = str(finding.element).partition("-")
+        low, high = re.match(r"(\d+)(?:-(\d+))?", str(finding.element)).groups()   # "0-1, 3"
         first, last = int(low), int(high or low)
     agent = finding.agent if finding.agent is not None else -1
     expect = shows.get("expect", kind.expect)

@@ -1,7 +1,16 @@
-"""A CheckResult for people: lines and their styles.  ui.py prints them."""
+"""A CheckResult for people: lines and their styles.  ui.py prints them.
+
+    findings        in four parts each, errors first
+    statistics      a table of what was observed and paid, where it is short
+    exercised       how much was played, and what saw it
+    not tested      rules that had nothing to look at
+    allowed         what the author allows, and what is wrong with those marks
+    verdict         one line, the last one
+"""
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 
 from . import CheckResult, learning, statistics
 from .facts import Finding
@@ -9,32 +18,42 @@ from .facts import Finding
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 STACK = 6           # frames of a stack that are shown
 MISSED = 3          # places that were not reached
+LABEL = 12          # columns of "not tested  "
+Line = tuple[str, str | None]       # text and its style
 
 
-def lines(result: CheckResult, *, strict: bool = False, stats: bool = False,
-          encoding: str | None = "utf-8") -> Iterator[tuple[str, str | None]]:
-    """Findings in four parts each, then how much was exercised, then the verdict.
+def lines(result: CheckResult, *, strict: bool = False, stats: bool = False, width: int = 0,
+          encoding: str | None = "utf-8") -> Iterator[Line]:
+    """The whole report.
 
     stats       the table of what was observed and paid, however long it is
+    width       columns to wrap at; 0 leaves lines as long as they are
     encoding    of the terminal: its histograms are drawn in blocks, or in ASCII
     """
-    for finding in result.findings:
-        yield from finding_lines(finding)
-        yield "", None
-    for code, count in result.more.items():
-        yield f"... {count} more {code} not shown", "dim"
-    if result.more:
-        yield "", None
+    yield from _wrapped(_findings(result), width)
     quantities = result.coverage["statistics"]
     if quantities and (stats or len(quantities) < statistics.COMPACT):
-        for line in statistics.table(quantities, encoding):
-            yield line, "dim"
-    yield from _summary(result)
+        yield from ((line, "dim") for line in statistics.table(quantities, encoding))
+        yield "", None
+    for section in (_exercised, _not_tested, _allowed):
+        yield from _wrapped(section(result), width)
     yield _verdict(result, strict), "bold green" if result.verdict == "pass" else "bold red"
 
 
-def finding_lines(finding: Finding) -> Iterator[tuple[str, str | None]]:
-    """error[PUF203]: ... in the format of every error."""
+def _findings(result: CheckResult) -> Iterator[Line]:
+    explained: set[str] = set()
+    for finding in result.findings:
+        yield from finding_lines(finding, more=finding.code not in explained)
+        explained.add(finding.code)
+        yield "", None
+    for code, count in result.more.items():
+        yield f"... and {count} more {code}", "dim"
+    if result.more:
+        yield "", None
+
+
+def finding_lines(finding: Finding, *, more: bool = True) -> Iterator[Line]:
+    """error[PUF203]: ... in the format of every error. more: with the way to the rule's page."""
     yield f"{finding.severity}[{finding.code}]: {finding.message}", STYLES[finding.severity]
     place = f"{finding.file}:{finding.line}" if finding.line else finding.file
     parts = [place, *(f"{name} {value}" for name, value in (
@@ -56,42 +75,70 @@ def finding_lines(finding: Finding) -> Iterator[tuple[str, str | None]]:
         steps = f"{finding.repro_steps} step{'s' * (finding.repro_steps != 1)}"
         yield (f"  repro: {finding.repro} ({steps}; puffer-sdk check --replay {finding.repro})",
                None)
-    yield f"  more: puffer-sdk explain {finding.code}", None
+    if more:
+        yield f"  more: puffer-sdk explain {finding.code}", None
 
 
-def _summary(result: CheckResult) -> Iterator[tuple[str, str | None]]:
+def _labelled(label: str, items: Iterable[str]) -> Iterator[str]:
+    """One item a line, behind a label that is written once."""
+    for number, item in enumerate(items):
+        yield f"{'' if number else label:<{LABEL - 1}} {item}"
+
+
+def _exercised(result: CheckResult) -> Iterator[Line]:
+    """What was played. A line each for what else measures it."""
     seen = result.coverage
-    if seen["env_steps"]:
-        actions = ", ".join(
-            "continuous" if head["width"] == 1 else f"{head['seen']}/{head['width']}"
-            for head in seen["actions"])
-        agents = seen["agents_per_env"] or 1
-        yield (f"exercised {seen['env_steps']:,} env steps"
-               + (f" of {agents} agents" if agents > 1 else "")
-               + f", {seen['terminals']:,} endings, {seen['nonzero_rewards']:,} rewards"
-               + (f", actions {actions}" if actions else "")
-               + ("" if seen["sanitized"] else ", without sanitizers")), None
-        yield from _lines(seen["lines"])
+    if not seen["env_steps"]:
+        return
+    actions = ", ".join("continuous" if head["width"] == 1 else f"{head['seen']}/{head['width']}"
+                        for head in seen["actions"])
+    agents = seen["agents_per_env"] or 1
+    items = [f"{seen['env_steps']:,} env steps" + (f" of {agents} agents" if agents > 1 else "")
+             + f", {seen['terminals']:,} endings, {seen['nonzero_rewards']:,} rewards"
+             + (f", actions {actions}" if actions else "")
+             + ("" if seen["sanitized"] else ", without sanitizers")]
+    if "lines" in seen:
+        items.append(_lines(seen["lines"]))
+    for text in _labelled("exercised", items):
+        yield text, None
+    for text in _labelled("deep", (f"{tool}: {said}" for tool, said in
+                                   seen.get("deep", {}).items())):
+        yield text, None if "not installed" not in text else "yellow"
     if result.learning:
         yield from learning.lines(result.learning)
+
+
+def _not_tested(result: CheckResult) -> Iterator[Line]:
+    """Rules that had nothing to look at, those with the same reason on one line."""
     reasons: dict[str, list[str]] = {}
     for code, reason in result.not_tested.items():
         reasons.setdefault(reason, []).append(code)
-    for reason, codes in reasons.items():
-        yield f"not tested: {', '.join(codes)} ({reason})", "yellow"
-    for finding, reason in result.suppressed:
-        yield f"allowed: {finding.code} {finding.message} ({reason})", "dim"
+    for text in _labelled("not tested", (f"{_codes(codes)}: {reason}"
+                                         for reason, codes in reasons.items())):
+        yield text, "yellow"
 
 
-def _lines(lines: dict) -> Iterator[tuple[str, str | None]]:
+def _codes(codes: list[str]) -> str:
+    return ", ".join(codes) if len(codes) <= 8 else f"{len(codes)} rules"
+
+
+def _allowed(result: CheckResult) -> Iterator[Line]:
+    for text in _labelled("allowed", (
+            f"{finding.code} {finding.message} ({where}{': ' * bool(reason)}{reason})"
+            for finding, reason, where, _ in result.suppressed)):
+        yield text, "dim"
+    for text in _labelled("note", (f"{note.where}: {note.text}" for note in result.notes)):
+        yield text, "yellow"
+
+
+def _lines(lines: dict) -> str:
     """How much of c_step and c_reset was reached, and the first places that were not."""
     if not lines["total"]:
-        yield f"lines of c_step were not counted ({lines['skipped']})", "dim"
-        return
+        return f"lines of c_step were not counted ({lines['skipped']})"
     missed = lines["missed"][:MISSED] + (["..."] if len(lines["missed"]) > MISSED else [])
     share = int(100 * lines["reached"] / lines["total"])        # 100 % is all of them
-    yield (f"reached {share} % of the lines of c_step"
-           + (f" (not: {', '.join(missed)})" if missed else "")), None
+    return (f"{share} % of the lines of c_step"
+            + (f" (not: {', '.join(missed)})" if missed else ""))
 
 
 def _verdict(result: CheckResult, strict: bool) -> str:
@@ -103,3 +150,19 @@ def _verdict(result: CheckResult, strict: bool) -> str:
     note = " (--strict counts warnings)" if strict and warnings and not errors else ""
     return (f"{result.name}: {result.verdict}, {found}{note} by {result.coverage['rules']} rules "
             f"in {result.seconds:.1f} s")
+
+
+def _wrapped(section: Iterable[Line], width: int) -> Iterator[Line]:
+    for text, style in section:
+        for part in _wrap(text, width):
+            yield part, style
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns; what follows the first stands under its text."""
+    if not width or len(text) <= width:
+        return [text]
+    hang = LABEL if text[LABEL - 1:LABEL] == " " and (
+        text[:LABEL].strip() in ("", "exercised", "deep", "not tested", "allowed", "note")) else 4
+    return textwrap.wrap(text, max(width, 40), subsequent_indent=" " * hang,
+                         break_long_words=False, break_on_hyphens=False)

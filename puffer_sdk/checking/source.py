@@ -19,7 +19,6 @@ from .layout import Layout, layout
 from .syntax import Node, Pointers
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-_ALLOW = re.compile(r"//\s*puffer:\s*allow\(([^)]*)\)\s*(.*)")
 _EMPTY = re.compile(r"\w*(?:EMPTY|NONE|FREE|CLEAR)\w*$")
 
 
@@ -258,27 +257,6 @@ class Source:
     def layout(self, spec: Spec) -> Layout | None:
         """Where each scalar of the env struct lies; None if it could not be read."""
         return layout(self.unit, spec.struct)
-
-    # -- comments
-
-    def allows(self) -> list[tuple[str, int, set[str], str]]:
-        """`// puffer: allow(PUF305) reason`: (file, line it speaks of, codes, reason)."""
-        found = []
-        for name, text in self.files.items():
-            lines = text.splitlines()
-            for number, line in enumerate(lines, 1):
-                match = _ALLOW.search(line)
-                if not match:
-                    continue
-                codes = set(re.findall(r"PUF\d{3}", match[1]))
-                alone = line.strip().startswith("//")
-                target = number
-                while alone and target < len(lines):    # above the line: the next line of code
-                    target += 1
-                    if lines[target - 1].strip() and not lines[target - 1].strip().startswith("//"):
-                        break
-                found.append((name, target, codes, match[2].strip()))
-        return found
 
 
 def _is_observation(function: Function, node: Node) -> bool:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import click
 
 from .. import ui
-from ..errors import UsageError
+from ..errors import FINDINGS, BuildError, RunError, UsageError
 from .options import env_argument, takes_settings, verbose_option
 
 
@@ -18,8 +20,20 @@ from .options import env_argument, takes_settings, verbose_option
               help="Of the environments and of the actions that are tried.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
               help="Factor on the length of every experiment.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="text for people, json for programs.")
+@click.option("--deep", is_flag=True,
+              help="Also with MemorySanitizer (clang) and valgrind, where installed.")
+@click.option("--fix", is_flag=True, help="Show a diff that removes mechanical faults, and ask.")
+@click.option("--yes", "-y", is_flag=True, help="With --fix: do not ask.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file is saved.")
+@click.option("--format", "format_", type=click.Choice(["text", "json", "sarif"]),
+              default="text", show_default=True,
+              help="text for people, json for programs, sarif for code scanning.")
+@click.option("--stats", is_flag=True,
+              help="Print the table of what was observed, even if it is long.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the report to a file.")
+@click.option("--replay", metavar="FILE",
+              help="Compile and run a build/check/repro_PUFnnn.c again.")
 @click.option("--mutate", is_flag=True,
               help="Plant faults into a copy of ENV, and report which ones check and the tests of "
                    "[check] test catch.")
@@ -31,40 +45,85 @@ from .options import env_argument, takes_settings, verbose_option
 @click.option("--learn-seconds", type=click.FloatRange(1, 3600), default=12, show_default=True,
               help="With --learn: about how long. The number of steps follows from it.")
 @verbose_option
-def command(env, settings, strict, seed, budget, format_, mutate, mutants, learn, learn_seconds,
-            verbose):
+def command(env, settings, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
+            **options):
     """Find the bugs that silently ruin training.
 
     Builds ENV twice (fast, and with sanitizers), plays it in processes of their own under
     random, sticky and held actions, and reports each fault with its file and line. The exit
     status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
     """
-    if mutate and learn:
-        raise UsageError("--mutate and --learn are two runs", where="command line",
-                         hint="first --learn, then --mutate")
-    if mutate:
-        return show_mutants(env, settings, strict, seed, budget, format_, mutants)
-    from ..checking import check
-    from ..checking.report import lines
+    from .. import checking, paths
+    from ..checking import report, watching
 
-    with ui.Progress() as progress:
-        result = check(env, settings=settings, strict=strict, seed=seed, budget=budget,
-                       learn=learn, learn_seconds=learn_seconds, on_progress=progress.update,
-                       verbose=verbose)
-    if format_ == "json":
-        ui.out(json.dumps(result.to_dict(), indent=2))
-    else:
-        for text, style in lines(result, strict=strict):
-            ui.out(text, style=style)
+    _refuse_contradictions(fix=fix, yes=yes, watch=watch, mutate=mutate, replay=replay,
+                           format_=format_, output=output, learn=options["learn"])
+    if replay is not None:
+        return _replay(replay, env, options["verbose"])
+    folder = paths.find_env(env)
+    if mutate:
+        return _mutate(folder, settings, format_, mutants, **options)
+
+    def check():
+        with ui.Progress() as progress:
+            return checking.check(folder, settings=settings, on_progress=progress.update,
+                                  **options)
+
+    def lines(result):
+        return report.lines(result, strict=options["strict"], stats=stats,
+                            width=0 if output else ui.width(),
+                            encoding="utf-8" if output else sys.stdout.encoding)
+
+    def write(result):
+        _write(result, lines, format_, output)
+
+    if watch:
+        return watching.watch(folder, check, lines)
+    result = check()
+    if fix:
+        return _fix(result, check, yes, write,
+                    ui.out if format_ == "text" and not output else ui.say)
+    write(result)
     return result.exit_status
 
 
-def show_mutants(env, settings, strict, seed, budget, format_, count):
-    """check --mutate: the exit status is 1 if, with --strict, a planted fault went unnoticed."""
+def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, learn) -> None:
+    modes = [name for name, on in (("--watch", watch), ("--fix", fix), ("--mutate", mutate),
+                                   ("--replay", replay is not None)) if on]
+    if len(modes) > 1:
+        raise UsageError(f"{modes[0]} and {modes[1]} do not go together", where="command line",
+                         hint="run one after the other")
+    if modes and learn and modes != ["--watch"]:
+        raise UsageError(f"{modes[0]} and --learn are two runs", where="command line",
+                         hint=f"first --learn, then {modes[0]}")
+    if watch and (format_ != "text" or output):
+        other = f"--format {format_}" if format_ != "text" else "--output"
+        raise UsageError(f"--watch and {other} do not go together", where="command line",
+                         hint="--watch shows its reports on the terminal")
+    if mutate and (format_ == "sarif" or output):
+        raise UsageError(f"--mutate prints {'text or json' if not output else 'to stdout'} alone",
+                         where="command line", hint="add: --format json > FILE")
+    if yes and not fix:
+        raise UsageError("--yes answers what --fix asks", where="command line",
+                         hint="add --fix, or drop --yes")
+
+
+def _replay(file: str, env, verbose: bool) -> int:
+    """Play one finding again: 1 if it still fails, 0 if it is mended."""
+    from ..checking import replaying
+
+    replayed = replaying.replay(file, env, verbose=verbose)
+    for text, style in replayed.lines:
+        ui.out(text, style=style)
+    return replayed.exit_status
+
+
+def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget, **_) -> int:
+    """Plant faults: 1 if, with --strict, one of them went unnoticed."""
     from ..checking import mutation
 
     with ui.Progress() as progress:
-        result = mutation.run(env, settings=settings, count=count, seed=seed, budget=budget,
+        result = mutation.run(folder, settings=settings, count=count, seed=seed, budget=budget,
                               on_progress=progress.update)
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
@@ -72,3 +131,69 @@ def show_mutants(env, settings, strict, seed, budget, format_, count):
         for text, style in mutation.lines(result):
             ui.out(text, style=style)
     return result.exit_status(strict)
+
+
+def _fix(result, check, yes: bool, write, show) -> int:
+    """Report, show the diff, ask, write, check again. 1 where a fix was left undone."""
+    from ..checking import fixing
+
+    fixes = fixing.propose(result)
+    if not fixes:
+        write(result)
+        show("--fix: nothing here can be mended mechanically" if result.findings
+             else "--fix: nothing to mend")
+        return result.exit_status
+    if show is ui.out:                  # a program gets one document, the last one
+        write(result)
+        show("")
+    for text, style in fixing.diff_lines(result, fixes):
+        show(text, style=style)
+    if not yes and not _confirmed(fixes):
+        if show is not ui.out:
+            write(result)
+        return FINDINGS
+    fixing.apply(result, fixes)
+    try:
+        again = check()
+    except BuildError as error:
+        fixing.restore(result, fixes)
+        raise RunError("with these fixes the environment does not compile; all files are as they "
+                       "were", where=error.where, detail=error.message) from None
+    show(fixing.summary(result, again), style="bold")
+    show("")
+    write(again)
+    return again.exit_status
+
+
+def _confirmed(fixes) -> bool:
+    """What a person at the terminal answers; elsewhere nothing changes without --yes."""
+    if not (sys.stdin and sys.stdin.isatty() and ui.is_interactive()):
+        ui.say("nothing was changed: add --yes to write this")
+        return False
+    if click.confirm(f"apply {len(fixes)} fix{'es' * (len(fixes) > 1)}?", err=True):
+        return True
+    ui.say("nothing was changed")
+    return False
+
+
+def _write(result, lines, format_: str, output: Path | None) -> None:
+    """The report in its format, to stdout or to a file. lines: the report as text."""
+    if format_ == "text":
+        printed = list(lines(result))
+    else:
+        from ..checking import sarif
+        document = result.to_dict() if format_ == "json" else sarif.log(result)
+        printed = [(json.dumps(document, indent=2), None)]
+    if output is None:
+        for text, style in printed:
+            ui.out(text, style=style)
+        return
+    from ..toolchain import write_file
+    try:
+        write_file(output, "".join(f"{text}\n" for text, _ in printed))
+    except OSError as error:
+        raise RunError("cannot write the report", where=output,
+                       detail=error.strerror or str(error)) from None
+    *_, (verdict, style) = lines(result)
+    ui.say(verdict, style=style)
+    ui.say(f"report in {output}")

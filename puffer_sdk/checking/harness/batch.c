@@ -140,8 +140,26 @@ void batch_close(Batch* b) {
     free(b->rows);
 }
 
+// MemorySanitizer's, absent elsewhere: what nobody wrote must not leave the env
+void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
+
+static void check_initialized(const Batch* b, int env) {
+    if (!__msan_check_mem_is_initialized) {
+        return;
+    }
+    for (int i = env < 0 ? 0 : env; i < (env < 0 ? b->envs : env + 1); i++) {
+        for (int a = 0; a < NUM_ARRAYS; a++) {
+            if (row_bytes(a) > 0) {
+                __msan_check_mem_is_initialized(array_of(&b->rows[i], a),
+                                                row_bytes(a) * (size_t)b->count[i]);
+            }
+        }
+    }
+}
+
 void batch_reset(Batch* b, int env) {
     api->reset(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, &watch);
+    check_initialized(b, env);
 }
 
 void batch_seed(Batch* b, int env, uint32_t seed) {
@@ -150,6 +168,7 @@ void batch_seed(Batch* b, int env, uint32_t seed) {
 
 void batch_step(Batch* b, int env, int flags) {
     api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
+    check_initialized(b, env);
 }
 
 bool env_ended(const Batch* b, int env) {

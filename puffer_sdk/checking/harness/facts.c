@@ -213,7 +213,15 @@ static void start_watchdog(void) {
     setitimer(ITIMER_REAL, &every, NULL);
 }
 
+// MemorySanitizer calls this before it ends the process; AddressSanitizer's is left alone
+void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
+void __sanitizer_set_death_callback(void (*)(void)) __attribute__((weak));
+static void on_msan(void) { report("msan", ""); }
+
 void guard_against_env(void) {
+    if (__msan_check_mem_is_initialized && __sanitizer_set_death_callback) {
+        __sanitizer_set_death_callback(on_msan);
+    }
     void* warm[4];
     backtrace(warm, 4);             // loads the unwinder now, not inside a signal handler
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -37,6 +37,7 @@ typedef struct Options {            // what the command line asked for
     int only;                       // step this env alone; -1 = all
     int traced;                     // E of the trace, once the envs exist
     int repeat;                     // runs before the one that is written down
+    int random;                     // 1: as the system lays out memory (valgrind is not to exec)
     int shift;                      // moves clocks, heap and stack: nothing else may change
     int64_t dump_step;
     int dump_env;

@@ -82,6 +82,7 @@ static void parse(int count, char** words) {
         else if (IS("layout"))    options.layout = atoi(value);
         else if (IS("only"))      options.only = atoi(value);
         else if (IS("repeat"))    options.repeat = atoi(value);
+        else if (IS("random"))    options.random = atoi(value);
         else if (IS("shift"))     options.shift = atoi(value);
         else if (IS("dump_step")) options.dump_step = atoll(value);
         else if (IS("dump_env"))  options.dump_env = atoi(value);
@@ -131,13 +132,13 @@ static void open_library(void) {
 }
 
 int main(int count, char** words) {
+    parse(count, words);
     // The same addresses in every run: what an env does with a wild pointer repeats, too
     int persona = personality(0xFFFFFFFF);
-    if (persona != -1 && !(persona & ADDR_NO_RANDOMIZE)
+    if (!options.random && persona != -1 && !(persona & ADDR_NO_RANDOMIZE)
             && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1) {
         execv("/proc/self/exe", words);
     }
-    parse(count, words);
     if (count < 2 || !options.facts || !options.library) {
         fprintf(stderr, "usage: harness EXPERIMENT library=PATH facts=PATH ...\n");
         return 2;

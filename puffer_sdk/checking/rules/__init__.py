@@ -10,6 +10,7 @@ A rule that could not look, because what it needs did not happen, calls `not_tes
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -37,6 +38,12 @@ class Rule:
     def page(self) -> str:
         """What `puffer-sdk explain CODE` shows."""
         return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def summary(self) -> str:
+        """The page's first sentence, on one line."""
+        first = " ".join(self.page.partition("\n\n")[0].split())
+        return re.split(r"(?<=[.!?])\s", first)[0]
 
 
 class NotTested(Exception):

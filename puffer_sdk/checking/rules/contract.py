@@ -1,6 +1,7 @@
 """PUF101-106, 112: what header.py and the ini already say. Nothing runs for these."""
 from __future__ import annotations
 
+import os
 import re
 
 from ...config import find_ini
@@ -142,11 +143,11 @@ def config_key_unused(facts: Facts):
             continue
         close = nearest(key, known)
         yield Finding("PUF105", f"nothing reads [env] {key}",
-                      file=ini.name, line=lines[key],
+                      file=os.path.relpath(ini, facts.folder), line=lines[key],
                       expected="a numeric field of the env struct" if not facts.handwritten
                       else "a key that binding.c reads", actual=f"'{key}'",
                       hint=f"did you mean '{close}'?" if close else
-                      "add a field of that name, or delete the key")
+                      "add a field of that name, or delete the key", remedy=close or "")
 
 
 @rule("PUF106", "config-key-missing")
@@ -197,7 +198,10 @@ def space_mismatch(facts: Facts):
 
     Fix: state each size once; drop `NUM_ATNS`.
     """
-    yield from _reported(facts, "PUF112")
+    for finding in _reported(facts, "PUF112"):
+        if finding.message.startswith("NUM_ATNS is not"):
+            finding.remedy = str(finding.expected)
+        yield finding
 
 
 def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:

@@ -5,6 +5,7 @@ import re
 import signal
 
 from ..actions import impossible
+from ..deep import findings as deep_findings
 from ..facts import Facts, Finding, Outcome
 from . import NotTested, rule
 
@@ -212,6 +213,7 @@ def memory_error(facts: Facts):
             found.append(Finding("PUF201", f"{call_of(fact)} damages the heap or the stack",
                                  **place_of(facts, fact), actual=line.strip()))
     yield from found
+    yield from deep_findings(facts, "PUF201", found)
 
 
 @rule("PUF202", "undefined-behaviour")
@@ -231,7 +233,8 @@ def undefined_behaviour(facts: Facts):
 
         int lane = rand() % NUM_LANES;
 
-    Fix: look at the line; bound the value before it is used.
+    Fix: look at the line; bound the value before it is used. `check --deep` also finds
+    decisions and observations that depend on memory which nobody ever wrote.
     """
     found = list(undefined(facts, "PUF202"))
     asan = {(f.file, f.line) for f in _asan(facts)}
@@ -245,6 +248,7 @@ def undefined_behaviour(facts: Facts):
                 found.append(Finding("PUF202", f"{call_of(fact)} divides by zero", **place,
                                      actual="SIGFPE"))
     yield from found
+    yield from deep_findings(facts, "PUF202", found)
 
 
 def _overrun(facts: Facts, fact: dict, where: dict) -> Finding:

@@ -263,7 +263,7 @@ def _stale(facts: Facts, cells: list[dict], text: str, severity: str, expect: st
                       agent=agent, element=span(first, last), severity=severity,
                       expected="a value of this step", actual="a value of an earlier step",
                       seed=facts.seed, seen_in="rewrite", shows={"expect": expect},
-                      hint="clear the block, then set what holds now")
+                      hint="clear the block, then set what holds now", remedy="one-hot")
 
 
 def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):

@@ -19,7 +19,7 @@ def _stale(facts: Facts, code: str, array: str, example: str):
                   expected=f"{array} written on every step",
                   actual=f"left alone on {share:.1%} of steps" if share >= 0.001
                   else f"left alone on {fact['count']} steps", seed=facts.seed,
-                  seen_in="stale", shows={"array": array},
+                  seen_in="stale", shows={"array": array}, remedy=array,
                   severity="warning" if facts.handwritten else "error", hint=example)
 
 

@@ -1,6 +1,7 @@
 """PUF113, 114: what happens under other values of [env]."""
 from __future__ import annotations
 
+import os
 import re
 
 from ...config import find_ini
@@ -23,7 +24,9 @@ def _played(facts: Facts) -> list[Variant]:
 
 def _ini_place(facts: Facts, key: str) -> dict:
     ini = find_ini(facts.folder)
-    return {"file": ini.name, "line": key_lines(ini).get(key)} if ini else {}
+    if ini is None:
+        return {}
+    return {"file": os.path.relpath(ini, facts.folder), "line": key_lines(ini).get(key)}
 
 
 @rule("PUF113", "setting-no-effect", severity="warning")

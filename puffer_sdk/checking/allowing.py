@@ -1,0 +1,166 @@
+"""What the author allows, and why.  files + ini + findings -> kept, allowed, notes
+
+    // puffer: allow(PUF305, PUF306) the first input is a constant bias
+    [check] allow = PUF403 rounds are fixed; PUF313 scores are small on purpose
+
+In C and in the ini (behind # or ;) a mark speaks of its own line, or, where it stands alone, of
+the code below it up to the next brace or semicolon: above a function, of the findings that are
+placed at that function. The ini's key speaks of every finding of a code, those without a line
+among them. A mark needs a reason; what is wrong with a mark is a Note, which fails nothing.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..errors import nearest
+from .facts import Finding
+
+_MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
+_ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")
+_KEY = re.compile(r"(?P<codes>PUF\w*(?:[\s,]+PUF\w*)*)[\s:,-]*(?P<reason>.*)", re.IGNORECASE)
+_COMMENT = re.compile(r"\s*(//|/\*|\*/|\*\s|\*$|#(?!\s*\w)|;)")
+_HEAD_ENDS = re.compile(r"[{;=]|^\s*#")
+TIMED = {"PUF601"}          # depends on the clock: whether it is found says nothing of the mark
+
+
+class Allowed(NamedTuple):
+    """A finding that the author allows."""
+
+    finding: Finding
+    reason: str
+    where: str              # "dock.h:12", of the mark
+    in_source: bool         # a mark beside the code, not the ini's key
+
+
+class Note(NamedTuple):
+    """What is wrong with a mark. Notes never decide the verdict."""
+
+    file: str
+    line: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def to_dict(self) -> dict:
+        return self._asdict()
+
+
+@dataclass
+class Mark:
+    """One permission: these codes, on these lines of this file, for this reason."""
+
+    file: str
+    line: int                           # where the mark itself stands
+    codes: tuple[str, ...]
+    reason: str
+    first: int = 0                      # lines that it speaks of; 0 = every place
+    last: int = 0
+    used: set[str] = field(default_factory=set)
+
+    @property
+    def shown(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def covers(self, finding: Finding) -> bool:
+        if finding.code not in self.codes:
+            return False
+        return self.first == 0 or (finding.file == self.file and finding.line is not None
+                                   and self.first <= finding.line <= self.last)
+
+
+def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str, int, str] | None,
+          rules: Mapping[str, str], untested: Iterable[str]
+          ) -> tuple[list[Finding], list[Allowed], list[Note]]:
+    """Findings that stay, those that are allowed, and what is wrong with the marks.
+
+    files       the text of each file that may hold marks
+    ini         the ini's name, and the line and value of [check] allow
+    rules       code -> name of every rule there is
+    untested    codes of rules that could not look: a mark for them is not idle
+    """
+    notes: list[Note] = []
+    marks = [mark for name, text in sorted(files.items()) for mark in read(name, text, notes)]
+    if ini:
+        marks += read_key(*ini, notes)
+    kept, allowed = [], []
+    for finding in findings:
+        covering = [mark for mark in marks if mark.covers(finding)]
+        for mark in covering:
+            mark.used.add(finding.code)
+        if covering:
+            mark = covering[0]
+            allowed.append(Allowed(finding, mark.reason, mark.shown, mark.first > 0))
+        else:
+            kept.append(finding)
+    for mark in marks:
+        notes += _faults(mark, rules, {*untested, *TIMED})
+    return kept, allowed, sorted(notes)
+
+
+def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
+    """The marks in a file's comments. What looks like one and is none becomes a Note."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        found = _MARK.search(line)
+        if not found or (found["open"].strip() in "#;") != name.endswith(".ini"):
+            continue
+        said = found["text"].partition("*/")[0] if found["open"] == "/*" else found["text"]
+        match = _ALLOW.match(said.strip())
+        if not match:
+            notes.append(Note(name, number, f"'puffer: {said.strip()}' is not understood; write "
+                                            "puffer: allow(CODE) and the reason"))
+            continue
+        first = last = number
+        if not line[:found.start()].strip():
+            first, last = _code_below(lines, number)
+        yield Mark(name, number, _codes(match["codes"]), match["reason"].strip(), first, last)
+
+
+def _code_below(lines: list[str], number: int) -> tuple[int, int]:
+    """The lines of the statement, or of the head of the function, that follows a comment."""
+    first = number + 1
+    while first <= len(lines) and (not lines[first - 1].strip()
+                                   or _COMMENT.match(lines[first - 1])):
+        first += 1
+    last = first
+    while last < min(len(lines), first + 8) and not _HEAD_ENDS.search(lines[last - 1]):
+        last += 1
+    return first, last
+
+
+def read_key(name: str, line: int, value: str, notes: list[Note]) -> Iterator[Mark]:
+    """The marks of `[check] allow = CODE, CODE reason; CODE reason`."""
+    for part in filter(None, (part.strip() for part in value.split(";"))):
+        match = _KEY.match(part)
+        if match:
+            yield Mark(name, line, _codes(match["codes"]), match["reason"].strip())
+        else:
+            notes.append(Note(name, line, f"[check] allow: '{part}' begins with no code; write "
+                                          "allow = CODE and the reason"))
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(word.upper() if word.upper().startswith("PUF") else word
+                 for word in re.split(r"[\s,]+", text.strip()) if word)
+
+
+def _faults(mark: Mark, rules: Mapping[str, str], untested: set[str]) -> Iterator[Note]:
+    listed = ", ".join(mark.codes)
+    if not mark.codes:
+        yield Note(mark.file, mark.line, "allow() names no code")
+    elif not mark.reason:
+        yield Note(mark.file, mark.line, f"allow({listed}) gives no reason: say behind it why "
+                                         "this is right here")
+    for code in mark.codes:
+        if code not in rules:
+            named = next((c for c, name in rules.items() if name == code.lower()), None)
+            close = named or nearest(code, [known for known in rules if known[:4] == code[:4]])
+            yield Note(mark.file, mark.line, f"allow({code}): there is no rule {code}"
+                                             + (f"; did you mean {close}?" if close else ""))
+        elif code not in mark.used and code not in untested:
+            yield Note(mark.file, mark.line, f"allow({code}) allows nothing: no such finding here")
