@@ -80,9 +80,10 @@ def log_mismatch(facts: Facts):
 
     What counts as right, with several agents: the return of one agent, the mean or the sum
     over all, or over those that end; one entry per env or one per agent. A length counted in
-    frames is right where the struct has a frame skip, and one without the steps that an agent
-    waits to come back. A field that the code never mentions is
-    not tested, nor are entries that are made per goal, without a terminal.
+    frames is right where the struct has a frame skip, and so is one without the steps that an
+    agent waits to come back; one step that only some of the endings miss is forgiven. A field
+    that the code never mentions is not tested, nor are entries that are made per goal, without
+    a terminal.
     """
     run = _need_entries(facts)
     if run["entries"] == 0:
@@ -101,7 +102,8 @@ def log_mismatch(facts: Facts):
             continue
         tested += 1
         wrong = fact["judged"] - fact["matched"]
-        if _is_in_frames(facts, name, fact) or _waits_between(name, fact):
+        if _is_in_frames(facts, name, fact) or _waits_between(name, fact) or \
+                _is_cut_short(name, fact):
             continue
         if wrong >= 3 and 100 * wrong > fact["judged"]:
             yield _mismatch(facts, name, fact, wrong)
@@ -142,6 +144,11 @@ def _is_in_frames(facts: Facts, name: str, fact: dict) -> bool:
 def _waits_between(name: str, fact: dict) -> bool:
     """Lengths that lack the same few steps each time: an agent waits before it is back."""
     return name == "episode_length" and fact["lag"] >= 2 and fact["low"] < fact["high"]
+
+
+def _is_cut_short(name: str, fact: dict) -> bool:
+    """`if (lost || ++tick >= limit)`: some endings miss one step, the others are right."""
+    return name == "episode_length" and fact["lag"] == 1 and 50 * fact["matched"] > fact["judged"]
 
 
 @rule("PUF423", "log-range", severity="warning")

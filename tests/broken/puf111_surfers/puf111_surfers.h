@@ -28,6 +28,7 @@ typedef struct {
     float swell[SEAS];
     float total[2];
     int t;
+    int start;
 } Surfers;
 
 void init(Surfers* env) { env->num_agents = 2; }
@@ -51,7 +52,7 @@ void c_reset(Surfers* env) {
     }
     if (file) fclose(file);
     memset(env->total, 0, sizeof(env->total));
-    env->t = (int)(env->rng >> 30);
+    env->t = env->start = (int)(env->rng >> 30);
     surfers_view(env);
 }
 
@@ -70,7 +71,7 @@ void c_step(Surfers* env) {
         env->log.perf += env->total[0] > 0.0f ? 1.0f : 0.0f;
         env->log.score += env->total[0] + env->total[1];
         env->log.episode_return += 0.5f * (env->total[0] + env->total[1]);
-        env->log.episode_length += (float)env->t;
+        env->log.episode_length += (float)(env->t - env->start);
         env->log.n += 1.0f;
         c_reset(env);
         return;

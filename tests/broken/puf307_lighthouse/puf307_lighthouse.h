@@ -29,7 +29,7 @@ void c_reset(Lighthouse* l) {
     l->tick = 0;
     l->oil = 200;
     l->ship = 0;
-    l->night = 300 + rand() % 100;
+    l->night = 300 + rand_r(&l->rng) % 100;
     l->total = 0;
     light_see(l);
 }
@@ -38,7 +38,7 @@ void c_step(Lighthouse* l) {
     int lit = l->actions[0] == 1 && l->oil > 0;
     l->oil -= lit;
     l->rewards[0] = l->ship > 0 ? (lit ? 0.1f : -0.1f) : 0;
-    l->ship = l->ship > 0 ? l->ship - 1 : rand() % 12 == 0 ? 9 : 0;
+    l->ship = l->ship > 0 ? l->ship - 1 : rand_r(&l->rng) % 12 == 0 ? 9 : 0;
     l->total += l->rewards[0];
     l->terminals[0] = ++l->tick == l->night;
     if (l->terminals[0]) {
