@@ -46,7 +46,7 @@ void c_reset(Boat* b) {
 void c_step(Boat* b) {
     float speed = 0.0f;
     for (int i = 0; i < ROWERS; i++) {
-        float pull = fmaxf(0.0f, fminf(1.0f, b->actions[i]));
+        float pull = 0.5f + 0.5f * fmaxf(-1.0f, fminf(1.0f, b->actions[i]));
         speed += 0.1f * pull;
         b->heading += (i % 2 ? -0.05f : 0.05f) * pull;
         b->ticks++;
