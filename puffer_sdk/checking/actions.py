@@ -217,9 +217,10 @@ def _only_guards(node: Node) -> bool:
             if len(up.children) < 2 or up.children[0] is not inner:
                 return False
             compared = {n.key for n in node.walk() if n.key is not None}
-            return any(n.kind in _LEAVING or n.kind == "call" and n.name in _ENDING or
-                       (n.writes and n.children[0].key in compared)
-                       for n in up.children[1].walk())
+            return any(n.kind in _LEAVING or (n.writes and n.children[0].key in compared)
+                       for n in up.children[1].walk()) or any(
+                n.kind == "call" and n.name in _ENDING      # else: so assert() is written
+                for branch in up.children[1:] for n in branch.walk())
         elif up.kind in ("block", "for_stmt", "while_stmt", "do_stmt"):
             return False
         inner = up

@@ -9,8 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
-MOST = 4096         # scalars that are listed; path_at knows them all
+MOST = 8192         # scalars that are listed; path_at knows them all
+MOST_OF_ONE = 1024  # of one field, so that a large board does not crowd out what follows it
 DEEPEST = 3         # pointers to structs that hold pointers to structs
 
 
@@ -62,7 +64,7 @@ class Layout:
     parts: list[_Part]
     pointees: dict[str, Layout] = field(default_factory=dict)   # path of the pointer -> layout
     scalars: list[Scalar] = field(default_factory=list)
-    truncated: bool = False             # there are more than MOST
+    truncated: bool = False             # there are more than are listed
 
     def path_at(self, offset: int) -> str | None:
         """The path of the scalar that holds a byte; None in padding or outside.
@@ -135,11 +137,11 @@ def _find(unit, name: str):
 def _layout(kind, prefix: str, seen: frozenset[str]) -> Layout:
     spelling = kind.spelling
     found = Layout(prefix, spelling, kind.get_size(), _fields(kind))
-    for scalar in _scalars(found.parts, prefix, 0, ()):
-        if len(found.scalars) == MOST:
-            found.truncated = True
-            break
-        found.scalars.append(scalar)
+    for part in found.parts:
+        room = min(MOST_OF_ONE, MOST - len(found.scalars))
+        scalars = list(islice(_scalars([part], prefix, 0, ()), room + 1))
+        found.truncated |= len(scalars) > room
+        found.scalars += scalars[:room]
     for path, pointee in _pointers(kind, prefix):
         if pointee.spelling not in seen | {spelling} and len(seen) < DEEPEST:
             found.pointees[path] = _layout(pointee, f"{path}[]", seen | {spelling})
@@ -152,15 +154,18 @@ def _fields(kind) -> list[_Part]:
         bit = cursor.get_field_offsetof()
         if bit < 0:
             continue
-        name = "" if cursor.is_anonymous() or not cursor.spelling or (
-            "(" in cursor.spelling) else cursor.spelling
-        part = _part(cursor.type.get_canonical(), name, bit // 8)
+        part = _part(cursor.type.get_canonical(), _name(cursor), bit // 8)
         if cursor.is_bitfield():
             width = cursor.get_bitfield_width()
             part.bits = (bit % 8, width)
             part.size = (bit % 8 + width + 7) // 8
         parts.append(part)
     return parts
+
+
+def _name(cursor) -> str:
+    """Of a field; "" for an anonymous union or struct, which some clangs call `(anonymous ...)`."""
+    return "" if "(" in cursor.spelling else cursor.spelling
 
 
 def _part(kind, name: str, offset: int) -> _Part:
@@ -197,8 +202,7 @@ def _below(part: _Part, path: str, offset: int, arrays: tuple[Stride, ...]) -> I
 def _pointers(kind, path: str):
     """(path, struct type) of each field that points to a struct whose fields are known."""
     for cursor in kind.get_fields():
-        name = "" if cursor.is_anonymous() or "(" in cursor.spelling else cursor.spelling
-        inner, where = cursor.type.get_canonical(), _join(path, name)
+        inner, where = cursor.type.get_canonical(), _join(path, _name(cursor))
         while inner.kind.name == "CONSTANTARRAY":
             inner, where = inner.element_type.get_canonical(), f"{where}[]"
         if inner.kind.name == "RECORD":
