@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..spec import Spec
 from . import syntax
 from .source import Function, Source
 from .syntax import Node
 
+DEEPEST = 50        # calls through which an action is followed
 _LEAVING = {"return", "break_stmt", "continue_stmt", "goto_stmt"}
 _ENDING = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_unreachable"}
 
@@ -39,10 +41,21 @@ class Actions:
         self.source, self.functions = source, functions
         self.widths = spec.act_widths or ()
         self.locals: dict[int, int | None] = {}
+        self.depth = 0                      # of parameters that come from parameters
+
+    @cached_property
+    def calls(self) -> dict[str, list[tuple[Function, Node]]]:
+        """Function -> its callers, and where they call it."""
+        found: dict[str, list[tuple[Function, Node]]] = {}
+        for caller in self.source.functions.values():
+            for node in caller.nodes:
+                if node.kind == "call" and node.name:
+                    found.setdefault(node.name, []).append((caller, node))
+        return found
 
     def impossible(self) -> Iterator[Impossible]:
         for function in self.functions:
-            for node in function.tree.walk():
+            for node in function.nodes:
                 if node.kind == "switch" and node.children:
                     yield from self.cases(function, node)
                 elif node.kind == "binary" and node.op in ("==", "!=", ">", ">="):
@@ -117,7 +130,7 @@ class Actions:
             given = function.pointers.given.get(node.key, ())
             found = {self.offset(function, one, seen | {node.key}) for one in given}
             moved = any(n.writes and n.op != "=" and n.children[0].key == node.key
-                        for n in function.tree.walk())
+                        for n in function.nodes)
             if None in found or not found:
                 return None
             return found.pop() if len(found) == 1 and not moved else "?"
@@ -157,7 +170,10 @@ class Actions:
         self.locals[key] = None             # until it is known; and for loops of assignments
         for index, (_, parameter) in enumerate(function.parameters):
             if parameter == key:
-                self.locals[key] = self.of_parameter(function, index, key)
+                self.depth += 1
+                if self.depth < DEEPEST:
+                    self.locals[key] = self.of_parameter(function, index, key)
+                self.depth -= 1
                 return self.locals[key]
         given = _given(function, key)
         if given:
@@ -171,19 +187,17 @@ class Actions:
         if _given(function, key) != [] or function.name in self.source.named:
             return None
         heads = set()
-        for caller in self.source.functions.values():
-            for node in caller.tree.walk():
-                if node.kind == "call" and node.name == function.name:
-                    if caller not in self.functions or index >= len(node.arguments):
-                        return None
-                    heads.add(self.head(caller, node.arguments[index]))
+        for caller, node in self.calls.get(function.name, ()):
+            if caller not in self.functions or index >= len(node.arguments):
+                return None
+            heads.add(self.head(caller, node.arguments[index]))
         return heads.pop() if len(heads) == 1 else None
 
 
 def _given(function: Function, key: int | None) -> list[Node] | None:
     """What a variable is given; None if it is changed in place, or its address is taken."""
     found = []
-    for node in function.tree.walk():
+    for node in function.nodes:
         if node.kind == "variable" and node.key == key and node.children:
             found.append(node.children[-1])
         elif node.children and node.children[0].kind == "name" and node.children[0].key == key:

@@ -39,7 +39,7 @@ def settings(spec: Spec) -> list[Given]:
         return []
     everywhere = {}
     for variable in code.globals.values():
-        if variable.file == program.name:
+        if variable.file == program.name and variable.element.kind.name == "RECORD":
             everywhere.update(_in_force(syntax.tree(variable.cursor), main, variable.file, spec))
     found = []
     for function in code.reach("main"):
@@ -109,9 +109,9 @@ def _constant(node: Node, function: Function) -> int | float | None:
     value = node.value
     bare = node.bare()
     if value is None and bare.kind == "name" and bare.key is not None:
-        declared = [n for n in function.tree.walk()
+        declared = [n for n in function.nodes
                     if n.kind == "variable" and n.key == bare.key and n.children]
-        changed = any(n.writes and n.children[0].key == bare.key for n in function.tree.walk())
+        changed = any(n.writes and n.children[0].key == bare.key for n in function.nodes)
         if len(declared) == 1 and not changed:
             return declared[0].children[-1].value
         if bare.key in function.source.globals:

@@ -23,7 +23,7 @@ class Effects:
         if function.name in self.known:
             return self.known[function.name]
         found = self.known[function.name] = []      # a recursion adds nothing new
-        for node in function.tree.walk():
+        for node in function.nodes:
             if node.writes and node.children:
                 target = node.children[0].bare()
                 if target.kind == "name":
@@ -64,8 +64,10 @@ def accesses(source: Source, functions: list[Function]) -> list[Access]:
     from clang.cindex import StorageClass
 
     effects = Effects(source)
+    for function in _callees_first(source, functions):
+        effects.stores(function)
     for function in functions:
-        for node in function.tree.walk():
+        for node in function.nodes:
             if node.kind == "variable" and node.cursor.storage_class == StorageClass.STATIC:
                 source.statics.setdefault(node.key, Variable(
                     node.name, function.file, node.line, node.cursor, function.name))
@@ -75,10 +77,26 @@ def accesses(source: Source, functions: list[Function]) -> list[Access]:
         for key, node, _ in effects.stores(function):
             if key in variables:
                 found.append(Access(variables[key], function, node, True))
-        for node in function.tree.walk():
+        for node in function.nodes:
             if node.kind == "name" and node.key in variables and _is_read(node):
                 found.append(Access(variables[node.key], function, node, False))
     return found
+
+
+def _callees_first(source: Source, functions: list[Function]) -> list[Function]:
+    """These and all that they call, so that no long chain of calls is followed by recursion."""
+    done: dict[str, Function] = {}
+    stack = [(function, False) for function in functions]
+    seen = set()
+    while stack:
+        function, is_left = stack.pop()
+        if is_left:
+            done.setdefault(function.name, function)
+        elif function.name not in seen:
+            seen.add(function.name)
+            stack.append((function, True))
+            stack += [(source.functions[name], False) for name in sorted(function.calls)]
+    return list(done.values())
 
 
 def _is_read(node: Node) -> bool:

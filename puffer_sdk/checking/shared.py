@@ -53,7 +53,7 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
 
 
 def _is_lock(variable: Variable) -> bool:
-    return variable.cursor.type.spelling.removeprefix("static ").startswith(_LOCKS)
+    return variable.cursor.type.spelling.startswith(_LOCKS)
 
 
 def _is_seed(accesses: list[Access]) -> bool:
@@ -101,7 +101,7 @@ class _Tables:
             if _points_to_struct(argument)}
         for _ in range(3):                  # a local of a local of a local
             before = len(found)
-            for node in function.tree.walk():
+            for node in function.nodes:
                 value = node.children[-1] if node.children else None
                 key = None
                 if node.kind == "variable":
@@ -131,7 +131,7 @@ class _Tables:
             if any(self.is_shared(n) for test in tests for n in test.walk()):
                 return True
             inner = up
-        calls = [(caller, n) for caller in self.making for n in caller.tree.walk()
+        calls = [(caller, n) for caller in self.making for n in caller.nodes
                  if n.kind == "call" and n.name == function.name]
         return bool(calls) and function.name not in seen and all(
             self.is_guarded(caller, n, seen | {function.name}) for caller, n in calls)

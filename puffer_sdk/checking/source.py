@@ -53,9 +53,14 @@ class Function:
         return syntax.tree(self.cursor)
 
     @cached_property
+    def nodes(self) -> list[Node]:
+        """All of the tree, in the order of the source."""
+        return list(self.tree.walk())
+
+    @cached_property
     def pointers(self) -> Pointers:
         functions = self.source.functions
-        return Pointers(self.tree, lambda name: functions[name].pointers
+        return Pointers(self.nodes, lambda name: functions[name].pointers
                         if name in functions else None)
 
     @cached_property
@@ -71,7 +76,7 @@ class Function:
         """
         known = self.source.functions
         found = {node.name for node in self.names if node.name in known}
-        if any(node.kind == "call" and not node.name for node in self.tree.walk()):
+        if any(node.kind == "call" and not node.name for node in self.nodes):
             found |= self.source.named
         return found - {self.name}
 
@@ -79,8 +84,8 @@ class Function:
     def names(self) -> list[Node]:
         """All mentions of functions, those in the tables that it mentions among them."""
         found = []
-        for node in self.tree.walk():
-            if syntax.is_function(node):
+        for node in self.nodes:
+            if node.is_function:
                 found.append(node)
             elif node.kind == "name" and node.key in self.source.globals:
                 found += self.source.globals[node.key].functions
@@ -89,7 +94,7 @@ class Function:
     @cached_property
     def library_calls(self) -> list[Call]:
         """Calls of functions that the author did not write."""
-        return [Call(node.name, self, node) for node in self.tree.walk()
+        return [Call(node.name, self, node) for node in self.nodes
                 if node.kind == "call" and node.name and node.name not in self.source.functions]
 
 
@@ -104,11 +109,17 @@ class Variable:
     function: str | None            # that it is a local of
 
     @cached_property
-    def is_mutable(self) -> bool:
-        """Whether it, or what it points to, may be stored to."""
+    def element(self):
+        """The type, of an array its elements' type."""
         kind = self.cursor.type.get_canonical()
         while kind.kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
             kind = kind.element_type.get_canonical()
+        return kind
+
+    @cached_property
+    def is_mutable(self) -> bool:
+        """Whether it, or what it points to, may be stored to."""
+        kind = self.element
         if kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified():
             return True
         return not kind.is_const_qualified()
@@ -116,7 +127,9 @@ class Variable:
     @cached_property
     def functions(self) -> list[Node]:
         """Functions that its initial value names: a table of moves."""
-        return [node for node in syntax.tree(self.cursor).walk() if syntax.is_function(node)]
+        if self.element.kind.name not in ("POINTER", "RECORD"):
+            return []               # 100,000 weights are no functions
+        return [node for node in syntax.tree(self.cursor).walk() if node.is_function]
 
     @property
     def at(self) -> dict:
@@ -155,8 +168,8 @@ class Source:
         """The author's functions that are named other than to call them."""
         found = {node.name for variable in self.globals.values() for node in variable.functions}
         for function in self.functions.values():
-            for node in function.tree.walk():
-                if syntax.is_function(node) and not (
+            for node in function.nodes:
+                if node.is_function and not (
                         node.parent.kind == "call" and node.parent.children[0] is node):
                     found.add(node.name)
         return found & set(self.functions)
@@ -199,7 +212,7 @@ class Source:
 
     def stores(self, function: Function) -> Iterator[tuple[Node, Node]]:
         """(target, value) of each assignment to an element of the observations."""
-        for node in function.tree.walk():
+        for node in function.nodes:
             if node.op in syntax.ASSIGNMENTS and node.kind == "binary":
                 target, value = node.children
                 if (target.kind == "index" or target.op == "*") and (
@@ -229,7 +242,7 @@ class Source:
         for function in stepping:
             stored |= {_squeeze(self.index_text(function, target))
                        for target, _ in self.stores(function)}
-            changed |= {node.children[0].name for node in function.tree.walk()
+            changed |= {node.children[0].name for node in function.nodes
                         if node.writes and node.children[0].kind == "member"}
         found = []
         for function in self.reach("c_reset"):
@@ -286,7 +299,7 @@ def _take(source: Source) -> None:
     """Functions and file-scope variables of the author's files."""
     own = Own(source)
     for cursor in source.unit.cursor.get_children():
-        kind = cursor.kind.name
+        kind = syntax.kind_of(cursor)
         if kind not in ("FUNCTION_DECL", "VAR_DECL"):
             continue
         file = own.name(cursor)

@@ -6,7 +6,7 @@ expanded, and stand on the line that names them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 
 from ..header import evaluate
 
@@ -36,13 +36,14 @@ class Node:
     name    of what it refers to or declares; of a direct call, the function's
     op      of a binary or unary: "+=", "==", "x++"
     key     tells apart variables of the same name; None where nothing is named
+    is_function     whether it is the name of a function
     """
 
-    __slots__ = ("children", "cursor", "key", "kind", "name", "op", "parent")
+    __slots__ = ("children", "cursor", "is_function", "key", "kind", "name", "op", "parent")
 
     def __init__(self, cursor, kind: str, parent: Node | None):
         self.cursor, self.kind, self.parent = cursor, kind, parent
-        self.name, self.op, self.key = "", "", None
+        self.name, self.op, self.key, self.is_function = "", "", None, False
         self.children: list[Node] = []
 
     def walk(self) -> Iterator[Node]:
@@ -98,30 +99,47 @@ def tree(cursor) -> Node:
     """The Node of a cursor, with all that is below it."""
     root, children = _node(cursor, None)
     waiting = [(root, children)]
-    made = []
+    calls = []
     while waiting:                  # not by recursion: a chain of else-ifs may be long
         node, children = waiting.pop()
-        made.append(node)
+        if node.kind == "call":
+            calls.append(node)
         for child in children:
-            if child.kind.name not in _TYPES:
+            if kind_of(child) not in _TYPES:
                 below, deeper = _node(child, node)
                 node.children.append(below)
                 waiting.append((below, deeper))
-    for node in made:
-        if node.kind == "call" and not (node.children and is_function(node.children[0])):
+    for node in calls:
+        if not (node.children and node.children[0].is_function):
             node.name = ""          # through a pointer
     return root
 
 
+def kind_of(cursor) -> str:
+    """The name of a cursor's kind: "CALL_EXPR"."""
+    kind = cursor.kind
+    name = _KIND_NAMES.get(kind)
+    if name is None:
+        name = _KIND_NAMES[kind] = kind.name
+    return name
+
+
+_KIND_NAMES: dict[object, str] = {}     # clang looks a name up among all kinds, each time
+
+
 def _node(cursor, parent: Node | None) -> tuple[Node, list]:
     """A Node without its children, and their cursors."""
-    kind, children = cursor.kind.name, list(cursor.get_children())
+    kind, children = kind_of(cursor), list(cursor.get_children())
     while kind in _HIDDEN and len(children) == 1:
         cursor = children[0]
-        kind, children = cursor.kind.name, list(cursor.get_children())
+        kind, children = kind_of(cursor), list(cursor.get_children())
     node = Node(cursor, _KINDS.get(kind, kind.lower()), parent)
     if node.kind in ("name", "member", "variable", "designator", "call"):
-        _name(node, cursor)
+        node.name = cursor.spelling
+        declared = cursor if node.kind == "variable" else cursor.referenced
+        if declared is not None:
+            node.key = declared.canonical.hash
+            node.is_function = node.kind == "name" and kind_of(declared) == "FUNCTION_DECL"
     elif node.kind == "binary":
         node.op = BINARY.get(_operators().clang_getCursorBinaryOperatorKind(cursor), "?")
     elif node.kind == "unary":
@@ -129,19 +147,7 @@ def _node(cursor, parent: Node | None) -> tuple[Node, list]:
     return node, children
 
 
-def _name(node: Node, cursor) -> None:
-    node.name = cursor.spelling
-    declared = cursor if node.kind == "variable" else cursor.referenced
-    if declared is not None:
-        node.key = declared.canonical.hash
-
-
-def is_function(node: Node) -> bool:
-    """Whether this is the name of a function."""
-    declared = node.cursor.referenced if node.kind == "name" else None
-    return declared is not None and declared.kind.name == "FUNCTION_DECL"
-
-
+@cache
 def _operators():
     from clang.cindex import Cursor, conf
 
@@ -158,15 +164,15 @@ class Pointers:
     a pointer leads to everything that it was ever given.
     """
 
-    def __init__(self, body: Node, returned: Callable[[str], Pointers | None] = lambda _: None):
-        self.body = body
+    def __init__(self, nodes: list[Node], returned: Callable[[str], Pointers | None]):
+        self.nodes = nodes              # of the function
         self.returned = returned        # the Pointers of an author's function
 
     @cached_property
     def given(self) -> dict[int, list[Node]]:
         """Local pointer -> the expressions it is given."""
         found: dict[int, list[Node]] = {}
-        for node in self.body.walk():
+        for node in self.nodes:
             if node.kind == "variable" and node.children and is_pointer(node):
                 found.setdefault(node.key, []).append(node.children[-1])
             elif node.op in ASSIGNMENTS and node.children[0].kind == "name" and (
@@ -177,7 +183,7 @@ class Pointers:
     @cached_property
     def results(self) -> list[Node]:
         """What the function returns."""
-        return [node.children[0] for node in self.body.walk()
+        return [node.children[0] for node in self.nodes
                 if node.kind == "return" and node.children]
 
     def origins(self, node: Node, seen: frozenset = frozenset()) -> list[Node]:
@@ -213,5 +219,5 @@ class Pointers:
 
 def is_pointer(node: Node) -> bool:
     """Whether an expression is a pointer, or an array."""
-    kind = node.cursor.type.get_canonical().kind.name
-    return kind in ("POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")
+    return node.cursor.type.get_canonical().kind.name in (
+        "POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")

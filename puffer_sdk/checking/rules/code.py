@@ -96,7 +96,7 @@ def _plainly_bound(facts: Facts) -> set[str]:
     """Keys that a hand-written binding stores, as they are, in the field of the same name."""
     found = set()
     for function in facts.source.reach("my_init"):
-        for node in function.tree.walk():
+        for node in function.nodes:
             if node.op == "=" and node.children[0].kind == "member":
                 value = node.children[1].bare()
                 keys = {n.cursor.spelling.strip('"') for n in value.walk() if n.kind == "string"}
@@ -174,6 +174,7 @@ def shared_rng(facts: Facts):
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() alone
     is a warning: library builds give it the running env's generator, PufferLib's do not.
     """
+    is_ocean = "binding.c" in facts.source.files
     places: dict[str, list[tuple[str, int]]] = {}
     names: dict[str, list[str]] = {}
     for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS):
@@ -198,7 +199,7 @@ def shared_rng(facts: Facts):
                                 f"drive{'' if verb == 'are' else 's'} the simulation",
                       file=found[0][0], line=found[0][1], expected="numbers drawn from env->rng",
                       actual=", ".join(f"{f}:{n}" for f, n in found[:6]),
-                      severity="warning" if group == "dice" and facts.handwritten else "",
+                      severity="warning" if group == "dice" and is_ocean else "",
                       hint="count time in steps" if "ime" in group or group == "clock" else
                       "every env has its own generator: env->rng")
 
