@@ -50,8 +50,8 @@ def nan_loss(facts: Facts):
                   element=int(what[4]) if own and what[4] else None,
                   expected="finite numbers",
                   actual=what[2] if own else found["nan"], seed=facts.seed,
-                  hint=f"after {found['step']:,} steps the policy has got where random play does "
-                       "not: look at each division, root and logarithm" if own else
+                  hint="it got where random play does not: look at each division, root and "
+                       "logarithm" if own else
                        "lower [train] learning_rate, or scale rewards and observations")
 
 
@@ -101,8 +101,8 @@ def not_learning(facts: Facts):
                       expected=f"a {found['unit']} above {_mean(scores[other]):.4g}",
                       actual=f"{_mean(scores[TRAINED]):.4g} after {found['steps']:,} steps",
                       seed=facts.seed,
-                      hint="do the observations show what the reward depends on? a hard game may "
-                           "need more: --learn-seconds 60")
+                      hint="do the observations show what the reward depends on? "
+                           "a hard game needs --learn-seconds 60")
 
 
 def _mean(values: list[float]) -> float:
