@@ -335,7 +335,9 @@ def _claim(finding: Finding, kind: Kind) -> Claim:
         low, high = float(bounds[1]), float(bounds[2])
     name = str(finding.element) if expect == "log" else ""
     return Claim(expect, shows.get("array", kind.array), shows.get("agent", agent), first, last,
-                 shows.get("low", low), shows.get("high", high), shows.get("field", name))
+                 shows.get("low", low), shows.get("high", high), shows.get("field", name),
+                 **{key: shows[key] for key in ("pointer", "offset", "is_float", "scale", "shift")
+                    if key in shows})
 
 
 def _rows_until(rows: Sequence[Row], step: int) -> int:

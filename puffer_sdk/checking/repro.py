@@ -38,6 +38,11 @@ class Claim:
     low: float = 0.0
     high: float = 0.0
     field: str = ""
+    pointer: int = -1           # "shown": where the word lies, and how the element shows it
+    offset: int = 0
+    is_float: int = 0
+    scale: float = 0.0
+    shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,9 @@ def script_file(claim: Claim, world: World, settings: Mapping[str, float],
     """What a program reads from PUFFER_REPRO_SCRIPT."""
     fields = {"expect": claim.expect, "array": claim.array, "agent": claim.agent,
               "first": claim.first, "last": claim.last, "low": claim.low, "high": claim.high,
-              "field": claim.field, "seed": world.seed, "seat": world.seat, "env": world.env,
+              "field": claim.field, "pointer": claim.pointer, "offset": claim.offset,
+              "is_float": claim.is_float, "scale": claim.scale, "shift": claim.shift,
+              "seed": world.seed, "seat": world.seat, "env": world.env,
               "total_agents": world.total, "guard": "low" if world.low else "",
               "patience": world.patience, "width": world.width,
               **{f"set.{key}": repr(float(value)) for key, value in settings.items()},
@@ -196,7 +203,11 @@ def _claim_text(claim: Claim) -> str:
         parts.append(f".first = {claim.first}, .last = {claim.last}")
     if claim.low or claim.high:
         parts.append(f".low = {_number(claim.low)}, .high = {_number(claim.high)}")
-    return ", ".join(parts) + ","
+    if claim.expect == "shown":
+        parts.append(f"\n    .pointer = {claim.pointer}, .offset = {claim.offset}, "
+                     f".is_float = {claim.is_float}, .scale = {_number(claim.scale)}, "
+                     f".shift = {_number(claim.shift)}")
+    return ", ".join(parts).replace(", \n", ",\n") + ","
 
 
 def _world_text(world: World) -> str:

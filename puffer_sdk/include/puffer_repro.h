@@ -56,13 +56,15 @@ typedef struct Repro {
     int agent;                      // of the env; -1 = each of them
     int first, last;                // elements of its observation; last -1 = to the end
     double low, high;               // for "within"
+    int pointer, offset, is_float;  // for "shown": a word of the state, behind a pointer or -1
+    double scale, shift;            // and what shows it: scale x word + shift
     uint64_t seed;                  // of the run
     int seat;                       // the env had this place in the run: alone it plays the same
     int env;                        // the one that is watched, among the envs made here
     int total_agents;               // of all envs made here; 0 = one env
     const char* guard;              // "low": the unmapped page lies before the rows, not behind
     double patience;                // seconds that one call may take
-    const char* field;              // of the log, for "log"
+    const char* field;              // of the log, for "log"; of the struct, for "shown"
     const PufferSetting* settings;  // [env], ends with a NULL key
     const PufferSetting* vec;       // [vec], likewise; NULL = nothing
     const void* script;             // rows of { int steps; float actions[width]; }
@@ -94,6 +96,7 @@ repro_expectations[] = {
     {"zero-or-one", repro_look_values, NULL},
     {"with-terminal", repro_look_values, NULL}, // a truncation never comes alone
     {"let-go", repro_look_let_go, NULL},        // flags that are set are cleared again
+    {"shown", repro_look_shown, NULL},          // after an ending, the new state is observed
     {"reset", repro_look_reset, NULL},          // after an ending the state begins anew
     {"terminal", repro_look_reset, NULL},       // the state never begins anew without one
     {"goes-on", repro_look_goes_on, NULL},      // after all have ended, something happens
@@ -226,7 +229,8 @@ REPRO_FN void repro_read(const char* path) {
         REPRO_TEXT(expect); REPRO_TEXT(array); REPRO_TEXT(guard); REPRO_TEXT(field);
         REPRO_NUMBER(agent); REPRO_NUMBER(first); REPRO_NUMBER(last); REPRO_NUMBER(low);
         REPRO_NUMBER(high); REPRO_NUMBER(seat); REPRO_NUMBER(env); REPRO_NUMBER(total_agents);
-        REPRO_NUMBER(patience); REPRO_NUMBER(width);
+        REPRO_NUMBER(patience); REPRO_NUMBER(width); REPRO_NUMBER(pointer);
+        REPRO_NUMBER(offset); REPRO_NUMBER(is_float); REPRO_NUMBER(scale); REPRO_NUMBER(shift);
         else if (strcmp(key, "script") == 0) {
             repro_it.rows = atoi(value);
             break;

@@ -55,6 +55,27 @@ REPRO_FN void repro_look_let_go(ReproBatch* b) {
     fresh = false;
 }
 
+// On other steps the element is the word, scaled and shifted; after an ending it must be, too
+REPRO_FN void repro_look_shown(ReproBatch* b) {
+    ReproSpan s = repro_span(b);
+    const char* base = (const char*)repro_api->env_struct(b->vec, repro_it.env);
+    for (int i = 0; i < b->count[repro_it.env]; i++)
+        if (!repro_stepped || b->rows[repro_it.env].terminals[i] == 0.0f) return;
+    if (repro_it.pointer >= 0) memcpy(&base, base + repro_it.pointer, sizeof base);
+    float real;
+    int32_t whole;
+    memcpy(&real, base + repro_it.offset, 4);
+    memcpy(&whole, base + repro_it.offset, 4);
+    double word = repro_it.is_float ? (double)real : (double)whole;
+    double expected = repro_it.scale * word + repro_it.shift;
+    double value = repro_value(b, repro_it.env, s.array,
+                               s.each * (size_t)s.agent + (size_t)s.first);
+    if (!(fabs(value - expected) <= 1e-4 * (1.0 + fabs(value))))
+        REPRO_FAIL(REPRO_FAILED, "%s is %g and shows the episode that is over, expected %g: %s is "
+                   "%g by now", repro_called(s, s.agent, s.first), value, expected,
+                   repro_it.field ? repro_it.field : "the state", word);
+}
+
 REPRO_FN void repro_look_logged(ReproBatch* b) {
     static unsigned char* ended;
     double log[PUFFER_MAX_LOG];

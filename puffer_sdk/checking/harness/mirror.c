@@ -278,11 +278,11 @@ void experiment_mirror(void) {
             fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"word\": [%d, %d], "
                  "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "
                  "\"ends_old\": %lld, \"step\": %lld, \"env\": %d, \"value\": %.6g, "
-                 "\"expected\": %.6g}",
+                 "\"expected\": %.6g, \"scale\": %.17g, \"shift\": %.17g, \"is_float\": %d}",
                  c / desc.obs_size, c % desc.obs_size, place.pointer, place.offset,
                  (long long)l->seen, (long long)l->frozen, l->stuck, (long long)l->ends,
                  (long long)l->ends_old, (long long)l->step, l->env, (double)l->value,
-                 (double)l->expected);
+                 (double)l->expected, mirrors[c].a, mirrors[c].b, mirrors[c].is_float);
         }
     }
     fact("{\"fact\": \"mirrored\", \"known\": %d, \"cells\": %d, \"steps\": %lld}", known, cells,

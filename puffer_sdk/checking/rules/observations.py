@@ -176,6 +176,10 @@ def _behind_the_state(facts: Facts):
         yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
                                 f"{place['show']} the episode that is over", **place["finding"],
                       expected=_shown(facts, cell), actual=f"{cell['value']:g}",
+                      shows={"expect": "shown", "agent": cell["agent"],
+                             "pointer": cell["word"][0], "offset": cell["word"][1],
+                             "field": facts.field_at(cell["word"]) or "",
+                             **{key: cell[key] for key in ("is_float", "scale", "shift")}},
                       hint="observe after c_reset: the observation of an ending opens the next "
                            "episode")
     if frozen:
