@@ -73,7 +73,8 @@ void c_step(Lift* lift) {
         }
     }
     lift->rewards[0] = reward;
-    if (lift->lost >= 5 || ++lift->tick >= lift->shift) {
+    lift->tick++;
+    if (lift->lost >= 5 || lift->tick >= lift->shift) {
         lift->terminals[0] = 1.0f;
         lift->log.perf += (float)lift->served / (float)(lift->served + lift->lost + 1);
         lift->log.score += (float)lift->served;

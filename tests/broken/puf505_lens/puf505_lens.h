@@ -74,7 +74,8 @@ void c_step(Lens* l) {
     l->rewards[0] = 0.2f - blur(l);
     l->sum += l->rewards[0];
     int sharp = blur(l) < 0.02f;
-    if (sharp || ++l->tick >= 100) {
+    l->tick++;
+    if (sharp || l->tick >= 100) {
         l->rewards[0] += (float)sharp;
         l->terminals[0] = 1.0f;
         l->log.perf += (float)sharp;
