@@ -136,14 +136,12 @@ def lockstep(facts: Facts):
 
         void c_reset(Env* env) { env->tick = 0; ... }       // every episode: 1000 ticks
 
-    Good (the first episode of each env is shorter by chance, and they stay apart):
+    Good (episodes begin at ticks of their own, and the envs stay apart):
 
-        void init(Env* env) { env->limit = 1 + random_below(&env->rng, MAX_TICKS); }
-        ...
-        if (env->tick >= env->limit) { ...; env->limit = MAX_TICKS; c_reset(env); }
+        void c_reset(Env* env) { env->tick = random_below(&env->rng, MAX_TICKS / 2); ... }
 
-    Fix: stagger the starts: let the first episode of each env begin at a tick of its own, or
-    end early.
+    Fix: stagger the envs: let each episode, or the first of each env, begin at a tick of its
+    own or end a little early. Log the steps that were made, not the tick.
 
     It is found where every ending of a long run was one of all agents of all envs, and an
     episode is longer than four horizons ([train] horizon): of shorter ones a batch holds a
@@ -164,7 +162,7 @@ def lockstep(facts: Facts):
                   f"{horizon} steps of each env)",
                   actual=f"all envs end on steps {fact['length']}, {2 * fact['length']}, ...",
                   seed=facts.seed, seen_in="run",
-                  hint="let the first episode of each env end at a tick of its own")
+                  hint="let episodes begin at a tick of their own")
 
 
 @rule("PUF404", "reset-leaks-state", severity="warning")

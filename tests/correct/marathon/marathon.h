@@ -1,8 +1,7 @@
-/* A marathon of 600 ticks, with a finish that random walkers hardly see: rewards are rare, and
- * quiet stretches long. All episodes have the same length, but the first is shorter by chance,
- * so that the envs end on different steps. Lengths are counted in frames, two to a step. */
+/* A marathon of 400 to 600 ticks, with a finish that random walkers hardly see: rewards are rare, and
+ * quiet stretches long. Each day is a little shorter or longer, so that the envs end on different
+ * steps. Lengths are counted in frames, two to a step. */
 #pragma once
-#include <stdbool.h>
 #define FRAMES 2
 #define OBS_SIZE 3
 #define ACT_SIZES {3}
@@ -25,7 +24,6 @@ typedef struct Marathon {
     int track;                      // [env] metres to the next station
     int frames_left, frame;
     int at, best, stations;
-    bool staggered;
 } Marathon;
 
 static unsigned int bits(Marathon* m) {
@@ -40,9 +38,7 @@ static void see(Marathon* m) {
 }
 
 void c_reset(Marathon* m) {
-    m->frames_left = 600 * FRAMES;
-    if (!m->staggered) m->frames_left = FRAMES * (1 + (int)(bits(m) % 600));
-    m->staggered = true;
+    m->frames_left = FRAMES * (400 + (int)(bits(m) % 201));
     m->frame = m->at = m->stations = 0;
     m->best = m->track;
     see(m);
