@@ -180,7 +180,7 @@ FIXED = (("        b->ticks++;\n", ""), ("150 * ROWERS", "150"),
       ("+= (float)b->ticks", "+= (float)(b->ticks * ROWERS)"),
       ("+= (float)goal", "+= (float)(goal * ROWERS)")], set()),         # an entry for each
     ([("b->paid += reward;", "b->paid += reward * (b->ticks % 2);")], {"PUF422"}),
-    ([("    b->ticks = 0;\n", "")], {"PUF422"}),                        # grows for ever
+    ([("    b->ticks = 0;\n", "")], {"PUF404", "PUF422"}),              # grows for ever
     ([("log.n += 1.0f", "log.n += 0.0f")], {"PUF421"}),
     ([("+= b->paid", "+= 2.0f * b->paid")], {"PUF422"}),
 ], ids=["one", "sum", "entries", "half", "grows", "empty", "double"])

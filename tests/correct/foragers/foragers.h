@@ -45,6 +45,10 @@ typedef struct Foragers {
     Plant plant[SLOTS];
 } Foragers;
 
+void init(Foragers* env) {
+    if (env->plants > SLOTS) env->plants = SLOTS;
+}
+
 static float roll(Foragers* env) {  // [-1, 1)
     env->rng = env->rng * 1664525u + 1013904223u;
     return 2.0f * (float)(env->rng >> 8) / 16777216.0f - 1.0f;
