@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -418,7 +419,8 @@ class Plan:
 
         (steps, agents x heads) float32
         """
-        path = self.folder / f"script-{envs}-{env}-{steps}.f32"
+        # two proofs may want the same script at once
+        path = self.folder / f"script-{envs}-{env}-{steps}-{threading.get_ident()}.f32"
         name = path.stem
         self.experiment(name, FAST, "script",
                         {"envs": envs, "steps": steps, "dump": path, "dump_env": env})
