@@ -18,8 +18,7 @@ import numpy as np
 
 from .. import paths
 from ..errors import PufferError
-from . import repro
-from .deep import SLOWER
+from . import deep, repro
 from .facts import Facts, Finding
 from .repro import Claim, World
 from .shrinking import RESET, Row, shrink
@@ -83,7 +82,7 @@ def prove(facts: Facts, findings: list[Finding], lab: Plan | None, *,
     wanted: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.severity == "error" and finding.code in KINDS and (
-                finding.seen_in not in ("", *SLOWER)):      # --deep's tools are not in a repro
+                finding.seen_in not in ("", *deep.SLOWER)):      # --deep's tools are not in a repro
             wanted.setdefault(finding.code, []).append(finding)
     if not wanted or lab is None:
         return
