@@ -20,6 +20,7 @@ typedef struct Mirror {             // element = a x word + b; b has the episode
 
 typedef struct Look {               // what came of one element
     int64_t seen, frozen;           // steps; those on which it kept its value though the word moved
+    int64_t astray;                 // steps on which it showed something else altogether
     int64_t ends, ends_old;         // endings; those after which it does not show the word
     int64_t step;                   // of the first fault
     int env, stuck;                 // values in `held`: different values that it stuck at
@@ -29,6 +30,7 @@ typedef struct Look {               // what came of one element
 typedef struct Samples {
     int count, cells, words;
     float* obs;                     // (count, cells), by sample_value
+    bool* held;                     // (count, cells) it was the same one step before
     uint32_t* state;                // (count, words)
 } Samples;
 
@@ -72,11 +74,15 @@ static float usual_value(const Samples* s, int cell) {
     return usual;
 }
 
-typedef struct Fit { int telling, matches, distinct; } Fit;     // samples; different values in them
+typedef struct Fit {                // samples of one element
+    int telling;                    // not the usual value
+    int matches, distinct;          // that lie on the line; different values among these
+    int excused;                    // that do not, but had not been written either
+} Fit;
 
 static Fit try_fit(const Samples* s, int cell, const Mirror* m, float usual, int stride) {
     float seen[DISTINCT];
-    Fit f = {0, 0, 0};
+    Fit f = {0, 0, 0, 0};
     for (int k = 0; k < s->count; k += stride) {
         float value = sample_value(s, k, cell);
         if (value == usual) {
@@ -92,6 +98,8 @@ static Fit try_fit(const Samples* s, int cell, const Mirror* m, float usual, int
             if (i == f.distinct && i < DISTINCT) {
                 seen[f.distinct++] = value;
             }
+        } else {
+            f.excused += s->held[(size_t)k * (size_t)s->cells + (size_t)cell];
         }
     }
     return f;
@@ -131,7 +139,8 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
                 }
                 Fit all = try_fit(s, cell, &m, usual, 1);
                 if (all.telling >= 48 && all.distinct == DISTINCT && all.matches > most
-                        && 10 * all.matches >= 6 * all.telling) {
+                        && 10 * all.matches >= 6 * all.telling
+                        && 100 * (all.matches + all.excused) >= 97 * all.telling) {
                     most = all.matches;
                     best = m;
                 }
@@ -162,6 +171,8 @@ static void look(Look* l, const Mirror* m, uint32_t bits, uint32_t bits_before, 
             if (i == l->stuck && i < STUCK) {
                 l->held[l->stuck++] = value;
             }
+        } else {
+            l->astray += bad && value != before;
         }
     }
     if (first) {
@@ -203,6 +214,7 @@ void experiment_mirror(void) {
     int words = all < MAX_MIRROR_WORDS ? (int)all : MAX_MIRROR_WORDS;
     Samples s = {.cells = cells, .words = words};
     s.obs = malloc((size_t)MAX_LEARN * (size_t)cells * 4);
+    s.held = malloc((size_t)MAX_LEARN * (size_t)cells);
     s.state = malloc((size_t)MAX_LEARN * (size_t)words * 4);
     uint32_t* now_state = calloc(all * (size_t)b.envs, 4);
     uint32_t* old_state = calloc(all * (size_t)b.envs, 4);
@@ -234,8 +246,9 @@ void experiment_mirror(void) {
                         moves[w] = moves[w] || (s.count && state[w] != s.state[w]);
                     }
                     for (int c = 0; c < cells; c++) {
-                        s.obs[(size_t)s.count * (size_t)cells + (size_t)c] =
-                            cell_value(&b, e, c);
+                        size_t at = (size_t)s.count * (size_t)cells + (size_t)c;
+                        s.obs[at] = cell_value(&b, e, c);
+                        s.held[at] = s.obs[at] == held[c];
                     }
                     s.count++;
                 }
@@ -273,7 +286,8 @@ void experiment_mirror(void) {
     for (int c = 0; c < cells; c++) {
         const Look* l = &looks[c];
         known += mirrors[c].word >= 0;
-        if (mirrors[c].word >= 0 && (l->frozen > 0 || l->ends_old > 0)) {
+        if (mirrors[c].word >= 0 && (l->frozen > 0 || l->ends_old > 0)
+                && 100 * l->astray <= 3 * l->seen) {
             StatePlace place = state_place(&states[0], (size_t)mirrors[c].word);
             fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"word\": [%d, %d], "
                  "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "

@@ -61,7 +61,7 @@ void c_step(Poker* g) {
     int bid = (int)g->actions[g->turn], challenged = -1;
     g->tick++;
     for (int i = 0; i < PLAYERS; i++) g->rewards[i] = g->terminals[i] = 0;
-    if (bid == 6) {
+    if (bid == 6 || g->count > PLAYERS * DICE) {
         int there = 0;
         for (int i = 0; i < PLAYERS; i++) there += g->players[i].dice[g->face];
         int before = (g->turn + PLAYERS - 1) % PLAYERS;
