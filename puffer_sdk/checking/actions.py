@@ -82,6 +82,7 @@ class Actions:
                    op: str) -> Iterator[Impossible]:
         """`one op other`, where either may be the action."""
         head, id = self.head(function, one), _whole(other)
+        head = self.head_so_far(function, one) if head is None else head
         if head is None and op in ("==", "!="):
             head, id = self.head(function, other), _whole(one)
         width = self.width(head)
@@ -181,6 +182,16 @@ class Actions:
             if len(heads) == 1:
                 self.locals[key] = heads.pop()
         return self.locals[key]
+
+    def head_so_far(self, function: Function, node: Node) -> int | None:
+        """The head of a variable that is given an action first, and something else further on."""
+        node = node.bare()
+        if node.kind != "name":
+            return None
+        here = node.cursor.extent.start.offset
+        heads = {self.head(function, value) for value in _given(function, node.key) or ()
+                 if value.cursor.extent.start.offset < here}
+        return heads.pop() if len(heads) == 1 else None
 
     def of_parameter(self, function: Function, index: int, key: int) -> int | None:
         """All calls must pass an action of one head, and the function must not change it."""

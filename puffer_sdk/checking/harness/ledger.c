@@ -165,7 +165,7 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
         round += a[i].ended ? value[ROUND] : 0.0;
         all += value[ENTRY];
         most = value[OWN] > most && (a[i].ended || !length) ? value[OWN] : most;
-        if (i < AGENTS && agents > 1) {
+        if (i < AGENTS && agents > 1 && n < agents) {   // an entry each is not about one of them
             out[AGENT_0 + i] = value[ENTRY];
         }
     }

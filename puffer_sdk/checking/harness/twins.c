@@ -215,31 +215,32 @@ static void follow(Cell* c, Past* p, double value, bool fresh) {
     }
 }
 
-// Words of the struct that count steps: a change of these alone is not a move of the game
+// Words of the state that count steps: a change of these alone is not a move of the game
 static bool* learn_counters(void) {
     enum { STEPS = 256 };
     Batch b = batch_open(PACKED);
-    size_t words = layout.size / 4;
+    batch_reset(&b, -1);
+    State state = state_open(&b, 0);
+    size_t words = state.words;
     int* up = calloc(words, sizeof *up);
     int* down = calloc(words, sizeof *down);
     int* other = calloc(words, sizeof *other);
-    char* old = malloc(layout.size);
+    uint32_t* old = calloc(words, sizeof *old);
+    uint32_t* new = calloc(words, sizeof *new);
     int seen = 0;
-    batch_reset(&b, -1);
     for (int t = 1; t <= STEPS; t++) {
-        memcpy(old, env_struct(&b, 0), layout.size);
+        state_read(&state, &b, 0, old);
         watch.step = t;
         batch_act(&b, -1, t);
         batch_step(&b, -1, 0);
+        state_read(&state, &b, 0, new);
         bool any = false;
         for (int i = 0; i < b.count[0]; i++) {
             any = any || b.rows[0].terminals[i] != 0.0f;
         }
         for (size_t w = 0; !any && w < words; w++) {
-            int32_t i, j;
+            int32_t i = (int32_t)old[w], j = (int32_t)new[w];
             float f, g;
-            memcpy(&i, old + 4 * w, 4);
-            memcpy(&j, env_struct(&b, 0) + 4 * w, 4);
             memcpy(&f, &i, 4);
             memcpy(&g, &j, 4);
             up[w] += j == i + 1 || g == f + 1.0f;
@@ -258,13 +259,16 @@ static bool* learn_counters(void) {
     free(down);
     free(other);
     free(old);
+    free(new);
     return counts;
 }
 
-static bool moved(const char* old, const char* new, const bool* counts) {
-    for (size_t at = 0; at + 4 <= layout.size; at += 4) {
-        bool is_log = at + 4 > layout.log && at < layout.log + layout.log_size;
-        if (!is_log && at != layout.rng && !counts[at / 4] && memcmp(old + at, new + at, 4) != 0) {
+// counts: of env 0's state; another env's may be larger
+static bool moved(const State* state, const uint32_t* old, const uint32_t* new,
+                  const bool* counts, size_t known) {
+    for (size_t w = 0; w < state->words; w++) {
+        bool is_game = w >= state->struct_words || is_state(w);
+        if (is_game && !(w < known && counts[w]) && old[w] != new[w]) {
             return true;
         }
     }
@@ -321,16 +325,24 @@ static void compare_ends(const Batch* x, const Batch* y, int e, RowCount* rows) 
 
 void experiment_rewrite(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED), z = batch_open(PACKED);
-    size_t count = cells_of(&x), D = (size_t)desc.obs_size, size = layout.size;
+    size_t count = cells_of(&x), D = (size_t)desc.obs_size;
     Cell* cells = calloc(count, sizeof *cells);
     Past* past = calloc(count * (size_t)x.envs, sizeof *past);
     RowCount* rows = calloc(count / D, sizeof *rows);
-    char* old = malloc(size * (size_t)x.envs);
+    State* states = calloc((size_t)x.envs, sizeof *states);
+    uint32_t** old = calloc((size_t)x.envs, sizeof *old);
     bool* fresh = calloc((size_t)x.envs, 1);
     bool* counts = learn_counters();
     batch_reset(&x, -1);
     batch_reset(&y, -1);
     batch_reset(&z, -1);
+    size_t most = 0;
+    for (int e = 0; e < x.envs; e++) {
+        states[e] = state_open(&x, e);
+        old[e] = calloc(states[e].words, 4);
+        most = states[e].words > most ? states[e].words : most;
+    }
+    uint32_t* new = calloc(most, sizeof *new);
     memset(fresh, 1, (size_t)x.envs);
     for (int64_t t = 0; t <= options.steps; t++) {
         for (int e = 0; e < z.envs; e++) {
@@ -344,7 +356,7 @@ void experiment_rewrite(void) {
         for (int e = 0; e < x.envs; e++) {
             fill_observations(&x, e, 0);
             fill_observations(&y, e, 1);
-            memcpy(old + size * (size_t)e, env_struct(&x, e), size);
+            state_read(&states[e], &x, e, old[e]);
         }
         watch.step = t + 1;
         batch_act(&z, -1, t + 1);
@@ -360,7 +372,8 @@ void experiment_rewrite(void) {
                 any = any || x.rows[e].terminals[i] != 0.0f || z.rows[e].terminals[i] != 0.0f;
             }
             if (!any) {
-                compare_rows(&x, &y, e, moved(old + size * (size_t)e, env_struct(&x, e), counts),
+                state_read(&states[e], &x, e, new);
+                compare_rows(&x, &y, e, moved(&states[e], old[e], new, counts, states[0].words),
                              t + 1, cells, rows);
             } else if (env_ended(&x, e) && env_ended(&z, e)) {
                 compare_ends(&x, &y, e, rows);

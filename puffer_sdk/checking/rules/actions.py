@@ -1,7 +1,7 @@
 """PUF411: does what an agent chooses change anything?"""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
+from ..facts import Facts, Finding, ranges
 from . import NotTested, need, rule
 
 ENOUGH = 48             # moments at which a value must have been tried
@@ -54,13 +54,15 @@ def action_ignored(facts: Facts):
         # Where a head seldom matters, a value may matter less often; numbers may be clamped
         if 4 * moved > moments and fact["width"] > 1:
             yield from _same_values(facts, fact, which, place)
-        for row in mine:
-            if row["moved"] == 0 and row["tested"] >= ENOUGH // 3 and 2 * moved > moments:
-                yield Finding("PUF411", f"{which} of agent {row['agent']} changes nothing",
-                              **place, agent=row["agent"], element=fact["head"],
-                              expected="an effect, as the other agents' have",
-                              actual=f"none, at {row['tested']} moments",
-                              hint="does the loop reach every agent?")
+        best = max(r["moved"] / max(r["tested"], 1) for r in mine)
+        idle = {r["agent"]: r["tested"] for r in mine
+                if r["moved"] == 0 and r["tested"] >= ENOUGH // 3 and best > 0.5}
+        for first, last in ranges(idle):
+            who = f"agent {first}" if first == last else f"agents {first}-{last}"
+            yield Finding("PUF411", f"{which} of {who} changes nothing", **place, agent=first,
+                          element=fact["head"], expected="an effect, as the other agents' have",
+                          actual=f"none, at {idle[first]} moments",
+                          hint="does the loop reach every agent, and each its own row?")
     if tested == 0:
         raise NotTested("too few moments were tried")
 

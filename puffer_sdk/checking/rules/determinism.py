@@ -135,6 +135,7 @@ def seed_ignored(facts: Facts):
         if one["moves"] > 2 * base.shape[1]]
     file, line = _reseeding(facts)
     fixed = moving and all(one == other for one, other in moving)
+    fixed = fixed or _calls(facts, r"(?:->|\.)\s*rng\s*=\s*(?:0[xX])?[\da-fA-F]+[uUlL]*\s*;")
     if not fixed and not (line and _calls(facts, r"\b(?:rand|random|GetRandomValue)\s*\(")):
         raise NotTested("no random number is drawn: a game without chance needs no seed")
     place = {"file": file, "line": line} if line else facts.at("c_reset")

@@ -5,7 +5,7 @@ from ..facts import Facts, Finding
 from . import NotTested, need, rule
 from .memory import damaged
 
-HORIZONS = 4            # of an episode, up to which a batch shows enough of it
+HORIZONS = 2            # of an episode, up to which a batch shows enough of it
 
 
 @rule("PUF401", "no-reset")
@@ -144,8 +144,8 @@ def lockstep(facts: Facts):
     own or end a little early. Log the steps that were made, not the tick.
 
     It is found where every ending of a long run was one of all agents of all envs, and an
-    episode is longer than four horizons ([train] horizon): of shorter ones a batch holds a
-    good part, and they do little harm.
+    episode is longer than two horizons ([train] horizon): of shorter ones a batch holds half or
+    more, and they do little harm.
     """
     need(facts, "run")
     if is_not_reset(facts):

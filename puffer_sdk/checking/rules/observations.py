@@ -1,6 +1,7 @@
 """PUF301-304: observations that nobody wrote, that are old, not finite, or far from zero."""
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection
 
@@ -99,9 +100,16 @@ def obs_stale(facts: Facts):
     blind = {c["agent"] for c in facts.all("poison", "left") if not c["touched"]}
     silent = [r for r in rows if r["steps"] >= 64 and r["blank"] == r["steps"]
               and r["agent"] not in blind]
-    loud = [r for r in rows if r["steps"] >= 64 and r["full"] > 0.5 * r["steps"]]
+    loud = [r for r in rows if r["steps"] >= 64 and r["blank"] < 0.5 * r["steps"]]
     if silent and loud:
         yield from _silent_rows(facts, silent)
+        return
+    if rows and len(silent) == len(rows) and all(r["blank_moved"] > 0 for r in rows):
+        yield Finding("PUF302", "no step writes the observation, although the state changes",
+                      **facts.at("c_step"), env=rows[0]["env"], step=rows[0]["step"],
+                      seed=facts.seed, seen_in="rewrite",
+                      expected="an observation of the new state", actual="that of c_reset",
+                      hint="observe at the end of c_step, too")
         return
     yield from _blank_steps(facts, rows)
     yield from _blank_ends(facts, rows)
@@ -251,8 +259,9 @@ def _kept_elements(facts: Facts, rows: list[dict]):
         severity = "error" if small and not clears else "warning"
         yield from _stale(facts, [c for c in one_way if c not in known],
                           "{} keep what was once set, within an episode", severity, "let-go")
-    if is_full_writer and never:
-        for file, line, index, name in facts.source.reset_only_stores():
+    for file, line, index, name in facts.source.reset_only_stores() if never else ():
+        # Of a board that c_reset fills, a step writes the cells that change by other names
+        if is_full_writer or re.fullmatch(r"[A-Z_\d\s+*()-]+", index):
             yield Finding("PUF302", f"only c_reset writes observations[{index}], but c_step "
                                     f"changes '{name}'", file=file, line=line, seed=facts.seed,
                           seen_in="rewrite",

@@ -15,7 +15,6 @@ _BIAS = re.compile(r"BIAS|CONST|ONE\b|PAD|UNUSED|RESERVED|SPARE|DUMMY")
 _ROUND = re.compile(r"&=?\s*(?:0[xX][fF]{2}|255)\b|%=?\s*256\b")
 _ANGLE = re.compile(r"angle|head(?!lin)|dir|phase|clock|hue|bearing|rotat|theta|yaw|hour|rng|seed",
                     re.IGNORECASE)
-SMALL = 32              # bytes up to which an observation that is no board is a list of numbers
 
 
 @rule("PUF305", "obs-constant", severity="warning")
@@ -170,11 +169,15 @@ def _is_slot(stats, first: int, last: int) -> bool:
 
 
 def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) -> bool:
-    """The last of a short list of numbers, the only one that is still. Boards are no lists."""
+    """A number that is still, behind one that takes many values, where hardly another is still.
+
+    Boards are no lists: they may have cells that nobody ever enters, but then several.
+    """
     size = facts.shape["obs_size"]
-    listed = size <= SMALL and not re.search(r"[*]", facts.spec.obs_size or "")
     is_square = round(size ** 0.5) ** 2 == size
-    return listed and not is_square and first == last == size - 1 and len(zero) == 1
+    if is_square or first != last or first == 0 or len(zero) > 2:
+        return False
+    return len(np.unique(facts.statistics.rows[:, first - 1])) >= 3
 
 
 @rule("PUF306", "obs-bounds")

@@ -41,7 +41,7 @@ typedef struct Foragers {
     unsigned int rng;
     int plants;                     // [env] that grow, SLOTS at most
     float x, y, sum;
-    int basket, tick;
+    int basket, tick, dusk;
     Plant plant[SLOTS];
 } Foragers;
 
@@ -88,6 +88,7 @@ void c_reset(Foragers* env) {
     env->y = roll(env);
     env->sum = 0.0f;
     env->basket = env->tick = 0;
+    env->dusk = 180 + (int)((env->rng >> 8) % 40u);
     for (int i = 0; i < env->plants; i++) grow(env, &env->plant[i]);
     observe(env);
 }
@@ -108,7 +109,7 @@ void c_step(Foragers* env) {
         }
     }
     env->sum += env->rewards[0];
-    if (++env->tick >= 200 || env->basket == BASKET) {
+    if (++env->tick >= env->dusk || env->basket == BASKET) {
         env->terminals[0] = 1.0f;
         env->log.perf += (float)env->basket / BASKET;
         env->log.score += env->sum;
