@@ -278,6 +278,7 @@ static bool moved(const State* state, const uint32_t* old, const uint32_t* new,
 typedef struct RowCount {           // one agent's row, over all envs
     int64_t steps, blank, full;     // on which nothing of it was written; all of it
     int64_t blank_moved;            // nothing of any agent, although the game had moved
+    int64_t calm, calm_changed;     // left alone: steps without a terminal of its own; it changed
     int64_t ends, blank_ends;       // steps that ended all agents' episodes; nothing written then
     int64_t step;
     int env;
@@ -310,6 +311,19 @@ static void compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, 
     }
 }
 
+// In the batch left alone: rows that change while their agents' episodes go on
+static void compare_calm(const Batch* z, int e, char* held, RowCount* rows) {
+    size_t bytes = row_bytes(OBSERVATIONS);
+    const char* row = z->rows[e].observations;
+    for (int agent = 0; agent < z->count[e]; agent++, row += bytes, held += bytes) {
+        if (z->rows[e].terminals[agent] == 0.0f) {
+            rows[agent].calm++;
+            rows[agent].calm_changed += memcmp(row, held, bytes) != 0;
+        }
+        memcpy(held, row, bytes);
+    }
+}
+
 // On a step that ends every agent's episode, the observation has to open the next one
 static void compare_ends(const Batch* x, const Batch* y, int e, RowCount* rows) {
     size_t D = (size_t)desc.obs_size;
@@ -333,6 +347,7 @@ void experiment_rewrite(void) {
     uint32_t** old = calloc((size_t)x.envs, sizeof *old);
     bool* fresh = calloc((size_t)x.envs, 1);
     bool* counts = learn_counters();
+    char* held = calloc((size_t)z.agents, row_bytes(OBSERVATIONS));
     batch_reset(&x, -1);
     batch_reset(&y, -1);
     batch_reset(&z, -1);
@@ -371,6 +386,7 @@ void experiment_rewrite(void) {
             for (int i = 0; i < x.count[e]; i++) {
                 any = any || x.rows[e].terminals[i] != 0.0f || z.rows[e].terminals[i] != 0.0f;
             }
+            compare_calm(&z, e, held + row_bytes(OBSERVATIONS) * (size_t)z.first[e], rows);
             if (!any) {
                 state_read(&states[e], &x, e, new);
                 compare_rows(&x, &y, e, moved(&states[e], old[e], new, counts, states[0].words),
@@ -394,10 +410,10 @@ void experiment_rewrite(void) {
         const RowCount* r = &rows[i];
         fact("{\"fact\": \"row\", \"agent\": %zu, \"steps\": %lld, \"blank\": %lld, "
              "\"full\": %lld, \"blank_moved\": %lld, \"step\": %lld, \"env\": %d, "
-             "\"ends\": %lld, \"blank_ends\": %lld}",
+             "\"ends\": %lld, \"blank_ends\": %lld, \"calm\": %lld, \"calm_changed\": %lld}",
              i, (long long)r->steps, (long long)r->blank, (long long)r->full,
              (long long)r->blank_moved, (long long)r->step, r->env, (long long)r->ends,
-             (long long)r->blank_ends);
+             (long long)r->blank_ends, (long long)r->calm, (long long)r->calm_changed);
     }
     fact("{\"fact\": \"rewritten\", \"steps\": %lld}", (long long)(options.steps * x.envs));
     batch_close(&x);

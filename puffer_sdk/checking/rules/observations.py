@@ -97,10 +97,7 @@ def obs_stale(facts: Facts):
     if found or facts.outcome("rewrite") is None:
         return                      # an incremental env may not survive poison: nothing to say
     rows = facts.all("rewrite", "row")
-    blind = {c["agent"] for c in facts.all("poison", "left") if not c["touched"]}
-    silent = [r for r in rows if r["steps"] >= 64 and r["blank"] == r["steps"]
-              and r["agent"] not in blind]
-    loud = [r for r in rows if r["steps"] >= 64 and r["blank"] < 0.5 * r["steps"]]
+    silent, loud = _silent_and_loud(facts, rows)
     if silent and loud:
         yield from _silent_rows(facts, silent)
         return
@@ -114,6 +111,19 @@ def obs_stale(facts: Facts):
     yield from _blank_steps(facts, rows)
     yield from _blank_ends(facts, rows)
     yield from _kept_elements(facts, rows)
+
+
+def _silent_and_loud(facts: Facts, rows: list[dict]) -> tuple[list[dict], list[dict]]:
+    """Rows that no step writes, and rows that most steps write."""
+    blind = {c["agent"] for c in facts.all("poison", "left") if not c["touched"]}
+    long = [r for r in rows if r["steps"] >= 64]
+    silent = [r for r in long if r["blank"] == r["steps"] and r["agent"] not in blind]
+    if silent:
+        return silent, [r for r in long if r["blank"] < 0.5 * r["steps"]]
+    # An env that reads its own rows stumbles over poison: left alone, does every row change?
+    calm = [r for r in rows if r["calm"] >= 256 and r["agent"] not in blind]
+    return ([r for r in calm if r["calm_changed"] <= 0.001 * r["calm"]],
+            [r for r in calm if r["calm_changed"] > 0.3 * r["calm"]])
 
 
 def _left_by_reset(facts: Facts):
