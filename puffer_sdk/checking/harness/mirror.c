@@ -192,114 +192,154 @@ static bool row_is_blank(const Batch* b, int env, int agent) {
     return true;
 }
 
-void experiment_mirror(void) {
-    Batch b = batch_open(PACKED);
-    batch_reset(&b, -1);
-    State* states = calloc((size_t)b.envs, sizeof *states);
-    bool alike = true;
-    for (int e = 0; e < b.envs; e++) {
-        states[e] = state_open(&b, e);
-        alike = alike && states[e].words == states[0].words && b.count[e] == b.count[0];
-    }
-    for (int e = 0; e < b.envs && !alike; e++) {
-        states[e].words = states[e].struct_words;
-        states[e].blocks = 0;
-    }
-    size_t all = states[0].words;
-    int agents = b.count[0];
-    for (int e = 0; e < b.envs; e++) {
-        agents = b.count[e] < agents ? b.count[e] : agents;
-    }
-    int cells = agents * desc.obs_size < MAX_CELLS ? agents * desc.obs_size : MAX_CELLS;
-    int words = all < MAX_MIRROR_WORDS ? (int)all : MAX_MIRROR_WORDS;
-    Samples s = {.cells = cells, .words = words};
-    s.obs = malloc((size_t)MAX_LEARN * (size_t)cells * 4);
-    s.held = malloc((size_t)MAX_LEARN * (size_t)cells);
-    s.state = malloc((size_t)MAX_LEARN * (size_t)words * 4);
-    uint32_t* now_state = calloc(all * (size_t)b.envs, 4);
-    uint32_t* old_state = calloc(all * (size_t)b.envs, 4);
-    float* old_obs = calloc((size_t)cells * (size_t)b.envs, sizeof *old_obs);
-    bool* over = calloc((size_t)b.agents, sizeof *over);
-    bool* moves = calloc((size_t)words, sizeof *moves);
-    Mirror* mirrors = calloc((size_t)cells, sizeof *mirrors);
-    Look* looks = calloc((size_t)cells, sizeof *looks);
-    int64_t learning = options.steps / 4;
-    int stride = 1 + (int)(learning * b.envs / MAX_LEARN);
+typedef struct Watcher {            // everything that the experiment keeps
+    Batch b;
+    State* states;                  // (E) read alike: same words in every env
+    int agents, cells, words;       // of each env; words that may be mirrored
+    size_t all;                     // words of a state
+    uint32_t *state, *before;       // (E, all) now and one step ago
+    float* held;                    // (E, cells) the elements one step ago
+    bool* waits;                    // (all agents) dead, until all of its env have ended
+    bool* moves;                    // (words) changed while samples were taken
+    Samples samples;
+    Mirror* mirrors;                // (cells)
+    Look* looks;                    // (cells)
+} Watcher;
 
+static Watcher watcher_open(void) {
+    Watcher w = {.b = batch_open(PACKED)};
+    const Batch* b = &w.b;
+    size_t envs = (size_t)b->envs;
+    bool alike = true;
+    batch_reset(&w.b, -1);
+    w.states = calloc(envs, sizeof *w.states);
+    w.agents = b->count[0];
+    for (int e = 0; e < b->envs; e++) {
+        w.states[e] = state_open(b, e);
+        alike = alike && w.states[e].words == w.states[0].words && b->count[e] == b->count[0];
+        w.agents = b->count[e] < w.agents ? b->count[e] : w.agents;
+    }
+    for (int e = 0; e < b->envs && !alike; e++) {       // then of their structs alone
+        w.states[e].words = w.states[e].struct_words;
+        w.states[e].blocks = 0;
+    }
+    w.all = w.states[0].words;
+    w.words = w.all < MAX_MIRROR_WORDS ? (int)w.all : MAX_MIRROR_WORDS;
+    w.cells = w.agents * desc.obs_size < MAX_CELLS ? w.agents * desc.obs_size : MAX_CELLS;
+    w.state = calloc(w.all * envs, 4);
+    w.before = calloc(w.all * envs, 4);
+    w.held = calloc((size_t)w.cells * envs, sizeof *w.held);
+    w.waits = calloc((size_t)b->agents, sizeof *w.waits);
+    w.moves = calloc((size_t)w.words, sizeof *w.moves);
+    w.mirrors = calloc((size_t)w.cells, sizeof *w.mirrors);
+    w.looks = calloc((size_t)w.cells, sizeof *w.looks);
+    w.samples = (Samples){.cells = w.cells, .words = w.words,
+                          .obs = malloc((size_t)MAX_LEARN * (size_t)w.cells * 4),
+                          .held = malloc((size_t)MAX_LEARN * (size_t)w.cells),
+                          .state = malloc((size_t)MAX_LEARN * (size_t)w.words * 4)};
+    return w;
+}
+
+static void take_sample(Watcher* w, int env) {
+    Samples* s = &w->samples;
+    const uint32_t* state = w->state + w->all * (size_t)env;
+    const float* held = w->held + (size_t)w->cells * (size_t)env;
+    size_t row = (size_t)s->count * (size_t)w->words, cell = (size_t)s->count * (size_t)w->cells;
+    for (int i = 0; i < w->words; i++) {
+        s->state[row + (size_t)i] = state[i];
+        w->moves[i] = w->moves[i] || (s->count && state[i] != s->state[i]);
+    }
+    for (int c = 0; c < w->cells; c++) {
+        s->obs[cell + (size_t)c] = cell_value(&w->b, env, c);
+        s->held[cell + (size_t)c] = s->obs[cell + (size_t)c] == held[c];
+    }
+    s->count++;
+}
+
+// ended: every agent's episode; any: some agent's
+static void look_at(Watcher* w, int env, bool ended, bool any) {
+    const uint32_t* state = w->state + w->all * (size_t)env;
+    const uint32_t* before = w->before + w->all * (size_t)env;
+    const float* held = w->held + (size_t)w->cells * (size_t)env;
+    for (int agent = 0; agent * desc.obs_size < w->cells; agent++) {
+        bool own = w->b.rows[env].terminals[agent] != 0.0f;
+        bool waits = w->waits[w->b.first[env] + agent];
+        if ((waits && !ended) || ((own || ended) && row_is_blank(&w->b, env, agent))
+                || (any && !ended)) {
+            continue;
+        }
+        int from = agent * desc.obs_size, to = from + desc.obs_size;
+        for (int c = from; c < to && c < w->cells; c++) {
+            int word = w->mirrors[c].word;
+            if (word >= 0) {
+                look(&w->looks[c], &w->mirrors[c], state[word], before[word],
+                     cell_value(&w->b, env, c), held[c], ended, env);
+            }
+        }
+    }
+}
+
+static void remember(Watcher* w, int env, bool ended) {
+    for (int i = 0; i < w->b.count[env]; i++) {
+        bool* waits = &w->waits[w->b.first[env] + i];
+        *waits = !ended && (*waits || w->b.rows[env].terminals[i] != 0.0f);
+    }
+    for (int c = 0; c < w->cells; c++) {
+        w->held[(size_t)w->cells * (size_t)env + (size_t)c] = cell_value(&w->b, env, c);
+    }
+    memcpy(w->before + w->all * (size_t)env, w->state + w->all * (size_t)env, w->all * 4);
+}
+
+static void tell_mirrors(const Watcher* w) {
+    int known = 0;
+    for (int c = 0; c < w->cells; c++) {
+        const Look* l = &w->looks[c];
+        const Mirror* m = &w->mirrors[c];
+        known += m->word >= 0;
+        if (m->word < 0 || (l->frozen == 0 && l->ends_old == 0) || 100 * l->astray > 3 * l->seen) {
+            continue;
+        }
+        StatePlace place = state_place(&w->states[0], (size_t)m->word);
+        fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"word\": [%d, %d], "
+             "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "
+             "\"ends_old\": %lld, \"step\": %lld, \"env\": %d, \"value\": %.6g, "
+             "\"expected\": %.6g, \"scale\": %.17g, \"shift\": %.17g, \"is_float\": %d}",
+             c / desc.obs_size, c % desc.obs_size, place.pointer, place.offset,
+             (long long)l->seen, (long long)l->frozen, l->stuck, (long long)l->ends,
+             (long long)l->ends_old, (long long)l->step, l->env, (double)l->value,
+             (double)l->expected, m->a, m->b, m->is_float);
+    }
+    fact("{\"fact\": \"mirrored\", \"known\": %d, \"cells\": %d, \"steps\": %lld}", known,
+         w->cells, (long long)(options.steps * w->b.envs));
+}
+
+void experiment_mirror(void) {
+    Watcher w = watcher_open();
+    Batch* b = &w.b;
+    int64_t learning = options.steps / 4;
+    int stride = 1 + (int)(learning * b->envs / MAX_LEARN);
     for (int64_t t = 1; t <= options.steps; t++) {
         watch.step = t;
-        batch_act(&b, -1, t);
-        batch_step(&b, -1, 0);
-        for (int e = 0; e < b.envs; e++) {
-            uint32_t* state = now_state + all * (size_t)e;
-            uint32_t* before = old_state + all * (size_t)e;
-            float* held = old_obs + (size_t)cells * (size_t)e;
-            state_read(&states[e], &b, e, state);
-            bool ended = env_ended(&b, e), any = false;
-            for (int i = 0; i < b.count[e]; i++) {
-                any = any || b.rows[e].terminals[i] != 0.0f;
+        batch_act(b, -1, t);
+        batch_step(b, -1, 0);
+        for (int e = 0; e < b->envs; e++) {
+            bool ended = env_ended(b, e), any = false;
+            for (int i = 0; i < b->count[e]; i++) {
+                any = any || b->rows[e].terminals[i] != 0.0f;
             }
-            if (t <= learning) {
-                if (!any && t % stride == 0 && s.count < MAX_LEARN) {
-                    for (int w = 0; w < words; w++) {
-                        s.state[(size_t)s.count * (size_t)words + (size_t)w] = state[w];
-                        moves[w] = moves[w] || (s.count && state[w] != s.state[w]);
-                    }
-                    for (int c = 0; c < cells; c++) {
-                        size_t at = (size_t)s.count * (size_t)cells + (size_t)c;
-                        s.obs[at] = cell_value(&b, e, c);
-                        s.held[at] = s.obs[at] == held[c];
-                    }
-                    s.count++;
-                }
-            } else {
-                for (int agent = 0; agent * desc.obs_size < cells; agent++) {
-                    bool* waits = &over[b.first[e] + agent];    // dead, until all have ended
-                    bool own = b.rows[e].terminals[agent] != 0.0f;
-                    if ((*waits && !ended) || ((own || ended) && row_is_blank(&b, e, agent))) {
-                        continue;
-                    }
-                    int from = agent * desc.obs_size, to = from + desc.obs_size;
-                    for (int c = from; c < to && c < cells; c++) {
-                        int w = mirrors[c].word;
-                        if (w >= 0 && (ended || !any)) {
-                            look(&looks[c], &mirrors[c], state[w], before[w],
-                                 cell_value(&b, e, c), held[c], ended, e);
-                        }
-                    }
-                }
+            state_read(&w.states[e], b, e, w.state + w.all * (size_t)e);
+            if (t > learning) {
+                look_at(&w, e, ended, any);
+            } else if (!any && t % stride == 0 && w.samples.count < MAX_LEARN) {
+                take_sample(&w, e);
             }
-            for (int i = 0; i < b.count[e]; i++) {
-                bool* waits = &over[b.first[e] + i];
-                *waits = !ended && (*waits || b.rows[e].terminals[i] != 0.0f);
-            }
-            for (int c = 0; c < cells; c++) {
-                held[c] = cell_value(&b, e, c);
-            }
-            memcpy(before, state, all * 4);
+            remember(&w, e, ended);
         }
-        for (int c = 0; t == learning && c < cells; c++) {
-            mirrors[c] = s.count >= 64 ? learn_cell(&s, c, moves) : (Mirror){.word = -1};
+        for (int c = 0; t == learning && c < w.cells; c++) {
+            w.mirrors[c] = w.samples.count >= 64 ? learn_cell(&w.samples, c, w.moves)
+                                                 : (Mirror){.word = -1};
         }
     }
-    int known = 0;
-    for (int c = 0; c < cells; c++) {
-        const Look* l = &looks[c];
-        known += mirrors[c].word >= 0;
-        if (mirrors[c].word >= 0 && (l->frozen > 0 || l->ends_old > 0)
-                && 100 * l->astray <= 3 * l->seen) {
-            StatePlace place = state_place(&states[0], (size_t)mirrors[c].word);
-            fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"word\": [%d, %d], "
-                 "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "
-                 "\"ends_old\": %lld, \"step\": %lld, \"env\": %d, \"value\": %.6g, "
-                 "\"expected\": %.6g, \"scale\": %.17g, \"shift\": %.17g, \"is_float\": %d}",
-                 c / desc.obs_size, c % desc.obs_size, place.pointer, place.offset,
-                 (long long)l->seen, (long long)l->frozen, l->stuck, (long long)l->ends,
-                 (long long)l->ends_old, (long long)l->step, l->env, (double)l->value,
-                 (double)l->expected, mirrors[c].a, mirrors[c].b, mirrors[c].is_float);
-        }
-    }
-    fact("{\"fact\": \"mirrored\", \"known\": %d, \"cells\": %d, \"steps\": %lld}", known, cells,
-         (long long)(options.steps * b.envs));
-    batch_close(&b);
+    tell_mirrors(&w);
+    batch_close(b);
 }

@@ -110,10 +110,14 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
 }
 
 static void tell_effect(int head, const Effect* effect, int agents) {
-    char same[2048] = "";
-    size_t used = 0;
+    char same[2048] = "", never[512] = "";
+    size_t used = 0, more = 0;
     int count = values_of(head);
-    for (int k = 1; k < count; k++) {
+    for (int k = 0; k < count; k++) {
+        if (effect->tested[k] == 0 && more + 32 < sizeof never) {
+            more += (size_t)snprintf(never + more, sizeof never - more, "%s%g", more ? ", " : "",
+                                     (double)value_at(head, k));
+        }
         for (int j = 0; j < k; j++) {
             if (!effect->differs[k][j] && used + 64 < sizeof same) {
                 int64_t least = effect->tested[k] < effect->tested[j] ? effect->tested[k]
@@ -125,8 +129,8 @@ static void tell_effect(int head, const Effect* effect, int agents) {
             }
         }
     }
-    fact("{\"fact\": \"effect\", \"head\": %d, \"width\": %d, \"values\": %d, \"same\": [%s]}",
-         head, desc.act_sizes[head], count, same);
+    fact("{\"fact\": \"effect\", \"head\": %d, \"width\": %d, \"values\": %d, \"same\": [%s], "
+         "\"never\": [%s]}", head, desc.act_sizes[head], count, same, never);
     for (int i = 0; i < agents && i < MAX_AGENTS; i++) {
         fact("{\"fact\": \"reach\", \"head\": %d, \"agent\": %d, \"tested\": %lld, "
              "\"moved\": %lld}", head, i, (long long)effect->by_agent[i],

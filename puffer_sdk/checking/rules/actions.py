@@ -65,6 +65,12 @@ def action_ignored(facts: Facts):
                           hint="does the loop reach every agent, and each its own row?")
     if tested == 0:
         raise NotTested("too few moments were tried")
+    masked = [(f["head"], f["never"]) for f in heads if f["never"]]
+    if masked:
+        head, values = masked[0]
+        raise NotTested(f"{'actions' if len(values) > 1 else 'action'} "
+                        f"{', '.join(f'{v:g}' for v in values)} of head {head} never taken: "
+                        "the mask forbids it")
 
 
 def _same_values(facts: Facts, fact: dict, which: str, place: dict):
