@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from .. import paths
 from . import CheckResult, learning, statistics
 from .facts import Finding
 
@@ -43,7 +45,7 @@ def lines(result: CheckResult, *, strict: bool = False, stats: bool = False, wid
 def _findings(result: CheckResult) -> Iterator[Line]:
     explained: set[str] = set()
     for finding in result.findings:
-        yield from finding_lines(finding, more=finding.code not in explained)
+        yield from finding_lines(finding, result.folder, more=finding.code not in explained)
         explained.add(finding.code)
         yield "", None
     for code, count in result.more.items():
@@ -52,8 +54,12 @@ def _findings(result: CheckResult) -> Iterator[Line]:
         yield "", None
 
 
-def finding_lines(finding: Finding, *, more: bool = True) -> Iterator[Line]:
-    """error[PUF203]: ... in the format of every error. more: with the way to the rule's page."""
+def finding_lines(finding: Finding, folder: Path = Path(), *, more: bool = True) -> Iterator[Line]:
+    """error[PUF203]: ... in the format of every error.
+
+    folder  the environment's, that the repro's path is relative to
+    more    with the way to the rule's page
+    """
     yield f"{finding.severity}[{finding.code}]: {finding.message}", STYLES[finding.severity]
     place = f"{finding.file}:{finding.line}" if finding.line else finding.file
     parts = [place, *(f"{name} {value}" for name, value in (
@@ -73,8 +79,8 @@ def finding_lines(finding: Finding, *, more: bool = True) -> Iterator[Line]:
         yield f"  hint: {finding.hint}", "cyan"
     if finding.repro:
         steps = f"{finding.repro_steps} step{'s' * (finding.repro_steps != 1)}"
-        yield (f"  repro: {finding.repro} ({steps}; puffer-sdk check --replay {finding.repro})",
-               None)
+        file = paths.shown(folder / finding.repro)
+        yield f"  repro: puffer-sdk check --replay {file} ({steps})", None
     if more:
         yield f"  more: puffer-sdk explain {finding.code}", None
 
