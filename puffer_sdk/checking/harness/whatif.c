@@ -175,12 +175,8 @@ static void tell_words(const State* state, const uint32_t* played, const uint32_
     size_t used = 0;
     int told = 0;
     for (size_t w = 0; w < state->words && told < TOLD; w++) {
-        size_t pair = w & ~(size_t)1;       // a block before this one may have an odd length
-        uint64_t pointer = 0;
-        if (w < state->struct_words && pair + 1 < state->struct_words) {
-            memcpy(&pointer, played + pair, sizeof pointer);
-        }
-        bool is_pointer = pointer > 0x100000000u && pointer < 0x800000000000u;
+        uint32_t high = (w | 1) < state->struct_words ? played[w | 1] : 0;
+        bool is_pointer = high >> 4 == 0x555 || high >> 4 == 0x7ff;     // addresses are not random
         if (played[w] != fresh[w] && !is_pointer && (w >= state->struct_words || is_state(w))) {
             StatePlace place = state_place(state, w);
             told++;
