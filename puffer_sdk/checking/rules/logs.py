@@ -114,10 +114,9 @@ def log_mismatch(facts: Facts):
 def _mismatch(facts: Facts, name: str, fact: dict, wrong: int) -> Finding:
     what = "the rewards add up to" if name == "episode_return" else "the steps made are"
     share = "every entry" if wrong == fact["judged"] else f"{wrong} of {fact['judged']} entries"
-    difference = fact["logged"] - fact["measured"]
     if name == "episode_length":
         hint = "it is off by one: count the step before the entry is made" \
-            if abs(difference) == 1.0 else "count each step once, and start from 0 in c_reset"
+            if fact["lag"] == 1.0 else "count each step once, and start from 0 in c_reset"
     else:
         hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
     return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact['measured']:g}",
