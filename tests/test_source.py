@@ -161,7 +161,7 @@ def test_what_does_not_compile_is_read_as_far_as_it_goes(game, step):
     code = facts.source
     assert "fine" in code.functions
     assert code.reach("c_step") is not None and code.clears_observations() in (True, False)
-    assert code.reset_only_stores() == [] and code.allows() == []
+    assert code.reset_only_stores() == []
     code.accesses(list(code.functions.values()))
     if facts.spec:
         code.layout(facts.spec)
@@ -170,10 +170,10 @@ def test_what_does_not_compile_is_read_as_far_as_it_goes(game, step):
 
 
 def test_a_folder_without_a_header(tmp_path):
-    (tmp_path / "notes.h").write_text("// puffer: allow(PUF305) why\nint a;\n")
+    (tmp_path / "notes.h").write_text("int a;\n")
     code = source.read(tmp_path)
     assert code.functions == {} and code.reach("c_step") == []
-    assert code.allows() == [("notes.h", 2, {"PUF305"}, "why")]
+    assert list(code.files) == ["notes.h"]
 
 
 def test_bytes_that_are_not_utf8_and_windows_lines(game):

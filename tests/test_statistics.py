@@ -114,7 +114,7 @@ def test_statistics_are_what_happened(changed):
     assert list(seen)[-3:] == ["reward", "return", "length"]
     assert seen["OBS_BIAS"]["low"] == seen["OBS_BIAS"]["high"] == 1 == seen["OBS_BIAS"]["mean"]
     assert seen["OBS_PLANTS"]["element"] == "8-19" and seen["OBS_PLANTS"]["zeros"] > 0.33
-    assert seen["length"]["high"] == 200
+    assert 200 <= seen["length"]["high"] < 240
     runs, agents = result.coverage["envs"], result.coverage["agents_per_env"]
     assert (runs, agents) == (64, 1)
     share = result.coverage["nonzero_rewards"] / 2 ** 20
@@ -207,10 +207,10 @@ def test_entries_per_goal_are_said_to_be_untested(changed):
 # -- endings
 
 def test_lockstep_needs_long_episodes(changed):
-    short = changed("broken/puf403_orbit", ini="[env]\nmax_ticks = 200\n")
+    short = changed("broken/puf403_orbit", ini="[env]\nmax_ticks = 120\n")
     assert codes(short) == {}
     ini = short / "puf403_orbit.ini"
-    ini.write_text("[env]\nmax_ticks = 200\n[train]\nhorizon = 16\n")
+    ini.write_text("[env]\nmax_ticks = 120\n[train]\nhorizon = 16\n")
     assert set(codes(short)) == {"PUF403"}
 
 

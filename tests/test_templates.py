@@ -448,7 +448,7 @@ def test_settings_are_all_known_and_commented(project):
     settings = config.resolve(project, spec=building.header.read(project))
     assert settings.base.env_name == project.name
     sections = re.findall(r"^\[(\w+)\]$", ini.read_text(), re.MULTILINE)
-    assert sections == ["base", "env", "vec", "policy", "train", "eval"]
+    assert sections == ["base", "env", "vec", "policy", "train", "eval", "check"]
     for line in ini.read_text().splitlines():
         assert line.startswith(("#", "[")) or not line or re.fullmatch(r"\w+ = [^#;]+", line)
 

@@ -42,7 +42,7 @@ static void show(Bees* env) {
         *o++ = env->fx - env->bee[i].x;
         *o++ = env->fy - env->bee[i].y;
         *o++ = (float)env->bee[i].rest / 5.0f;
-        *o++ = (float)env->tick / 200.0f;
+        *o++ = (float)env->tick / 120.0f;
     }
 }
 
@@ -55,7 +55,7 @@ void c_reset(Bees* env) {
 }
 
 void c_step(Bees* env) {
-    int end = ++env->tick >= 200;
+    int end = ++env->tick >= 120;
     for (int i = 0; i < BEES; i++) {
         Bee* b = &env->bee[i];
         env->terminals[i] = end ? 1.0f : 0.0f;

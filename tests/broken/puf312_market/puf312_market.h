@@ -54,7 +54,7 @@ void c_step(Market* m) {
     if (m->price > 10) m->price = 10;
     m->rewards[0] = logf(wealth(m) / before);
     m->terminals[0] = 0.0f;
-    if (++m->tick >= 160) {
+    if (++m->tick >= 120) {
         m->terminals[0] = 1.0f;
         m->log.score += wealth(m);
         m->log.episode_length += (float)m->tick;
