@@ -1,9 +1,9 @@
 """Other values of each [env] key: short plays, which rules/settings.py judges.
 
-Sizes (integers) are doubled, tripled and halved under sanitizers and between guards; other
-keys are doubled and halved. A key that seems to change nothing is given small values, and then
-long plays, before anybody says so. Nothing negative, and no zero where there was none, is
-counted against the env.
+Sizes (integers) are doubled, taken eight times (large ones three times) and halved, under
+sanitizers and between guards; other keys are doubled and halved. A key that seems to change nothing
+is given small values, and then long plays, before anybody says so. Nothing negative, and no zero
+where there was none, is counted against the env.
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..spec import SCALARS
 from .facts import Facts, Variant
 from .harness import FAST, SANITIZED, Kind
 
+SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
 LARGE = 8               # integers from which on a key is taken for a size
 LONG = 16               # times as many steps for a key that seems to change nothing
@@ -148,8 +149,9 @@ class Keys:
 
     def first_values(self, key: str, value: float, few: bool) -> list[float]:
         if self.is_size(key):
+            large = 8 * value if value <= SMALL else 3 * value
             return self.allowed(key, [2 * value, value // 2] if few else
-                                [2 * value, 3 * value, value // 2], least=1)
+                                [2 * value, large, value // 2], least=1)
         if self.is_flag(key, value):
             return [1.0 - value]
         if value == int(value) and self.types.get(key) not in _FLOATS:

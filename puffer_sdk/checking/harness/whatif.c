@@ -43,7 +43,7 @@ static uint64_t hash_rows(const Batch* b, int env, uint64_t hash) {
 }
 
 //------------------------------------------------------------------------------------
-// effect: at many moments, one agent takes each value of one head; what follows?
+// effect: from many moments on, one agent holds each value of one head; what follows?
 //------------------------------------------------------------------------------------
 enum { MAX_VALUES = 48, MAX_AGENTS = 64, AHEAD = 48 };
 
@@ -84,7 +84,7 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
             uint64_t hash = 1;
             for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
                 batch_act(b, env, t + ahead);
-                if (ahead == 0) {
+                if (ahead == 0 || is_allowed(b, env, agent, head, k)) {     // held, as far as may be
                     b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
                 }
                 watch.step = t + ahead;

@@ -27,9 +27,9 @@ def action_ignored(facts: Facts):
 
     Fix: handle the value, or make ACT_SIZES smaller.
 
-    How it is seen: at many moments the same env is played on with each value in turn, and with
-    the same actions after it. Two values that never lead to different observations, rewards or
-    terminals within 48 steps are one value.
+    How it is seen: from many moments on, the same env is played with each value held for 48
+    steps, all other actions being the same. Two values that never lead to different
+    observations, rewards or terminals are one value.
     """
     need(facts, "effect")
     heads = facts.all("effect", "effect")
