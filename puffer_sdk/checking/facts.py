@@ -175,6 +175,11 @@ class Facts:
             layout = layout.pointees.get(layout.path_at(pointer) or "")
         return layout.path_at(offset) if layout else None
 
+    def is_address(self, field: str) -> bool:
+        """Whether the env struct's field of this path is a pointer."""
+        found = self.layout.find(field) if self.layout else None
+        return found is not None and "*" in found.type
+
     def at_macro(self, name: str) -> dict:
         place = self.spec.macro_lines.get(name) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}

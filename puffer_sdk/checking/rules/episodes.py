@@ -194,7 +194,8 @@ def reset_leaks_state(facts: Facts):
     if fact is None:
         return
     words = (facts.fact("fresh", "kept") or {"words": []})["words"]
-    fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words) if field]
+    fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
+              if field and not facts.is_address(field)]
     kept = ", ".join(fields[:3])
     array = fact["array"].rstrip("s")
     after = "right after c_reset" if fact["after"] == 0 else f"{fact['after']} steps after c_reset"
