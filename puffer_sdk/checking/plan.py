@@ -260,7 +260,7 @@ class Plan:
             for name in ("audit", "effect", "reseed"):
                 self.facts.skipped[name] = WHOLE
             return jobs
-        forks = s.steps(1, 2048, 0.3 / AHEAD, least=128)
+        forks = s.steps(1, 2048, 0.8 / AHEAD, least=512 if s.seconds < 5e-5 else 128)
         private = secrets.places(self.facts)
         if private:
             jobs.append(("private", FAST, "private", dict(

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..facts import Facts, Finding, ranges
 from . import NotTested, need, rule
 
-ENOUGH = 48             # moments at which a value must have been tried
+ENOUGH = 40             # moments at which a value must have been tried
 
 
 @rule("PUF411", "action-ignored", severity="warning")
