@@ -1,4 +1,5 @@
 """Ctrl-C, SIGTERM and kill -9, sent to real commands: status, what is saved, who survives."""
+import ctypes
 import json
 import os
 import re
@@ -141,6 +142,18 @@ def test_a_signal_ends_check(number, status, start, faulty):
     out, err = finish(process)
     assert process.returncode == status and out == "" and "Traceback" not in err
     assert descendants(process.pid) == []
+
+
+def test_a_signal_inside_a_callback_is_not_lost():
+    """ctypes only reports what is raised in a callback: the command must end all the same."""
+    from puffer_sdk.cli import Stopped, stoppable
+
+    callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped) as stopped, stoppable():
+        callback()
+        for _ in range(200):
+            time.sleep(0.01)
+    assert stopped.value.number == signal.SIGINT
 
 
 @pytest.fixture

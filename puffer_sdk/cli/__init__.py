@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -128,11 +129,22 @@ def stoppable() -> Iterator[None]:
         if len(received) > 2:
             os._exit(128 + received[0])
 
-    old = {}
+    def ask_again(lost) -> None:
+        """What is raised inside a callback, as libclang makes them, ctypes only reports."""
+        if not isinstance(lost.exc_value, Stopped):
+            return old_hook(lost)
+        received.clear()
+        later = threading.Timer(0.05, os.kill, (os.getpid(), lost.exc_value.number))
+        later.daemon = True
+        later.start()
+
+    old, old_hook = {}, sys.unraisablehook
     if threading.current_thread() is threading.main_thread():
         old = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        sys.unraisablehook = ask_again
     try:
         yield
     finally:
+        sys.unraisablehook = old_hook
         for number, handler in old.items():
             signal.signal(number, handler)
