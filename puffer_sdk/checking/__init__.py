@@ -5,7 +5,7 @@
     result.findings         what is wrong, and where
     result.not_tested       rules that had nothing to look at, and why
 
-source.py and header.py read the source; harness.py compiles it twice (fast, with sanitizers);
+source.py and header.py read the source; harness.py compiles it in several ways;
 plan.py runs experiments in processes of their own, which only write down facts; rules/ turns
 facts into findings. docs: `puffer-sdk explain CODE`.
 """

@@ -49,9 +49,9 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
             **options):
     """Find the bugs that silently ruin training.
 
-    Builds ENV twice (fast, and with sanitizers), plays it in processes of their own under
-    random, sticky and held actions, and reports each fault with its file and line. The exit
-    status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
+    Builds ENV fast, with sanitizers and at other -O levels, plays it in processes of their own
+    under random, sticky and held actions, and reports each fault with its file and line. The
+    exit status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
     """
     from .. import checking, paths
     from ..checking import report, watching
