@@ -1,0 +1,179 @@
+/* puffer_trainer.h -- the native trainer, as Python and C see it.
+ *
+ *     PufferTrainer* trainer = puffer_trainer_create(&config, error);
+ *     puffer_trainer_attach(trainer, &envs, error);       // envs that have been reset
+ *     while (puffer_trainer_counters(trainer)->epoch < config.total_epochs) {
+ *         puffer_trainer_rollout(trainer, error);         // T ticks of all agents
+ *         puffer_trainer_update(trainer, &losses, error); // learn from them
+ *     }
+ *     puffer_trainer_destroy(trainer);
+ *
+ * It computes and nothing else: no file, no terminal, no signal. A function that can fail returns
+ * 0, or -1 with a text in error[PUFFER_ERROR_SIZE]: "what went bad" or "what went bad\twhere".
+ * After a failed update the weights are those of the last good minibatch.
+ *
+ * Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
+ * S segments of a minibatch. A segment is one agent's T ticks of a rollout.
+ *
+ * The same config and envs give the same bytes, whatever `threads` and `block_agents` are.
+ */
+#pragma once
+#include <stdint.h>
+#include "puffer_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+#define PUFFER_TRAINER_VERSION 1    // of this header: create refuses another
+#define PUFFER_TRAINER_DIMS    3
+#define PUFFER_TRAINER_PHASES  18
+
+enum {                              // instruction sets; 0 takes the best that the CPU has
+    PUFFER_PATH_AUTO, PUFFER_PATH_GENERIC, PUFFER_PATH_AVX2, PUFFER_PATH_AVX512, PUFFER_PATH_NEON
+};
+
+enum { PUFFER_FP32, PUFFER_BF16 };  // number formats of the matrix products
+
+typedef struct PufferTrainerConfig {
+    int32_t version;                // PUFFER_TRAINER_VERSION
+    int32_t struct_size;            // sizeof(PufferTrainerConfig)
+
+    int32_t agents;                 // N
+    int32_t horizon;                // T; 0 makes a trainer that can only act
+    int32_t obs_dtype;              // PUFFER_U8 or PUFFER_F32
+    int32_t obs_size;               // D
+    int32_t num_atns;               // K
+    int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
+    int32_t has_masks;              // 1 if envs come with action masks of A bytes an agent
+    int32_t hidden_size;            // H
+    int32_t num_layers;             // L
+    int32_t minibatch_size;         // S * T
+
+    int32_t threads;                // workers, the caller's thread among them
+    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto
+    int32_t path;                   // PUFFER_PATH_
+    int32_t precision;              // PUFFER_FP32 or PUFFER_BF16
+    int32_t scale_obs;              // divide byte observations by 255
+    int32_t reset_state;            // zero the recurrent state before every rollout
+    int32_t norm_adv;               // normalise advantages over the minibatch
+    int32_t anneal_lr, anneal_ent_coef;     // let these fall along a cosine
+
+    uint64_t seed;                  // below 2^56
+    int64_t first_agent;            // global number of the first row
+    int64_t total_epochs;           // what schedules run over
+
+    double learning_rate, min_lr_ratio, ent_coef, min_ent_coef_ratio;
+    double gamma, gae_lambda, vtrace_rho_clip, vtrace_c_clip, reward_clip;
+    double replay_ratio, prio_alpha, prio_beta0;
+    double clip_coef, vf_coef, vf_clip_coef;
+    double max_grad_norm, beta1, beta2, eps;
+} PufferTrainerConfig;
+
+typedef struct PufferTrainerEnvs {  // created by an environment library, bound to these buffers
+    const PufferApi* api;
+    PufferVec* vec;
+    int32_t num_envs;
+    int32_t whole_steps;            // 1: every step takes all envs
+    const int64_t* first_row;       // [num_envs + 1] rows of env i: first_row[i] to [i + 1]
+    void* observations;             // (N, D)
+    float* actions;                 // (N, K)
+    float* rewards;                 // (N)
+    float* terminals;               // (N)
+    float* truncations;             // (N)
+    unsigned char* action_mask;     // (N, A), or NULL
+    PufferWatch* watches;           // [threads]
+    int64_t ticks;                  // that the envs have made already
+} PufferTrainerEnvs;
+
+typedef struct PufferTrainerCounters {      // what a resumed run needs beside the tensors
+    int64_t epoch;                  // updates done
+    int64_t global_step;            // agent steps trained on
+    int64_t optimizer_steps;
+    double minibatch_carry;         // the fraction of a minibatch that the last epoch left over
+} PufferTrainerCounters;
+
+typedef struct PufferTrainerLosses {        // of one update, means over its minibatches
+    int32_t minibatches;            // 0: replay_ratio is small, nothing else below is set
+    double policy, value, entropy, old_approx_kl, approx_kl, clipfrac;
+    double explained_variance;      // of the rollout's values, before the first minibatch
+    double grad_norm;               // before clipping
+    double learning_rate, ent_coef; // that held
+    int64_t reward_clipped;         // rewards of the rollout beyond reward_clip
+} PufferTrainerLosses;
+
+enum {                              // what a tensor is
+    PUFFER_WEIGHT,                  // encoder (H, D), layers.i (3H, H), decoder (A + 1, H), logstd
+    PUFFER_OPTIMIZER,               // muon.NAME, adam.m.NAME, adam.v.NAME
+    PUFFER_ROLLOUT                  // obs (N, T, D), actions (N, T, K), log_probs, values, ...
+};
+
+typedef struct PufferTrainerTensor {        // memory that stays where it is
+    const char* name;
+    void* data;
+    int32_t kind;                   // PUFFER_WEIGHT, PUFFER_OPTIMIZER or PUFFER_ROLLOUT
+    int32_t dtype;                  // PUFFER_U8 or PUFFER_F32
+    int32_t dims;
+    int64_t shape[PUFFER_TRAINER_DIMS];
+    int64_t strides[PUFFER_TRAINER_DIMS];   // in bytes
+} PufferTrainerTensor;
+
+typedef struct PufferTrainerStats {
+    double seconds[PUFFER_TRAINER_PHASES];  // of all workers together, since the last call
+    double rollout, update;         // seconds that the two calls took, since the last call
+    int64_t allocations;            // blocks of memory taken since the trainer began to be made
+    int64_t bytes;                  // that they hold
+    int32_t threads;
+    int32_t path;                   // the PUFFER_PATH_ in use
+    int32_t block_agents, blocks;   // how the agents are cut in a rollout
+    int32_t lockstep;               // 1: all agents tick together (whole_steps, or few envs)
+} PufferTrainerStats;
+
+typedef struct PufferTrainer PufferTrainer;
+
+PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error);
+void puffer_trainer_destroy(PufferTrainer* trainer);
+
+// The envs to play from now on, freshly reset; the carried state is zeroed. Nothing is owned
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error);
+
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error);
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
+
+// The next update takes these segments and weights instead of picking: (minibatches, S) both.
+// They are copied. For parity tests and experiments
+void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
+                           int32_t minibatches);
+
+// The advantages (N, T) that the next minibatch would see, and the segments and weights that it
+// would pick from them: rows[S], q[S]
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error);
+int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
+                            int32_t* rows, float* q, char* error);
+
+// One tick without envs: obs (N, D), mask (N, A) or NULL -> actions (N, K); log_probs (N) and
+// values (N) where not NULL. The state moves on, the tick counts up. greedy: likeliest actions
+int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
+                           int32_t greedy, float* actions, float* log_probs, float* values,
+                           char* error);
+void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals);  // (N) zero their state
+void puffer_trainer_reset_state(PufferTrainer* trainer);        // zero everybody's
+void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick);     // of act's random numbers
+
+// Tensor number `index`: 1 and filled in, or 0 when there are no more
+int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out);
+void puffer_trainer_touch(PufferTrainer* trainer);      // call it after writing to a weight
+
+PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer); // may be written to
+void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out);
+const char* puffer_trainer_phase(int32_t index);        // name of stats.seconds[index], or NULL
+
+const char* puffer_trainer_path_name(int32_t path);     // "generic", "avx2", "avx512", "neon"
+int32_t puffer_trainer_path_available(int32_t path);    // 1 if this library and CPU have it
+double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads, double seconds);
+                                    // best GFLOP/s of our tile on products of a training run
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
