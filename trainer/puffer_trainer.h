@@ -28,7 +28,7 @@ extern "C" {
 
 #define PUFFER_TRAINER_VERSION 1    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
-#define PUFFER_TRAINER_PHASES  18
+#define PUFFER_TRAINER_PHASES  20
 
 enum {                              // instruction sets; 0 takes the best that the CPU has
     PUFFER_PATH_AUTO, PUFFER_PATH_GENERIC, PUFFER_PATH_AVX2, PUFFER_PATH_AVX512, PUFFER_PATH_NEON

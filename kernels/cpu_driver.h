@@ -1,0 +1,26 @@
+/* cpu_driver.h -- the kernels on one core of a CPU, for the F that the includer has chosen.
+ *
+ * Each cpu_PATH.c says which instructions the compiler may use, includes its simd_PATH.h and then
+ * this file, and thereby defines one table of kernels, kernels_PATH. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "kernels.h"
+#include "philox.h"
+#include "arithmetic.h"
+
+#include "cpu_products.h"
+#include "cpu_policy.h"
+#include "cpu_heads.h"
+#include "cpu_updates.h"
+
+#define KERNEL_TABLE(NAME) const Kernels kernels_##NAME = {                                     \
+    .name = #NAME, .lanes = LANES,                                                              \
+    .product_panels = product_panels, .product_nn = product_nn, .product_tn = product_tn,       \
+    .product_narrow = product_narrow, .widen = widen, .nonzero = nonzero,                       \
+    .encode_sparse = encode_sparse, .encode_sparse_backward = encode_sparse_backward,           \
+    .layer_step = layer_step, .layer_scan = layer_scan,                                         \
+    .layer_scan_backward = layer_scan_backward, .sample = sample, .loss = loss,                 \
+    .advantage = advantage, .add_up = add_up, .square_sum = square_sum, .nesterov = nesterov,   \
+    .multiply = multiply, .add_scaled = add_scaled, .muon_polynomial = muon_polynomial,         \
+}

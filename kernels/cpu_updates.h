@@ -1,0 +1,92 @@
+/* cpu_updates.h -- advantages, and what the optimiser does to whole arrays. */
+
+// The errors of all ticks at once, then the recursion backward: one multiply-add a tick
+static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
+    int T = a->horizon;
+    F limit = f_set(a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f), zero = f_set(0.0f);
+    F decay = f_set(a->gamma * a->gae_lambda), gamma = f_set(a->gamma);
+    float* fade = scratch;
+    for (int t = 0; t < T; t += LANES) {
+        float buffer[7][LANES];
+        const float *reward = a->rewards + t, *value = a->values + t, *ratio = a->ratio + t,
+                    *ended = a->ended + t, *truncated = a->truncated + t, *next = a->values + t + 1;
+        int here = T - t < LANES ? T - t : LANES;
+        if (t + LANES >= T) {                       // the last ones: the bootstrap follows them
+            memset(buffer, 0, sizeof buffer);
+            for (int i = 0; i < here; i++) {
+                buffer[0][i] = reward[i], buffer[1][i] = value[i], buffer[2][i] = ratio[i];
+                buffer[3][i] = ended[i], buffer[4][i] = truncated[i];
+                buffer[5][i] = t + i + 1 < T ? next[i] : a->bootstrap;
+            }
+            reward = buffer[0], value = buffer[1], ratio = buffer[2];
+            ended = buffer[3], truncated = buffer[4], next = buffer[5];
+        }
+        F w = f_load(ratio), over = f_load(ended);
+        F clipped = f_max(f_min(f_load(reward), limit), zero - limit);
+        F delta = f_delta(clipped, f_load(value), f_load(next), over, f_load(truncated),
+                          f_min(w, f_set(a->rho_clip)), gamma);
+        F pass = f_select(f_eq(over, zero), decay * f_min(w, f_set(a->c_clip)), zero);
+        f_store(buffer[6], delta);
+        memcpy(out + t, buffer[6], sizeof(float) * (size_t)here);
+        f_store(buffer[6], pass);
+        memcpy(fade + t, buffer[6], sizeof(float) * (size_t)here);
+    }
+    for (int t = T - 2; t >= 0; t--) out[t] = s_fma(fade[t], out[t + 1], out[t]);
+}
+
+static void add_up(int count, int parts, const float* const* part, int64_t offset, float* out) {
+    int i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        F low = f_load(part[0] + offset + i), high = f_load(part[0] + offset + i + LANES);
+        for (int p = 1; p < parts; p++) {
+            low = low + f_load(part[p] + offset + i);
+            high = high + f_load(part[p] + offset + i + LANES);
+        }
+        f_store(out + i, low);
+        f_store(out + i + LANES, high);
+    }
+    for (; i < count; i++) {
+        out[i] = part[0][offset + i];
+        for (int p = 1; p < parts; p++) out[i] += part[p][offset + i];
+    }
+}
+
+static double square_sum(int64_t n, const float* x) {
+    double total = 0.0;
+    int64_t i = 0;
+    while (i + LANES <= n) {                        // short sums in float, their sum in double
+        F sum = f_set(0.0f);
+        for (int k = 0; k < 64 && i + LANES <= n; k++, i += LANES)
+            sum = f_fma(f_load(x + i), f_load(x + i), sum);
+        total += (double)f_sum(sum);
+    }
+    for (; i < n; i++) total += (double)x[i] * (double)x[i];
+    return total;
+}
+
+static void nesterov(int64_t n, float mu, float scale, const float* g, float* m, float* u) {
+    for (int64_t i = 0; i < n; i++) {
+        float gradient = scale * g[i], momentum = s_fma(mu, m[i], gradient);
+        m[i] = momentum;
+        u[i] = s_fma(mu, momentum, gradient);
+    }
+}
+
+static void multiply(int64_t n, float factor, float* x) {
+    for (int64_t i = 0; i < n; i++) x[i] *= factor;
+}
+
+static void add_scaled(int64_t n, float factor, const float* x, float* y) {
+    for (int64_t i = 0; i < n; i++) y[i] = s_fma(factor, x[i], y[i]);
+}
+
+static void muon_polynomial(int first, int last, int ld, float a, float b, float c,
+                            const float* G, float* P) {
+    for (int i = first; i < last; i++) {
+        for (int j = 0; j < ld; j++) {
+            int64_t at = (int64_t)i * ld + j;
+            P[at] = s_fma(c, P[at], b * G[at]);
+        }
+        P[(int64_t)i * ld + i] += a;
+    }
+}

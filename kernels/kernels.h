@@ -1,0 +1,166 @@
+/* kernels.h -- the contract of every kernel: name, shapes, who writes what.
+ *
+ * A kernel is a pure function of its arguments: it allocates nothing, keeps nothing, and starts
+ * no thread. The trainer cuts the work into ranges and brings the threads. Every output is a sum
+ * in one fixed order, so that neither cuts nor threads change a bit. One table of kernels is
+ * one instruction set; kernels_find() picks it when the program runs.
+ *
+ * Sizes: D observation, H hidden, L layers, K heads, A sum of head widths, T horizon, R rows of a
+ * block. `lanes` is the number of floats of a register: 16 AVX-512, 8 AVX2, 4 NEON and generic.
+ *
+ * Layouts, all fp32. Hp is H rounded up to 2 lanes, Ap is A + 1 rounded up to lanes:
+ *
+ *     x, h          (R, ld) ld >= Hp      activations; lanes beyond H hold finite rubbish
+ *     gates         (R, ld) ld >= 3 Hp    blocks of (g, z, s) lanes each, and in the same place
+ *                                         their gradients: the products hid, gate, proj
+ *     panels(K, n)  (n / 2 lanes, K, 2 lanes)   a K x n matrix as its products read it
+ *     layer panels  (Hp / lanes, H, 3, lanes)   rows of hid, gate, proj interleaved alike
+ *     columns       (A + 1, ld) ld >= R rounded up to 16: logits or gradients, a row a column
+ *
+ * Names of arrays: `d` is the gradient of what follows it.
+ */
+#pragma once
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KERNEL_ROWS 16              // columns and per-row arrays are padded to this many rows
+#define KERNEL_LOSSES 6             // policy, value, entropy, old_kl, approx_kl, clipped: sums
+
+// Quintic Newton-Schulz steps X <- X (a + b G + c G^2), G = X^T X: their product takes singular
+// values of [0.003, 1] to within a few per cent of 1 (coefficients as PufferLib 4.0 has them)
+#define MUON_STEPS 5
+#define MUON_COEFFICIENTS {{4.0848f, -6.8946f, 2.9270f}, {3.9505f, -6.3029f, 2.6377f}, \
+                           {3.7418f, -5.5913f, 2.3037f}, {2.8769f, -3.1427f, 1.2046f}, \
+                           {2.8366f, -3.0525f, 1.2012f}}
+
+typedef struct Heads {              // what K heads make of A logits
+    int32_t count;                  // K
+    int32_t outputs;                // A
+    int32_t continuous;             // heads of width 1
+    int32_t width[64];              // [K] 1 = continuous: its one logit is the mean
+    int32_t column[64];             // [K] first logit
+    int32_t dim[64];                // [K] element of logstd, or -1
+} Heads;
+
+typedef struct SampleArgs {         // rows are agents of one tick
+    int32_t rows;
+    const Heads* heads;
+    const float* out;               // (R, ldo) logits, then the value
+    int32_t ldo;
+    const float* logstd;            // [continuous]
+    const uint8_t* mask;            // (R, A) legal actions, or NULL
+    uint64_t seed, step;            // of the random numbers, and
+    uint32_t first_agent;           // the global number of row 0
+    int32_t greedy;                 // the likeliest action; no number is drawn
+    float* columns;                 // scratch (A + 2, ld)
+    int32_t ld;
+    float* actions;                 // out (R, K)
+    float* logprobs;                // out [R padded] joint over heads
+    float* values;                  // out [R padded]
+} SampleArgs;
+
+typedef struct LossArgs {           // rows are (segment, t) of one block
+    int32_t rows;
+    const Heads* heads;
+    const float* out;               // (R, ldo) logits, then the value
+    int32_t ldo;
+    const float* logstd;            // [continuous]
+    const uint8_t* mask;            // (R, A), or NULL
+    const float* actions;           // (R, K)
+    const float* logprob_old;       // [R padded] these four: the rollout's, and
+    const float* value_old;
+    const float* advantage;         //   normalised and weighted by q
+    const float* returns;
+    float clip_coef, vf_coef, vf_clip_coef, ent_coef;
+    float scale;                    // 1 / rows of the minibatch
+    float* dcolumns;                // out (A + 1, ld) d loss / d (logits, value)
+    float* scratch;                 // (A + 1, ld)
+    int32_t ld;
+    float* values;                  // out [R padded]
+    float* ratio;                   // out [R padded]
+    float* dlogstd;                 // [continuous] added to
+    double* sums;                   // [KERNEL_LOSSES] added to
+} LossArgs;
+
+typedef struct AdvantageArgs {      // one segment
+    int32_t horizon;                // T
+    const float* rewards;           // [T] and so on
+    const float* values;
+    const float* ratio;
+    const float* ended;
+    const float* truncated;
+    float bootstrap;                // value after the last tick
+    float gamma, gae_lambda, rho_clip, c_clip, reward_clip;     // reward_clip 0 = off
+} AdvantageArgs;
+
+typedef struct Kernels {
+    const char* name;
+    int32_t lanes;
+
+    // Products. C (M, n) = or += A B. Sums run over k upward, one multiply-add each.
+    // panels: B is panels(K, n).  nn: A (M, K), B (K, n).  tn: A (K, M), B (K, n).
+    // n is a multiple of 2 lanes. narrow: n = lanes, B (K, lanes)
+    void (*product_panels)(int M, int n, int K, const float* A, int lda, const float* panels,
+                           int panel_rows, float* C, int ldc, int add);
+    void (*product_nn)(int M, int n, int K, const float* A, int lda, const float* B, int ldb,
+                       float* C, int ldc, int add);
+    void (*product_tn)(int M, int n, int K, const float* A, int lda, const float* B, int ldb,
+                       float* C, int ldc, int add);
+    void (*product_narrow)(int M, int K, const float* A, int lda, const float* B, float* C,
+                           int ldc);
+
+    // Bytes to floats: out (R, ldo), times 1 or divided by 255
+    void (*widen)(int rows, int D, const uint8_t* obs, int scale, float* out, int ldo);
+    // Where a row of D bytes is not 0, ascending; returns how many
+    int (*nonzero)(int D, const uint8_t* row, int32_t* where);
+    // x (Hp) = sum over where of value W_e[., where]; panels(D, Hp)
+    void (*encode_sparse)(int n, const int32_t* where, const float* value, int D, int Hp,
+                          const float* panels, float* x);
+    // dW (D, Hp) += the same the other way round
+    void (*encode_sparse_backward)(int n, const int32_t* where, const float* value, int Hp,
+                                   const float* dx, float* dweight);
+
+    // One tick of a layer: x (R, ldx), state (R, lds) -> out (R, ldx), new_state (R, lds) unless
+    // NULL; new_state may be state
+    void (*layer_step)(int rows, int H, const float* x, int ldx, const float* weights,
+                       const float* state, float* new_state, int lds, float* out);
+    // Whole segments, [segment][t]: before[r] points to h before row r where a segment begins,
+    // else NULL; keep[r] multiplies it (0 after an ending). Writes out, h and gates
+    void (*layer_scan)(int rows, int H, const float* x, int ldx, const float* weights,
+                       const float* const* before, const float* keep, float* h, int ldh,
+                       float* gates, int ldg, float* out);
+    // Backward: dx (R, ldx) holds d out, and in the end d x through the highway; gates get
+    // the gradients of their products. carry [Hp] is scratch
+    void (*layer_scan_backward)(int rows, int H, const float* x, int ldx,
+                                const float* const* before, const float* keep, const float* h,
+                                int ldh, float* gates, int ldg, float* dx, float* carry);
+
+    // Returns -1, or the first row whose logits or value are not finite
+    int (*sample)(const SampleArgs* args);
+    void (*loss)(const LossArgs* args);
+
+    // A_t of one segment; returns nothing else
+    void (*advantage)(const AdvantageArgs* args, float* scratch, float* out);
+
+    void (*add_up)(int count, int parts, const float* const* part, int64_t offset, float* out);
+    double (*square_sum)(int64_t n, const float* x);
+    // m = mu m + scale g; u = scale g + mu m
+    void (*nesterov)(int64_t n, float mu, float scale, const float* g, float* m, float* u);
+    void (*multiply)(int64_t n, float factor, float* x);
+    void (*add_scaled)(int64_t n, float factor, const float* x, float* y);   // y += factor x
+    // P = b G + c P, and a on the diagonal, for rows first to last of an (n, ld) matrix
+    void (*muon_polynomial)(int first, int last, int ld, float a, float b, float c,
+                            const float* G, float* P);
+} Kernels;
+
+enum { KERNELS_AUTO, KERNELS_GENERIC, KERNELS_AVX2, KERNELS_AVX512, KERNELS_NEON, KERNELS_PATHS };
+
+// The table of an instruction set; NULL where this build or this CPU lacks it. AUTO: the fastest
+const Kernels* kernels_find(int path);
+
+#ifdef __cplusplus
+}
+#endif

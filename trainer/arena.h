@@ -1,0 +1,26 @@
+/* arena.h -- memory in one piece. Everybody says what they need, then all of it is taken at once.
+ *
+ *     Arena arena = {0};
+ *     arena_add(&arena, (void**)&weights, count * sizeof(float));     // as often as needed
+ *     if (arena_commit(&arena) < 0) ...                               // now the pointers are set
+ *     arena_free(&arena);
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Arena {
+    struct ArenaSpan { void** where; size_t offset; }* spans;
+    int32_t count, room;
+    size_t bytes;                   // all spans and the gaps between them
+    void* block;                    // NULL before commit
+    int32_t failed;                 // the list of spans itself found no memory
+} Arena;
+
+// `*where` will point to `bytes` of zeros on a cache line, with a line of slack behind them
+void arena_add(Arena* arena, void** where, size_t bytes);
+int32_t arena_commit(Arena* arena);             // 0, or -1 when there is not that much memory
+void arena_free(Arena* arena);
+
+#define ARENA_ADD(arena, pointer, count) \
+    arena_add((arena), (void**)&(pointer), (size_t)(count) * sizeof *(pointer))

@@ -1,0 +1,237 @@
+/* muon.c -- gradients become steps: matrices along their orthogonalised momentum, vectors by Adam.
+ *
+ * Every matrix is looked at upright, (tall, wide) with wide <= tall, so that G = X^T X is the
+ * small square one: the steps of X and of its transpose are each other's transposes. */
+#include "internal.h"
+#include <math.h>
+#include <string.h>
+
+static int64_t elements(const Matrix* matrix) { return (int64_t)matrix->rows * matrix->cols; }
+
+// ---- chunks to one gradient -------------------------------------------------------------------
+
+// Rows [first, last) of a chunk's gradient, added over chunks, to their place in the matrix
+static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, float* sum) {
+    const Policy* policy = &trainer->policy;
+    Matrix* matrix = &trainer->matrices[m];
+    int H = policy->H, lanes = policy->kernels->lanes, is_layer = m > 0 && m <= policy->L;
+    for (int row = first; row < last; row++) {
+        int target = row;
+        if (is_layer) {                             // interleaved by lanes: hid, gate, proj
+            int unit = row / (3 * lanes) * lanes + row % lanes;
+            if (unit >= H) continue;
+            target = row / lanes % 3 * H + unit;
+        }
+        policy->kernels->add_up(policy->Hp, trainer->chunk_count,
+                                (const float* const*)trainer->chunks,
+                                matrix->chunk_offset + (int64_t)row * policy->Hp, sum);
+        memcpy(matrix->gradient + (int64_t)target * H, sum, sizeof(float) * (size_t)H);
+    }
+}
+
+enum { REDUCE_ROWS = 32 };
+
+static void reduce_item(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    trainer->work[worker].since = clock_now();
+    for (int m = 0; m < trainer->policy.L + 2; m++) {
+        int rows = trainer->matrices[m].chunk_rows, items = (rows + REDUCE_ROWS - 1) / REDUCE_ROWS;
+        if (item < items) {
+            int first = item * REDUCE_ROWS, last = first + REDUCE_ROWS;
+            reduce_rows(trainer, m, first, last < rows ? last : rows, trainer->work[worker].carry);
+            break;
+        }
+        item -= items;
+    }
+    mark(&trainer->work[worker], PHASE_REDUCE);
+}
+
+static void norm_item(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    int64_t first = (int64_t)item * SLAB, left = trainer->weight_count - first;
+    trainer->work[worker].since = clock_now();
+    trainer->partial[item] = trainer->policy.kernels->square_sum(
+        left < SLAB ? left : SLAB, trainer->all_gradients + first);
+    mark(&trainer->work[worker], PHASE_REDUCE);
+}
+
+double muon_reduce(PufferTrainer* trainer) {
+    int32_t items = 0, slabs = (int32_t)((trainer->weight_count + SLAB - 1) / SLAB);
+    for (int m = 0; m < trainer->policy.L + 2; m++)
+        items += (trainer->matrices[m].chunk_rows + REDUCE_ROWS - 1) / REDUCE_ROWS;
+    pool_run(trainer->pool, reduce_item, trainer, items);
+    int vectors = trainer->policy.heads.continuous;
+    float* tail = trainer->all_gradients + trainer->weight_count - round_up(vectors, 16);
+    for (int i = 0; i < vectors; i++) {
+        tail[i] = 0.0f;
+        for (int c = 0; c < trainer->chunk_count; c++)
+            tail[i] += trainer->chunks[c][trainer->chunk_size - round_up(vectors, 16) + i];
+    }
+    pool_run(trainer->pool, norm_item, trainer, slabs);
+    double total = 0.0;
+    for (int32_t i = 0; i < slabs; i++) total += trainer->partial[i];
+    return sqrt(total);
+}
+
+// ---- Muon -------------------------------------------------------------------------------------
+
+typedef struct {
+    PufferTrainer* trainer;
+    double learning_rate;
+    float scale;                    // of gradients: their norm is clipped
+    int step;                       // of Newton and Schulz
+    int stage;
+} Step;
+
+enum { MAKE_UPDATE, GRAM, POLYNOMIAL, ADVANCE, APPLY };
+
+// u = Nesterov's update, and X = u / |u| upright
+static void make_update(const Step* step, Matrix* matrix) {
+    const Kernels* kernels = step->trainer->policy.kernels;
+    kernels->nesterov(elements(matrix), (float)step->trainer->config.beta1, step->scale,
+                      matrix->gradient, matrix->momentum, matrix->update);
+    double norm = sqrt(kernels->square_sum(elements(matrix), matrix->update));
+    float factor = (float)(1.0 / (norm > 1e-7 ? norm : 1e-7));
+    int upright = matrix->rows >= matrix->cols;
+    for (int i = 0; i < matrix->rows; i++)
+        for (int j = 0; j < matrix->cols; j++) {
+            float u = factor * matrix->update[(int64_t)i * matrix->cols + j];
+            if (upright) matrix->X[(int64_t)i * matrix->ld + j] = u;
+            else matrix->X[(int64_t)j * matrix->ld + i] = u;
+        }
+}
+
+static void apply(const Step* step, Matrix* matrix) {
+    double ratio = (double)matrix->fan_out / (double)matrix->fan_in;
+    float rate = (float)(-step->learning_rate * sqrt(ratio > 1.0 ? ratio : 1.0));
+    int upright = matrix->rows >= matrix->cols;
+    for (int i = 0; i < matrix->rows; i++) {
+        float* weight = matrix->weight + (int64_t)i * matrix->cols;
+        if (upright) {
+            step->trainer->policy.kernels->add_scaled(matrix->cols, rate,
+                                                      matrix->X + (int64_t)i * matrix->ld, weight);
+            continue;
+        }
+        for (int j = 0; j < matrix->cols; j++)
+            weight[j] += rate * matrix->X[(int64_t)j * matrix->ld + i];
+    }
+}
+
+// Rows [first, last) of one product of a Newton-Schulz step
+static void advance_rows(const Step* step, Matrix* matrix, int stage, int first, int last) {
+    static const float coefficients[MUON_STEPS][3] = MUON_COEFFICIENTS;
+    const Kernels* kernels = step->trainer->policy.kernels;
+    const float* c = coefficients[step->step];
+    int ld = matrix->ld, rows = last - first;
+    int64_t at = (int64_t)first * ld;
+    if (stage == GRAM) {
+        kernels->product_tn(rows, ld, matrix->tall, matrix->X + first, ld, matrix->X, ld,
+                            matrix->G + at, ld, 0);
+    } else if (stage == POLYNOMIAL) {               // G is symmetric: G^T G is G G
+        kernels->product_tn(rows, ld, matrix->wide, matrix->G + first, ld, matrix->G, ld,
+                            matrix->P + at, ld, 0);
+        kernels->muon_polynomial(first, last, ld, c[0], c[1], c[2], matrix->G, matrix->P);
+    } else {
+        kernels->product_nn(rows, ld, matrix->wide, matrix->X + at, ld, matrix->P, ld,
+                            matrix->Y + at, ld, 0);
+    }
+}
+
+static void swap_xy(Matrix* matrix) {
+    float* swap = matrix->X;
+    matrix->X = matrix->Y;
+    matrix->Y = swap;
+}
+
+// Small matrices: one worker takes a matrix through all its steps
+static void whole_matrix(void* about, int32_t item, int32_t worker) {
+    Step step = *(const Step*)about;
+    Matrix* matrix = &step.trainer->matrices[item];
+    step.trainer->work[worker].since = clock_now();
+    make_update(&step, matrix);
+    for (step.step = 0; step.step < MUON_STEPS; step.step++) {
+        advance_rows(&step, matrix, GRAM, 0, matrix->wide);
+        advance_rows(&step, matrix, POLYNOMIAL, 0, matrix->wide);
+        advance_rows(&step, matrix, ADVANCE, 0, matrix->tall);
+        swap_xy(matrix);
+    }
+    apply(&step, matrix);
+    mark(&step.trainer->work[worker], PHASE_MUON);
+}
+
+enum { MUON_ROWS = 24 };
+
+static int stage_items(const Matrix* matrix, int stage) {
+    if (stage == MAKE_UPDATE || stage == APPLY) return 1;
+    int rows = stage == ADVANCE ? matrix->tall : matrix->wide;
+    return (rows + MUON_ROWS - 1) / MUON_ROWS;
+}
+
+static void stage_item(void* about, int32_t item, int32_t worker) {
+    const Step* step = about;
+    PufferTrainer* trainer = step->trainer;
+    trainer->work[worker].since = clock_now();
+    for (int m = 0; m < trainer->policy.L + 2; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        int items = stage_items(matrix, step->stage);
+        if (item >= items) {
+            item -= items;
+            continue;
+        }
+        int rows = step->stage == ADVANCE ? matrix->tall : matrix->wide;
+        int first = item * MUON_ROWS, last = first + MUON_ROWS < rows ? first + MUON_ROWS : rows;
+        if (step->stage == MAKE_UPDATE) make_update(step, matrix);
+        else if (step->stage == APPLY) apply(step, matrix);
+        else advance_rows(step, matrix, step->stage, first, last);
+        break;
+    }
+    mark(&trainer->work[worker], PHASE_MUON);
+}
+
+static void run_stage(Step* step, int stage) {
+    int32_t items = 0;
+    step->stage = stage;
+    for (int m = 0; m < step->trainer->policy.L + 2; m++)
+        items += stage_items(&step->trainer->matrices[m], stage);
+    pool_run(step->trainer->pool, stage_item, step, items);
+}
+
+static void adam(PufferTrainer* trainer, float scale, double rate) {
+    const PufferTrainerConfig* config = &trainer->config;
+    int count = trainer->policy.heads.continuous;
+    const float* gradient = trainer->all_gradients + trainer->weight_count - round_up(count, 16);
+    double steps = (double)trainer->counters.optimizer_steps;
+    double first_bias = 1.0 - pow(0.9, steps), second_bias = 1.0 - pow(config->beta2, steps);
+    for (int i = 0; i < count; i++) {
+        double g = (double)(gradient[i] * scale);
+        double m = (double)trainer->adam_m[i] + 0.1 * (g - (double)trainer->adam_m[i]);
+        double v = config->beta2 * (double)trainer->adam_v[i] + (1.0 - config->beta2) * g * g;
+        trainer->adam_m[i] = (float)m;
+        trainer->adam_v[i] = (float)v;
+        double deviation = sqrt(v / second_bias) + config->eps;
+        trainer->policy.logstd[i] -= (float)(rate / first_bias * m / deviation);
+    }
+}
+
+void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm) {
+    double limit = trainer->config.max_grad_norm;
+    Step step = {.trainer = trainer, .learning_rate = learning_rate,
+                 .scale = grad_norm > limit ? (float)(limit / grad_norm) : 1.0f};
+    int small = 1;
+    trainer->counters.optimizer_steps++;
+    for (int m = 0; m < trainer->policy.L + 2; m++) small &= trainer->matrices[m].wide <= 64;
+    if (pool_threads(trainer->pool) == 1) small = 1;
+    if (small) {
+        pool_run(trainer->pool, whole_matrix, &step, trainer->policy.L + 2);
+    } else {
+        run_stage(&step, MAKE_UPDATE);
+        for (step.step = 0; step.step < MUON_STEPS; step.step++) {
+            run_stage(&step, GRAM);
+            run_stage(&step, POLYNOMIAL);
+            run_stage(&step, ADVANCE);
+            for (int m = 0; m < trainer->policy.L + 2; m++) swap_xy(&trainer->matrices[m]);
+        }
+        run_stage(&step, APPLY);
+    }
+    adam(trainer, step.scale, 0.1 * learning_rate);
+}

@@ -1,0 +1,231 @@
+/* picking.c -- advantages from the current V and w, and the segments of the next minibatch. */
+#include "internal.h"
+#include <math.h>
+#include <string.h>
+
+enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2, SUMS };
+
+double learning_progress(const PufferTrainer* trainer) {
+    double progress = (double)trainer->counters.epoch / (double)trainer->config.total_epochs;
+    return progress < 1.0 ? progress : 1.0;
+}
+
+// ---- advantages -------------------------------------------------------------------------------
+
+static void begin_group(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    int64_t T = trainer->config.horizon, first = (int64_t)item * GROUP * T;
+    int64_t last = first + GROUP * T, end = trainer->config.agents * T;
+    if (last > end) last = end;
+    trainer->work[worker].since = clock_now();
+    memcpy(trainer->rollout.values_now + first, trainer->rollout.values + first,
+           sizeof(float) * (size_t)(last - first));
+    for (int64_t i = first; i < last; i++) trainer->rollout.ratio_now[i] = 1.0f;
+    mark(&trainer->work[worker], PHASE_ADVANTAGE);
+}
+
+static int32_t groups(const PufferTrainer* trainer) {
+    return (trainer->config.agents + GROUP - 1) / GROUP;
+}
+
+void picking_begin(PufferTrainer* trainer) {
+    pool_run(trainer->pool, begin_group, trainer, groups(trainer));
+}
+
+static void judge_segment(PufferTrainer* trainer, float* fade, int64_t segment) {
+    const PufferTrainerConfig* config = &trainer->config;
+    Rollout* rollout = &trainer->rollout;
+    int64_t T = config->horizon, at = segment * T;
+    AdvantageArgs args = {
+        .horizon = (int32_t)T, .rewards = rollout->rewards + at, .values = rollout->values_now + at,
+        .ratio = rollout->ratio_now + at, .ended = rollout->ended + at,
+        .truncated = rollout->truncated + at, .bootstrap = rollout->bootstrap[segment],
+        .gamma = (float)config->gamma, .gae_lambda = (float)config->gae_lambda,
+        .rho_clip = (float)config->vtrace_rho_clip, .c_clip = (float)config->vtrace_c_clip,
+        .reward_clip = (float)config->reward_clip};
+    float* advantages = rollout->advantages + at;
+    trainer->policy.kernels->advantage(&args, fade, advantages);
+    double* sums = trainer->picker.sums + segment * SUMS;
+    memset(sums, 0, sizeof(double) * SUMS);
+    for (int64_t t = 0; t < T; t++) {
+        double a = (double)advantages[t], r = (double)(advantages[t] + args.values[t]);
+        sums[SUM_A] += a;
+        sums[SUM_A2] += a * a;
+        sums[SUM_ABS] += fabs(a);
+        sums[SUM_R] += r;
+        sums[SUM_R2] += r * r;
+    }
+}
+
+static void judge_group(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    int64_t first = (int64_t)item * GROUP, last = first + GROUP;
+    if (last > trainer->config.agents) last = trainer->config.agents;
+    trainer->work[worker].since = clock_now();
+    for (int64_t segment = first; segment < last; segment++)
+        judge_segment(trainer, trainer->work[worker].fade, segment);
+    mark(&trainer->work[worker], PHASE_ADVANTAGE);
+}
+
+static void judge_picked(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    int32_t first = item * GROUP, last = first + GROUP;
+    if (last > trainer->segments) last = trainer->segments;
+    trainer->work[worker].since = clock_now();
+    for (int32_t i = first; i < last; i++)
+        if (!trainer->picker.repeated[i])
+            judge_segment(trainer, trainer->work[worker].fade, trainer->picker.rows[i]);
+    mark(&trainer->work[worker], PHASE_ADVANTAGE);
+}
+
+double explained_variance(const PufferTrainer* trainer) {
+    double sums[SUMS] = {0}, count = (double)trainer->config.agents * trainer->config.horizon;
+    for (int64_t i = 0; i < trainer->config.agents; i++)
+        for (int j = 0; j < SUMS; j++) sums[j] += trainer->picker.sums[i * SUMS + j];
+    double mean_a = sums[SUM_A] / count, mean_r = sums[SUM_R] / count;
+    double spread = sums[SUM_R2] / count - mean_r * mean_r;
+    double left = sums[SUM_A2] / count - mean_a * mean_a;
+    return spread > 0.0 ? 1.0 - left / spread : 0.0;
+}
+
+// ---- every segment once: shuffled decks -------------------------------------------------------
+
+// Sorts segments by their keys, equal keys by number: merging runs of 1, 2, 4, ...
+static void sort_deck(Picker* picker, int64_t n) {
+    uint64_t *keys = picker->keys, *other_keys = picker->spare_keys;
+    int32_t *deck = picker->deck, *other = picker->spare;
+    for (int64_t run = 1; run < n; run *= 2) {
+        for (int64_t low = 0; low < n; low += 2 * run) {
+            int64_t middle = low + run < n ? low + run : n, high = middle + run < n ? middle + run : n;
+            for (int64_t i = low, j = middle, out = low; out < high; out++) {
+                int64_t from = i < middle && (j >= high || keys[i] <= keys[j]) ? i++ : j++;
+                other_keys[out] = keys[from];
+                other[out] = deck[from];
+            }
+        }
+        uint64_t* swap_keys = keys;
+        keys = other_keys;
+        other_keys = swap_keys;
+        int32_t* swap = deck;
+        deck = other;
+        other = swap;
+    }
+    if (deck != picker->deck) memcpy(picker->deck, deck, sizeof(int32_t) * (size_t)n);
+}
+
+static void shuffle(PufferTrainer* trainer, int64_t lap) {
+    Picker* picker = &trainer->picker;
+    int64_t n = trainer->config.agents;
+    if (picker->deck_epoch == trainer->counters.epoch && picker->deck_lap == lap) return;
+    for (int64_t i = 0; i < n; i++) {
+        PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_SHUFFLE, (uint32_t)i,
+                                         (uint64_t)trainer->counters.epoch, (uint32_t)lap);
+        picker->keys[i] = (uint64_t)block.word[0] << 32 | block.word[1];
+        picker->deck[i] = (int32_t)i;
+    }
+    sort_deck(picker, n);
+    picker->deck_epoch = trainer->counters.epoch;
+    picker->deck_lap = lap;
+}
+
+static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q) {
+    int64_t n = trainer->config.agents;
+    for (int64_t i = 0; i < trainer->segments; i++) {
+        int64_t place = number * trainer->segments + i;
+        shuffle(trainer, place / n);
+        rows[i] = trainer->picker.deck[place % n];
+        q[i] = 1.0f;
+    }
+}
+
+// ---- prioritised ------------------------------------------------------------------------------
+
+// p_i ~ u_i^alpha + 1e-6, drawn with replacement; q_i = (N p_i)^-beta. `weight` (N) becomes the CDF
+static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t* rows, float* q) {
+    const PufferTrainerConfig* config = &trainer->config;
+    int64_t n = config->agents;
+    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * learning_progress(trainer);
+    double total = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        total += pow(weight[i], config->prio_alpha) + 1e-6;
+        weight[i] = total;
+    }
+    for (int32_t i = 0; i < trainer->segments; i++) {
+        PhiloxBlock block = philox_block(config->seed, PHILOX_PRIORITY, (uint32_t)i,
+                                         (uint64_t)trainer->counters.epoch, (uint32_t)number);
+        double target = (double)philox_unit(block.word[0]) * total;
+        int64_t low = 0, high = n - 1;              // the first place whose sum is above target
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (weight[middle] > target) high = middle;
+            else low = middle + 1;
+        }
+        double p = (weight[low] - (low ? weight[low - 1] : 0.0)) / total;
+        rows[i] = (int32_t)low;
+        q[i] = (float)pow((double)n * p, -beta);
+    }
+}
+
+static void note_repeats(PufferTrainer* trainer) {
+    Picker* picker = &trainer->picker;
+    for (int32_t i = 0; i < trainer->segments; i++) {
+        picker->repeated[i] = picker->seen[picker->rows[i]];
+        picker->seen[picker->rows[i]] = 1;
+    }
+    for (int32_t i = 0; i < trainer->segments; i++) picker->seen[picker->rows[i]] = 0;
+}
+
+// Advantages for this minibatch, and its segments. All are judged where all are needed
+int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
+    Picker* picker = &trainer->picker;
+    int32_t S = trainer->segments, dealt = trainer->config.prio_alpha == 0.0;
+    int replayed = number < trainer->replay_count;
+    if (number == 0 || (!dealt && !replayed))
+        pool_run(trainer->pool, judge_group, trainer, groups(trainer));
+    trainer->work[0].since = clock_now();
+    if (replayed) {
+        memcpy(picker->rows, trainer->replay_rows + (int64_t)number * S, sizeof(int32_t) * (size_t)S);
+        memcpy(picker->q, trainer->replay_q + (int64_t)number * S, sizeof(float) * (size_t)S);
+    } else if (dealt) {
+        deal(trainer, number, picker->rows, picker->q);
+    } else {
+        for (int64_t i = 0; i < trainer->config.agents; i++)
+            picker->cdf[i] = picker->sums[i * SUMS + SUM_ABS];
+        draw(trainer, number, picker->cdf, picker->rows, picker->q);
+    }
+    for (int32_t i = 0; i < S; i++)
+        if (picker->rows[i] < 0 || picker->rows[i] >= trainer->config.agents)
+            return fail(error, "segment %d of %d does not exist", picker->rows[i],
+                        trainer->config.agents);
+    note_repeats(trainer);
+    mark(&trainer->work[0], PHASE_PICK);
+    if (number && (dealt || replayed))
+        pool_run(trainer->pool, judge_picked, trainer, (S + GROUP - 1) / GROUP);
+    return 0;
+}
+
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error) {
+    if (!trainer->config.horizon) return fail(error, "this trainer can only act");
+    picking_begin(trainer);
+    pool_run(trainer->pool, judge_group, trainer, groups(trainer));
+    memcpy(out, trainer->rollout.advantages, sizeof(float) * (size_t)trainer->config.agents
+           * (size_t)trainer->config.horizon);
+    return 0;
+}
+
+int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
+                            int32_t* rows, float* q, char* error) {
+    int64_t T = trainer->config.horizon;
+    if (!T) return fail(error, "this trainer can only act");
+    if (trainer->config.prio_alpha == 0.0) {
+        deal(trainer, minibatch, rows, q);
+        return 0;
+    }
+    for (int64_t i = 0; i < trainer->config.agents; i++) {
+        trainer->picker.cdf[i] = 0.0;
+        for (int64_t t = 0; t < T; t++)
+            trainer->picker.cdf[i] += fabs((double)advantages[i * T + t]);
+    }
+    draw(trainer, minibatch, trainer->picker.cdf, rows, q);
+    return 0;
+}

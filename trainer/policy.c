@@ -1,0 +1,212 @@
+/* policy.c -- the network: encoder, MinGRU layers with highways, one decoder for logits and value.
+ *
+ * Weights live as the optimiser wants them; products read packed copies, made anew after each
+ * step. The encoder is stored (D, H), the others (rows, H) as the field writes them. */
+#include "internal.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void name_matrix(Matrix* matrix, const char* format, int number) {
+    snprintf(matrix->label, sizeof matrix->label, format, number);
+    snprintf(matrix->momentum_label, sizeof matrix->momentum_label, "muon.%s", matrix->label);
+    matrix->name = matrix->label;
+}
+
+static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int lanes) {
+    matrix->rows = rows;
+    matrix->cols = cols;
+    matrix->fan_out = rows;
+    matrix->fan_in = cols;
+    matrix->tall = rows > cols ? rows : cols;
+    matrix->wide = rows > cols ? cols : rows;
+    matrix->ld = round_up(matrix->wide, 2 * lanes);
+    matrix->chunk_rows = chunk_rows;
+}
+
+int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
+                    char* error) {
+    policy->kernels = kernels_find(config->path);
+    if (!policy->kernels)
+        return fail(error, "this CPU cannot run the '%s' kernels",
+                    puffer_trainer_path_name(config->path));
+    int lanes = policy->kernels->lanes;
+    Heads* heads = &policy->heads;
+    heads->count = config->num_atns;
+    for (int head = 0; head < heads->count; head++) {
+        heads->width[head] = config->act_sizes[head];
+        heads->column[head] = heads->outputs;
+        heads->dim[head] = heads->width[head] == 1 ? heads->continuous++ : -1;
+        heads->outputs += heads->width[head];
+    }
+    policy->dtype = config->obs_dtype;
+    policy->scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8;
+    policy->D = config->obs_size;
+    policy->H = config->hidden_size;
+    policy->L = config->num_layers;
+    policy->K = heads->count;
+    policy->A = heads->outputs;
+    policy->Hp = round_up(policy->H, 2 * lanes);
+    policy->Ap = round_up(policy->A + 1, lanes);
+    policy->ldx = policy->Hp + 16;                  // an odd number of cache lines apart
+    policy->ldg = 3 * policy->Hp + 16;
+    policy->ldw = round_up(policy->D, 16) + 16;
+    policy->matrices = matrices;
+
+    size_matrix(&matrices[0], policy->D, policy->H, policy->D, lanes);
+    matrices[0].fan_out = policy->H;                // stored transposed
+    matrices[0].fan_in = policy->D;
+    name_matrix(&matrices[0], "encoder", 0);
+    for (int l = 0; l < policy->L; l++) {
+        size_matrix(&matrices[1 + l], 3 * policy->H, policy->H, 3 * policy->Hp, lanes);
+        name_matrix(&matrices[1 + l], "layers.%d", l);
+    }
+    size_matrix(&matrices[1 + policy->L], policy->A + 1, policy->H, policy->A + 1, lanes);
+    name_matrix(&matrices[1 + policy->L], "decoder", 0);
+    return 0;
+}
+
+// Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; logstd stays 0
+void policy_start(PufferTrainer* trainer) {
+    for (int m = 0; m < trainer->policy.L + 2; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        float bound = (float)((m == 0 ? sqrt(2.0) : 1.0) / sqrt((double)matrix->fan_in));
+        int64_t count = (int64_t)matrix->rows * matrix->cols;
+        for (int64_t i = 0; i < count; i++) {
+            PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_INIT, (uint32_t)i,
+                                             (uint64_t)m, 0);
+            int64_t row = i / matrix->fan_in, col = i % matrix->fan_in;
+            int64_t place = m == 0 ? col * matrix->cols + row : i;
+            matrix->weight[place] = (2.0f * philox_unit(block.word[0]) - 1.0f) * bound;
+        }
+    }
+}
+
+// ---- packed copies ----------------------------------------------------------------------------
+
+static void pack_panels(const float* rows, int K, int n, int lanes, float* panels) {
+    int two = 2 * lanes;
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < n; j += two)
+            memcpy(panels + (int64_t)j * K + (int64_t)k * two, rows + (int64_t)k * n + j,
+                   sizeof(float) * (size_t)(n - j < two ? n - j : two));
+}
+
+static void pack_layer(const Policy* policy, int l, int unit) {
+    const float* weight = policy->matrices[1 + l].weight;
+    int H = policy->H, lanes = policy->kernels->lanes, two = 2 * lanes;
+    int units = H - unit < lanes ? H - unit : lanes;
+    float* forward = policy->layer_forward[l] + (int64_t)unit * H * 3;
+    float* backward = policy->layer_backward[l];
+    for (int gate = 0; gate < 3; gate++)
+        for (int i = 0; i < units; i++) {
+            const float* row = weight + ((int64_t)gate * H + unit + i) * H;
+            int64_t place = 3 * unit + gate * lanes + i;    // of the row among the gates
+            for (int k = 0; k < H; k++) forward[(k * 3 + gate) * lanes + i] = row[k];
+            for (int j = 0; j < H; j += two)
+                memcpy(backward + (int64_t)j * 3 * policy->Hp + place * two, row + j,
+                       sizeof(float) * (size_t)(H - j < two ? H - j : two));
+        }
+}
+
+static void pack_item(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    Policy* policy = &trainer->policy;
+    int lanes = policy->kernels->lanes, per_layer = round_up(policy->H, lanes) / lanes;
+    trainer->work[worker].since = clock_now();
+    if (item == 0) {
+        pack_panels(policy->matrices[0].weight, policy->D, policy->H, lanes,
+                    policy->encoder_panels);
+    } else if (item == 1) {
+        const float* weight = policy->matrices[1 + policy->L].weight;
+        for (int j = 0; j <= policy->A; j++) {
+            const float* row = weight + (int64_t)j * policy->H;
+            float* column = policy->decoder_forward + (int64_t)(j / lanes) * policy->H * lanes;
+            memcpy(policy->decoder_backward + (int64_t)j * policy->Hp, row,
+                   sizeof(float) * (size_t)policy->H);
+            for (int k = 0; k < policy->H; k++) column[(int64_t)k * lanes + j % lanes] = row[k];
+        }
+    } else {
+        pack_layer(policy, (item - 2) / per_layer, (item - 2) % per_layer * lanes);
+    }
+    mark(&trainer->work[worker], PHASE_PACK);
+}
+
+void policy_pack(PufferTrainer* trainer) {
+    int lanes = trainer->policy.kernels->lanes;
+    int per_layer = round_up(trainer->policy.H, lanes) / lanes;
+    pool_run(trainer->pool, pack_item, trainer, 2 + trainer->policy.L * per_layer);
+    trainer->stale = 0;
+}
+
+// ---- forward ----------------------------------------------------------------------------------
+
+int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first_row,
+                      const uint8_t* obs) {
+    int D = policy->D;
+    int32_t end = first_row ? work->starts[first_row] : 0, begin = end;
+    work->starts[first_row] = end;
+    for (int r = 0; r < rows; r++, obs += D) {
+        int found = policy->kernels->nonzero(D, obs, work->where + end);
+        for (int i = 0; i < found; i++) {
+            float value = (float)obs[work->where[end + i]];
+            work->what[end + i] = policy->scale_obs ? value / 255.0f : value;
+        }
+        end += found;
+        work->starts[first_row + r + 1] = end;
+    }
+    return (int64_t)(end - begin) * 4 < (int64_t)rows * D;
+}
+
+void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,
+                   int sparse, int first_row) {
+    const Kernels* kernels = policy->kernels;
+    if (sparse) {
+        for (int r = 0; r < rows; r++) {
+            int32_t start = work->starts[first_row + r];
+            kernels->encode_sparse(work->starts[first_row + r + 1] - start, work->where + start,
+                                   work->what + start, policy->D, policy->Hp,
+                                   policy->encoder_panels, x + (int64_t)r * policy->ldx);
+        }
+        return;
+    }
+    const float* wide = obs;
+    int ld = policy->D;
+    if (policy->dtype == PUFFER_U8) {
+        float* out = work->wide_obs + (int64_t)first_row * policy->ldw;
+        kernels->widen(rows, policy->D, obs, policy->scale_obs, out, policy->ldw);
+        wide = out;
+        ld = policy->ldw;
+    }
+    kernels->product_panels(rows, policy->Hp, policy->D, wide, ld, policy->encoder_panels,
+                            policy->D, x, policy->ldx, 0);
+}
+
+void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x) {
+    int lanes = policy->kernels->lanes;
+    for (int j = 0; j < policy->Ap; j += lanes)
+        policy->kernels->product_narrow(rows, policy->H, x, policy->ldx,
+                                        policy->decoder_forward + (int64_t)j * policy->H,
+                                        work->out + j, policy->Ap);
+}
+
+void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
+                 const float* state, float* new_state) {
+    int lds = policy->L * policy->Hp;
+    int sparse = policy->dtype == PUFFER_U8 && policy_find_bytes(policy, work, rows, 0, obs);
+    policy_encode(policy, work, rows, obs, work->x[0], sparse, 0);
+    mark(work, PHASE_ENCODE);
+    float *x = work->x[0], *other = work->x[1];
+    for (int l = 0; l < policy->L; l++) {
+        policy->kernels->layer_step(rows, policy->H, x, policy->ldx, policy->layer_forward[l],
+                                    state + (int64_t)l * policy->Hp,
+                                    new_state ? new_state + (int64_t)l * policy->Hp : NULL, lds,
+                                    other);
+        float* swap = x;
+        x = other;
+        other = swap;
+    }
+    mark(work, PHASE_LAYERS);
+    policy_decode(policy, work, rows, x);
+    mark(work, PHASE_DECODE);
+}

@@ -1,0 +1,209 @@
+/* ppo.c -- the gradients of one minibatch.
+ *
+ * Segments are cut into chunks, a partial gradient each; workers take chunks and go through them
+ * in blocks of whole segments, all layers forward and back, so that a block stays in cache. The
+ * number of chunks depends on sizes alone, and chunks are added in order: the same bits always. */
+#include "internal.h"
+#include <math.h>
+#include <string.h>
+
+enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W };
+
+typedef struct {
+    PufferTrainer* trainer;
+    double ent_coef;
+    float mean, scale;              // A^ = q (A - mean) scale
+} Minibatch;
+
+static int64_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
+    return rows * trainer->policy.D * (trainer->policy.dtype == PUFFER_U8 ? 1 : 4);
+}
+
+static const void* segment_obs(const PufferTrainer* trainer, int32_t segment) {
+    return (const uint8_t*)trainer->rollout.obs
+           + obs_bytes(trainer, (int64_t)segment * trainer->config.horizon);
+}
+
+// What the loss needs of these segments, row by row: [segment][t]
+static void gather(const Minibatch* batch, Workspace* work, int first, int count) {
+    PufferTrainer* trainer = batch->trainer;
+    const Rollout* rollout = &trainer->rollout;
+    const Policy* policy = &trainer->policy;
+    int64_t T = trainer->config.horizon, K = policy->K, A = policy->A;
+    size_t bytes = sizeof(float) * (size_t)T;
+    for (int s = 0; s < count; s++) {
+        int32_t segment = trainer->picker.rows[first + s];
+        float q = trainer->picker.q[first + s];
+        int64_t from = segment * T, to = s * T;
+        const float* advantage = rollout->advantages + from;
+        const float* value = rollout->values_now + from;
+        work->per_row[ROW_KEEP][to] = 1.0f;
+        for (int64_t t = 1; t < T; t++)
+            work->per_row[ROW_KEEP][to + t] = 1.0f - rollout->ended[from + t - 1];
+        for (int64_t t = 0; t < T; t++) {
+            work->per_row[ROW_ADVANTAGE][to + t] = q * ((advantage[t] - batch->mean) * batch->scale);
+            work->per_row[ROW_RETURN][to + t] = advantage[t] + value[t];
+        }
+        memcpy(work->per_row[ROW_LOGPROB] + to, rollout->logprobs + from, bytes);
+        memcpy(work->per_row[ROW_VALUE] + to, rollout->values + from, bytes);
+        memcpy(work->actions + to * K, rollout->actions + from * K, bytes * (size_t)K);
+        if (rollout->masks)
+            memcpy(work->mask + to * A, rollout->masks + from * A, (size_t)(T * A));
+        const float* state0 = rollout->state0 + (int64_t)segment * policy->L * policy->Hp;
+        for (int l = 0; l < policy->L; l++) {
+            const float** before = work->before + (int64_t)l * trainer->work_rows + to;
+            memset(before, 0, sizeof *before * (size_t)T);
+            before[0] = state0 + (int64_t)l * policy->Hp;
+        }
+    }
+}
+
+// Observations to the last x. Returns whether bytes went the sparse way
+static int forward(const Minibatch* batch, Workspace* work, int first, int count) {
+    PufferTrainer* trainer = batch->trainer;
+    const Policy* policy = &trainer->policy;
+    int T = trainer->config.horizon, rows = count * T, sparse = policy->dtype == PUFFER_U8;
+    for (int s = 0; s < count && policy->dtype == PUFFER_U8; s++)
+        sparse &= policy_find_bytes(policy, work, T, s * T,
+                                    segment_obs(trainer, trainer->picker.rows[first + s]));
+    for (int s = 0; s < count; s++)
+        policy_encode(policy, work, T, segment_obs(trainer, trainer->picker.rows[first + s]),
+                      work->x[0] + (int64_t)s * T * policy->ldx, sparse, s * T);
+    mark(work, PHASE_TRAIN_ENCODE);
+    for (int l = 0; l < policy->L; l++)
+        policy->kernels->layer_scan(rows, policy->H, work->x[l], policy->ldx,
+                                    policy->layer_forward[l],
+                                    work->before + (int64_t)l * trainer->work_rows,
+                                    work->per_row[ROW_KEEP], work->h[l], policy->Hp,
+                                    work->gates[l], policy->ldg, work->x[l + 1]);
+    mark(work, PHASE_TRAIN_LAYERS);
+    return sparse;
+}
+
+static void judge(const Minibatch* batch, Workspace* work, int rows, float* gradient,
+                  double* sums) {
+    PufferTrainer* trainer = batch->trainer;
+    const Policy* policy = &trainer->policy;
+    const PufferTrainerConfig* config = &trainer->config;
+    const Matrix* decoder = &trainer->matrices[policy->L + 1];
+    int outputs = policy->A + 1, Hp = policy->Hp;
+    policy_decode(policy, work, rows, work->x[policy->L]);
+    LossArgs args = {
+        .rows = rows, .heads = &policy->heads, .out = work->out, .ldo = policy->Ap,
+        .logstd = policy->logstd, .mask = trainer->rollout.masks ? work->mask : NULL,
+        .actions = work->actions, .logprob_old = work->per_row[ROW_LOGPROB],
+        .value_old = work->per_row[ROW_VALUE], .advantage = work->per_row[ROW_ADVANTAGE],
+        .returns = work->per_row[ROW_RETURN], .clip_coef = (float)config->clip_coef,
+        .vf_coef = (float)config->vf_coef, .vf_clip_coef = (float)config->vf_clip_coef,
+        .ent_coef = (float)batch->ent_coef,
+        .scale = 1.0f / ((float)trainer->segments * (float)config->horizon),
+        .dcolumns = work->columns, .scratch = work->scratch, .ld = trainer->columns_ld,
+        .values = work->per_row[ROW_V], .ratio = work->per_row[ROW_W],
+        .dlogstd = gradient + trainer->chunk_size - round_up(policy->heads.continuous, 16),
+        .sums = sums};
+    policy->kernels->loss(&args);
+    // the columns are the gradient transposed: a product with them reads them either way round
+    policy->kernels->product_tn(rows, Hp, outputs, work->columns, trainer->columns_ld,
+                                policy->decoder_backward, Hp, work->dx, policy->ldx, 0);
+    policy->kernels->product_nn(outputs, Hp, rows, work->columns, trainer->columns_ld,
+                                work->x[policy->L], policy->ldx, gradient + decoder->chunk_offset,
+                                Hp, 1);
+    mark(work, PHASE_LOSS);
+}
+
+static void backward(const Minibatch* batch, Workspace* work, int first, int count, int sparse,
+                     float* gradient) {
+    PufferTrainer* trainer = batch->trainer;
+    const Policy* policy = &trainer->policy;
+    const Kernels* kernels = policy->kernels;
+    int T = trainer->config.horizon, rows = count * T, Hp = policy->Hp;
+    for (int l = policy->L - 1; l >= 0; l--) {
+        kernels->layer_scan_backward(rows, policy->H, work->x[l], policy->ldx,
+                                     work->before + (int64_t)l * trainer->work_rows,
+                                     work->per_row[ROW_KEEP], work->h[l], Hp, work->gates[l],
+                                     policy->ldg, work->dx, work->carry);
+        mark(work, PHASE_SCAN);
+        kernels->product_panels(rows, Hp, 3 * Hp, work->gates[l], policy->ldg,
+                                policy->layer_backward[l], 3 * Hp, work->dx, policy->ldx, 1);
+        mark(work, PHASE_DX);
+        kernels->product_tn(3 * Hp, Hp, rows, work->gates[l], policy->ldg, work->x[l], policy->ldx,
+                            gradient + trainer->matrices[1 + l].chunk_offset, Hp, 1);
+        mark(work, PHASE_DW);
+    }
+    float* dencoder = gradient + trainer->matrices[0].chunk_offset;
+    for (int s = 0; s < count; s++) {
+        const float* dx = work->dx + (int64_t)s * T * policy->ldx;
+        if (sparse) {
+            for (int r = s * T; r < (s + 1) * T; r++, dx += policy->ldx)
+                kernels->encode_sparse_backward(work->starts[r + 1] - work->starts[r],
+                                                work->where + work->starts[r],
+                                                work->what + work->starts[r], Hp, dx, dencoder);
+            continue;
+        }
+        const float* obs = segment_obs(trainer, trainer->picker.rows[first + s]);
+        int ld = policy->D;
+        if (policy->dtype == PUFFER_U8) {
+            obs = work->wide_obs + (int64_t)s * T * policy->ldw;
+            ld = policy->ldw;
+        }
+        kernels->product_tn(policy->D, Hp, T, obs, ld, dx, policy->ldx, dencoder, Hp, 1);
+    }
+    mark(work, PHASE_TRAIN_DENCODE);
+}
+
+// The rows' V and w from now on. A segment that was picked twice is written once
+static void remember(const Minibatch* batch, const Workspace* work, int first, int count) {
+    PufferTrainer* trainer = batch->trainer;
+    int64_t T = trainer->config.horizon;
+    size_t bytes = sizeof(float) * (size_t)T;
+    for (int s = 0; s < count; s++) {
+        if (trainer->picker.repeated[first + s]) continue;
+        int64_t to = trainer->picker.rows[first + s] * T;
+        memcpy(trainer->rollout.values_now + to, work->per_row[ROW_V] + s * T, bytes);
+        memcpy(trainer->rollout.ratio_now + to, work->per_row[ROW_W] + s * T, bytes);
+    }
+}
+
+static void run_chunk(void* about, int32_t chunk, int32_t worker) {
+    const Minibatch* batch = about;
+    PufferTrainer* trainer = batch->trainer;
+    Workspace* work = &trainer->work[worker];
+    float* gradient = trainer->chunks[chunk];
+    double* sums = trainer->chunk_sums[chunk];
+    int64_t S = trainer->segments, parts = trainer->chunk_count;
+    int first = (int)(S * chunk / parts), last = (int)(S * (chunk + 1) / parts);
+    work->since = clock_now();
+    memset(gradient, 0, sizeof(float) * (size_t)trainer->chunk_size);
+    memset(sums, 0, sizeof(double) * KERNEL_LOSSES);
+    for (int at = first; at < last; at += trainer->segments_per_block) {
+        int count = last - at < trainer->segments_per_block ? last - at
+                                                            : trainer->segments_per_block;
+        gather(batch, work, at, count);
+        int sparse = forward(batch, work, at, count);
+        judge(batch, work, count * trainer->config.horizon, gradient, sums);
+        backward(batch, work, at, count, sparse, gradient);
+        remember(batch, work, at, count);
+    }
+}
+
+void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]) {
+    Minibatch batch = {trainer, ent_coef, 0.0f, 1.0f};
+    double count = (double)trainer->segments * trainer->config.horizon;
+    if (trainer->config.norm_adv) {
+        double sum = 0.0, squares = 0.0;
+        for (int32_t i = 0; i < trainer->segments; i++) {
+            const double* segment = trainer->picker.sums + (int64_t)trainer->picker.rows[i] * 5;
+            sum += segment[0];
+            squares += segment[1];
+        }
+        double mean = sum / count, variance = squares / count - mean * mean;
+        batch.mean = (float)mean;
+        batch.scale = (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8));
+    }
+    pool_run(trainer->pool, run_chunk, &batch, trainer->chunk_count);
+    for (int i = 0; i < KERNEL_LOSSES; i++) {
+        sums[i] = 0.0;
+        for (int32_t c = 0; c < trainer->chunk_count; c++) sums[i] += trainer->chunk_sums[c][i];
+        sums[i] /= count;
+    }
+}

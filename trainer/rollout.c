@@ -1,0 +1,345 @@
+/* rollout.c -- T ticks of all agents into the rollout buffers, then the value of what comes next.
+ *
+ * Agents are cut into blocks of whole envs. Free: a worker takes a block through all its ticks,
+ * env code included, so nobody waits for anybody. Lockstep, where an env cannot be stepped apart
+ * from the others or there are too few of them: everybody infers, everybody steps, tick by tick.
+ * Rows do not know of each other, so the cut changes no bit. */
+#include "internal.h"
+#include <math.h>
+#include <string.h>
+
+enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };
+
+// ---- one tick of a few rows -------------------------------------------------------------------
+
+static const uint8_t* obs_row(const PufferTrainer* trainer, int64_t row) {
+    int64_t size = trainer->policy.dtype == PUFFER_U8 ? 1 : 4;
+    return (const uint8_t*)trainer->envs.observations + row * trainer->policy.D * size;
+}
+
+static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) {
+    __atomic_store_n(&trainer->bad_tick, tick, __ATOMIC_RELAXED);
+    __atomic_store_n(&trainer->bad_row, (int32_t)row, __ATOMIC_RELAXED);
+    __atomic_store_n(&trainer->bad_kind, kind, __ATOMIC_RELAXED);
+}
+
+static int legal(const Heads* heads, const uint8_t* mask) {
+    for (int head = 0; head < heads->count; head++) {
+        if (heads->dim[head] >= 0) continue;
+        const uint8_t* mine = mask + heads->column[head];
+        int any = 0;
+        for (int j = 0; j < heads->width[head]; j++) any |= mine[j];
+        if (!any) return 0;
+    }
+    return 1;
+}
+
+static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
+                       const uint8_t* mask, int greedy, int64_t tick, float* actions) {
+    const Policy* policy = &trainer->policy;
+    SampleArgs args = {
+        .rows = rows, .heads = &policy->heads, .out = work->out, .ldo = policy->Ap,
+        .logstd = policy->logstd, .mask = mask, .seed = trainer->config.seed,
+        .step = (uint64_t)tick, .greedy = greedy,
+        .first_agent = (uint32_t)(trainer->config.first_agent + first),
+        .columns = work->columns, .ld = trainer->columns_ld, .actions = actions,
+        .logprobs = work->sampled, .values = work->sampled + BLOCK_ROWS};
+    for (int r = 0; mask && r < rows; r++)
+        if (!legal(&policy->heads, mask + (int64_t)r * policy->A)) {
+            report(trainer, BAD_MASK, first + r, tick);
+            return -1;
+        }
+    int bad = policy->kernels->sample(&args);
+    if (bad >= 0) report(trainer, BAD_OUTPUT, first + bad, tick);
+    return bad >= 0 ? -1 : 0;
+}
+
+// Observe and act. At t = T only the value is wanted: no state moves, no number is drawn
+static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
+    const Policy* policy = &trainer->policy;
+    Rollout* out = &trainer->rollout;
+    int T = trainer->config.horizon, D = policy->D, K = policy->K, A = policy->A;
+    int64_t row_size = (int64_t)D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+    float* state = trainer->state + first * policy->L * policy->Hp;
+    const uint8_t* obs = obs_row(trainer, first);
+    if (t < T)
+        for (int r = 0; r < rows; r++)
+            memcpy((uint8_t*)out->obs + ((first + r) * T + t) * row_size, obs + r * row_size,
+                   (size_t)row_size);
+    mark(work, PHASE_COPY);
+    policy_step(policy, work, rows, obs, state, t < T ? state : NULL);
+    if (t == T) {
+        for (int r = 0; r < rows; r++) {
+            float value = work->out[(int64_t)r * policy->Ap + A];
+            out->bootstrap[first + r] = value;
+            if (!(value - value == 0.0f)) {
+                report(trainer, BAD_OUTPUT, first + r, trainer->tick + t);
+                return -1;
+            }
+        }
+        return 0;
+    }
+    const uint8_t* mask = out->masks ? trainer->envs.action_mask + first * A : NULL;
+    float* actions = trainer->envs.actions + first * K;
+    if (sample_rows(trainer, work, first, rows, mask, 0, trainer->tick + t, actions)) return -1;
+    for (int r = 0; r < rows; r++) {
+        int64_t place = (first + r) * T + t;
+        out->logprobs[place] = work->sampled[r];
+        out->values[place] = work->sampled[BLOCK_ROWS + r];
+        memcpy(out->actions + place * K, actions + (int64_t)r * K, sizeof(float) * (size_t)K);
+        if (mask) memcpy(out->masks + place * A, mask + (int64_t)r * A, (size_t)A);
+    }
+    mark(work, PHASE_SAMPLE);
+    return 0;
+}
+
+// What the action caused; the state of those whose episode ended is zeroed
+static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
+    const PufferTrainerEnvs* envs = &trainer->envs;
+    Rollout* out = &trainer->rollout;
+    int T = trainer->config.horizon;
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
+    for (int64_t row = first; row < first + rows; row++) {
+        float reward = envs->rewards[row];
+        int cut = envs->truncations[row] != 0.0f, over = envs->terminals[row] != 0.0f || cut;
+        if (!(reward - reward == 0.0f)) {
+            report(trainer, BAD_REWARD, row, trainer->tick + t);
+            return -1;
+        }
+        out->rewards[row * T + t] = reward;
+        out->ended[row * T + t] = (float)over;
+        out->truncated[row * T + t] = (float)cut;
+        if (over) memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
+    }
+    mark(work, PHASE_STORE);
+    return 0;
+}
+
+static void step_envs(PufferTrainer* trainer, int worker, int first_env, int envs, int t) {
+    PufferWatch* watch = &trainer->envs.watches[worker];
+    watch->step = trainer->envs.ticks + t + 1;
+    trainer->envs.api->step(trainer->envs.vec, first_env, envs, 0, watch);
+    mark(&trainer->work[worker], PHASE_ENV);
+}
+
+static int infer_block(PufferTrainer* trainer, int worker, const Block* block, int t) {
+    for (int done = 0; done < block->rows; done += BLOCK_ROWS) {
+        int rows = block->rows - done < BLOCK_ROWS ? block->rows - done : BLOCK_ROWS;
+        if (infer(trainer, &trainer->work[worker], block->first_row + done, rows, t)) return -1;
+    }
+    return 0;
+}
+
+// ---- all ticks --------------------------------------------------------------------------------
+
+static void begin_block(PufferTrainer* trainer, const Block* block) {
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
+    size_t bytes = sizeof(float) * (size_t)(size * block->rows);
+    float* state = trainer->state + block->first_row * size;
+    if (trainer->config.reset_state) memset(state, 0, bytes);
+    memcpy(trainer->rollout.state0 + block->first_row * size, state, bytes);
+}
+
+static int stopped(const PufferTrainer* trainer) {
+    return __atomic_load_n(&trainer->bad_kind, __ATOMIC_RELAXED) != FINE;
+}
+
+static void run_block(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    const Block* block = &trainer->blocks[item];
+    Workspace* work = &trainer->work[worker];
+    int T = trainer->config.horizon;
+    work->since = clock_now();
+    begin_block(trainer, block);
+    for (int t = 0; t <= T && !stopped(trainer); t++) {
+        if (infer_block(trainer, worker, block, t) || t == T) break;
+        step_envs(trainer, worker, block->first_env, block->envs, t);
+        store(trainer, work, block->first_row, block->rows, t);
+    }
+}
+
+typedef struct { PufferTrainer* trainer; int t; } Tick;
+
+static void infer_item(void* about, int32_t item, int32_t worker) {
+    Tick* tick = about;
+    tick->trainer->work[worker].since = clock_now();
+    if (tick->t == 0) begin_block(tick->trainer, &tick->trainer->blocks[item]);
+    infer_block(tick->trainer, worker, &tick->trainer->blocks[item], tick->t);
+}
+
+static void step_item(void* about, int32_t item, int32_t worker) {
+    Tick* tick = about;
+    PufferTrainer* trainer = tick->trainer;
+    int64_t envs = trainer->envs.num_envs, parts = trainer->config.threads;
+    if (trainer->envs.whole_steps) parts = 1;
+    int first = (int)(envs * item / parts), last = (int)(envs * (item + 1) / parts);
+    trainer->work[worker].since = clock_now();
+    if (last > first) step_envs(trainer, worker, first, last - first, tick->t);
+}
+
+static void run_lockstep(PufferTrainer* trainer) {
+    int T = trainer->config.horizon;
+    for (int t = 0; t <= T && !stopped(trainer); t++) {
+        Tick tick = {trainer, t};
+        pool_run(trainer->pool, infer_item, &tick, trainer->block_count);
+        if (t == T || stopped(trainer)) break;
+        pool_run(trainer->pool, step_item, &tick,
+                 trainer->envs.whole_steps ? 1 : trainer->config.threads);
+        trainer->work[0].since = clock_now();
+        store(trainer, &trainer->work[0], 0, trainer->config.agents, t);
+    }
+}
+
+// ---- what went wrong --------------------------------------------------------------------------
+
+// The first NaN or infinity among n floats, or -1
+static int64_t find_bad(const float* x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!(x[i] - x[i] == 0.0f)) return i;
+    return -1;
+}
+
+static int32_t explain(PufferTrainer* trainer, const void* obs, char* error) {
+    const Policy* policy = &trainer->policy;
+    int64_t row = trainer->bad_row, tick = trainer->bad_tick, D = policy->D, at;
+    if (trainer->bad_kind == BAD_MASK) {
+        const uint8_t* mask = trainer->envs.action_mask + row * policy->A;
+        int head = 0;
+        for (; head < policy->K; head++) {
+            int any = policy->heads.dim[head] >= 0;
+            for (int j = 0; j < policy->heads.width[head]; j++)
+                any |= mask[policy->heads.column[head] + j];
+            if (!any) break;
+        }
+        return fail(error, "agent %lld has no legal action in head %d\ttick %lld", (long long)row,
+                    head, (long long)tick);
+    }
+    if (trainer->bad_kind == BAD_REWARD)
+        return fail(error, "rewards went bad: %g at [%lld] of [%d]\ttick %lld",
+                    (double)trainer->envs.rewards[row], (long long)row, trainer->config.agents,
+                    (long long)tick);
+    const float* mine = (const float*)obs + row * D;
+    if (policy->dtype == PUFFER_F32 && (at = find_bad(mine, D)) >= 0)
+        return fail(error, "observations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
+                    (double)mine[at], (long long)row, (long long)at, trainer->config.agents,
+                    (long long)D, (long long)tick);
+    for (int m = 0; m < policy->L + 2; m++) {
+        const Matrix* matrix = &trainer->matrices[m];
+        at = find_bad(matrix->weight, (int64_t)matrix->rows * matrix->cols);
+        if (at >= 0)
+            return fail(error, "weights of %s went bad: %g\ttick %lld", matrix->name,
+                        (double)matrix->weight[at], (long long)tick);
+    }
+    int64_t size = (int64_t)policy->L * policy->Hp;
+    if (find_bad(trainer->state + row * size, size) >= 0)
+        return fail(error, "recurrent state went bad at agent %lld\ttick %lld", (long long)row,
+                    (long long)tick);
+    return fail(error, "logits or values went bad at agent %lld\ttick %lld", (long long)row,
+                (long long)tick);
+}
+
+// ---- the two ways to act ----------------------------------------------------------------------
+
+int32_t rollout_plan(PufferTrainer* trainer, char* error) {
+    const PufferTrainerEnvs* envs = &trainer->envs;
+    int32_t N = trainer->config.agents, threads = trainer->config.threads;
+    if (envs->first_row[envs->num_envs] != N)
+        return fail(error, "the envs have %lld agents, the trainer was made for %d",
+                    (long long)envs->first_row[envs->num_envs], N);
+    int32_t wanted = trainer->config.block_agents;
+    if (wanted < 1) {
+        wanted = N / (4 * threads);
+        wanted = wanted > BLOCK_ROWS ? BLOCK_ROWS : wanted < 16 ? 16 : wanted;
+    }
+    trainer->block_rows = wanted;
+    trainer->block_count = 0;
+    for (int32_t env = 0; env < envs->num_envs && !envs->whole_steps;) {
+        Block* block = &trainer->blocks[trainer->block_count++];
+        block->first_env = env;
+        block->first_row = (int32_t)envs->first_row[env];
+        do env++;
+        while (env < envs->num_envs && envs->first_row[env + 1] - block->first_row <= wanted);
+        block->envs = env - block->first_env;
+        block->rows = (int32_t)envs->first_row[env] - block->first_row;
+    }
+    trainer->lockstep = envs->whole_steps || (threads > 1 && trainer->block_count < threads);
+    if (!trainer->lockstep) return 0;
+    if (wanted > BLOCK_ROWS) wanted = BLOCK_ROWS;
+    trainer->block_count = 0;
+    for (int32_t row = 0; row < N; row += wanted) {
+        Block* block = &trainer->blocks[trainer->block_count++];
+        block->first_row = row;
+        block->rows = N - row < wanted ? N - row : wanted;
+    }
+    return 0;
+}
+
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
+    double began = seconds_now();
+    if (!trainer->envs.vec) return fail(error, "no envs are attached");
+    if (trainer->stale) policy_pack(trainer);
+    trainer->bad_kind = FINE;
+    trainer->tick = trainer->counters.global_step / trainer->config.agents;
+    if (trainer->lockstep) run_lockstep(trainer);
+    else pool_run(trainer->pool, run_block, trainer, trainer->block_count);
+    if (trainer->bad_kind != FINE)
+        return explain(trainer, trainer->envs.observations, error);
+    trainer->envs.ticks += trainer->config.horizon;
+    trainer->counters.global_step += (int64_t)trainer->config.agents * trainer->config.horizon;
+    trainer->rollout_seconds += seconds_now() - began;
+    return 0;
+}
+
+typedef struct {
+    PufferTrainer* trainer;
+    const uint8_t *obs, *mask;
+    int32_t greedy;
+    float *actions, *log_probs, *values;
+} Act;
+
+static void act_item(void* about, int32_t item, int32_t worker) {
+    const Act* act = about;
+    PufferTrainer* trainer = act->trainer;
+    const Policy* policy = &trainer->policy;
+    Workspace* work = &trainer->work[worker];
+    int64_t first = (int64_t)item * BLOCK_ROWS, left = trainer->config.agents - first;
+    int rows = left < BLOCK_ROWS ? (int)left : BLOCK_ROWS;
+    float* state = trainer->state + first * policy->L * policy->Hp;
+    int64_t row_size = (int64_t)policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+    work->since = clock_now();
+    policy_step(policy, work, rows, act->obs + first * row_size, state, state);
+    if (sample_rows(trainer, work, first, rows, act->mask ? act->mask + first * policy->A : NULL,
+                    act->greedy, trainer->tick, act->actions + first * policy->K))
+        return;
+    size_t bytes = sizeof(float) * (size_t)rows;
+    if (act->log_probs) memcpy(act->log_probs + first, work->sampled, bytes);
+    if (act->values) memcpy(act->values + first, work->sampled + BLOCK_ROWS, bytes);
+    mark(work, PHASE_SAMPLE);
+}
+
+int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
+                           int32_t greedy, float* actions, float* log_probs, float* values,
+                           char* error) {
+    Act act = {trainer, obs, mask, greedy, actions, log_probs, values};
+    if (trainer->stale) policy_pack(trainer);
+    trainer->bad_kind = FINE;
+    pool_run(trainer->pool, act_item, &act, (trainer->config.agents + BLOCK_ROWS - 1) / BLOCK_ROWS);
+    if (trainer->bad_kind == BAD_MASK) trainer->envs.action_mask = (unsigned char*)mask;
+    if (trainer->bad_kind != FINE) return explain(trainer, obs, error);
+    trainer->tick++;
+    return 0;
+}
+
+void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
+    for (int64_t row = 0; row < trainer->config.agents; row++)
+        if (terminals[row] != 0.0f)
+            memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
+}
+
+void puffer_trainer_reset_state(PufferTrainer* trainer) {
+    size_t size = (size_t)trainer->policy.L * (size_t)trainer->policy.Hp;
+    memset(trainer->state, 0, sizeof(float) * size * (size_t)trainer->config.agents);
+}
+
+void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick) { trainer->tick = tick; }
