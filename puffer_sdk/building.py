@@ -10,20 +10,17 @@ import hashlib
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import binding, header, paths, raylib, toolchain
+from .compiled import SHARED, compile_library, is_intact, prune
 from .errors import BuildError
 from .spec import Spec
 
 KEEP = 8            # libraries of one environment that stay in build/
-SHARED = (["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin"
-          else ["-shared", "-Wl,-z,lazy"])
 
 
 @dataclass(frozen=True)
@@ -78,39 +75,20 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
     cached = is_intact(library)
     if not cached:
         warnings = _compile(library, command, spec, verbose)
-        _prune(build_dir, spec.name, keep=library)
+        prune(build_dir, spec.name, keep=KEEP, spare=library)
     _write_compile_commands(build_dir, spec, compiler)
     return Build(library, spec, shown, time.perf_counter() - began, cached, warnings)
 
 
 def _compile(library: Path, command: list[str], spec: Spec, verbose: bool) -> str:
     try:
-        text = toolchain.compile_to(library, command, source=spec.header, what=spec.header.name,
-                                    verbose=verbose)
+        return compile_library(library, command, source=spec.header, what=spec.header.name,
+                               verbose=verbose)
     except BuildError as error:
         code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
         if code:        # a static assertion of vecenv.h speaks for itself
             raise BuildError(code[2].strip(), where=error.where, code=code[1]) from None
         raise
-    digest_file(library).write_text(_digest(library))
-    return text
-
-
-def digest_file(library: Path) -> Path:
-    """Beside each library, what its bytes should hash to."""
-    return library.with_suffix(".sha256")
-
-
-def is_intact(library: Path) -> bool:
-    """True if the library is there and holds the bytes that were compiled."""
-    try:
-        return digest_file(library).read_text() == _digest(library)
-    except OSError:
-        return False
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _key(compiler: toolchain.Compiler, flags: list[str], source: Path, spec: Spec) -> str:
@@ -126,16 +104,6 @@ def _key(compiler: toolchain.Compiler, flags: list[str], source: Path, spec: Spe
                 and not os.path.isabs(flag)]
     parts = [text, " ".join(relevant), compiler.key, toolchain.cpu_features_key()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-
-
-def _prune(build_dir: Path, name: str, keep: Path) -> None:
-    """Remove all but the newest libraries of this environment."""
-    with suppress(OSError):
-        old = sorted(build_dir.glob(f"{name}-*.so"), key=lambda p: p.stat().st_mtime)
-        for library in old[:-KEEP]:
-            if library != keep:
-                library.unlink(missing_ok=True)
-                digest_file(library).unlink(missing_ok=True)
 
 
 def _write_compile_commands(build_dir: Path, spec: Spec, compiler: toolchain.Compiler) -> None:

@@ -29,6 +29,17 @@ from torch import Tensor, nn
 from . import philox
 from .errors import RunError, UsageError, did_you_mean
 from .philox import Purpose
+from .trainers import (
+    BAD_HINT,
+    ENV_HINT,
+    LOSSES,
+    SCALE_HINT,
+    Schedules,
+    check_agents,
+    check_mask,
+    check_sizes,
+    check_tensors,
+)
 
 ILLEGAL = -1e30                     # a masked logit: exp gives 0, and 0 * it is still 0
 LOGSTD_MIN, LOGSTD_MAX = -20.0, 2.0
@@ -36,12 +47,6 @@ HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 VECTOR_LR = 0.1                     # Adam's share of the learning rate, for vectors
 NEWTON_SCHULZ = ((4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037),
                  (2.8769, -3.1427, 1.2046), (2.8366, -3.0525, 1.2012))
-LOSSES = ("policy", "value", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
-
-
-def cosine(start: float, floor_ratio: float, progress: float) -> float:
-    """From `start` at progress 0 to `floor_ratio * start` at progress 1, along half a cosine."""
-    return start * (floor_ratio + (1 - floor_ratio) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
 # ---- policy -----------------------------------------------------------------------------------
@@ -319,16 +324,6 @@ class ActionHeads:
                 entropy = entropy - (logs.exp() * logs).sum(-1)
         return log_prob, entropy
 
-    def check_mask(self, mask: np.ndarray, where: str) -> None:
-        """Every discrete head of every agent needs a legal action."""
-        for head, (columns, width) in enumerate(zip(self.columns, self.sizes)):
-            legal = mask[:, columns].any(axis=1)
-            if width > 1 and not legal.all():
-                raise RunError(f"agent {int(np.argmin(legal))} has no legal action in head {head}",
-                               where=where, expected="a nonzero byte among this head's "
-                               f"{width} in action_mask", actual="zeros only",
-                               hint="leave at least one action legal, e.g. 'do nothing'")
-
 
 def clamp_logstd(logstd: Tensor) -> Tensor:
     return logstd.clamp(LOGSTD_MIN, LOGSTD_MAX)
@@ -401,7 +396,7 @@ class Actor:
 
     def to_mask(self, mask: np.ndarray) -> Tensor:
         """A checked mask on the device, with continuous heads always legal."""
-        self.heads.check_mask(mask, where=f"tick {self.tick}")
+        check_mask(mask, self.heads.sizes, where=f"tick {self.tick}")
         legal = torch.tensor(mask, device=self.device) != 0
         for columns, dim in zip(self.heads.columns, self.heads.dims):
             if dim is not None:
@@ -560,7 +555,7 @@ class Muon:
 
 # ---- the trainer ------------------------------------------------------------------------------
 
-class TorchPPO:
+class TorchPPO(Schedules):
     """The training loop's two halves over one VecEnv: rollout() fills the buffers, update() learns.
 
     `vec` needs observations, actions, rewards, terminals, truncations, action_mask (arrays that
@@ -571,39 +566,19 @@ class TorchPPO:
     def __init__(self, vec, config, device="cpu", *, first_agent: int = 0):
         self.config, self.settings = config, config.train
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
-        self._check_sizes(vec)
+        check_sizes(vec, config.train)
         self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device)
         self.device = next(self.policy.parameters()).device
         t = self.settings
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents, first_agent=first_agent)
         self.heads = self.actor.heads
         self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm)
-        self.batch_size = self.agents * self.horizon
-        self.total_epochs = max(1, t.total_timesteps // self.batch_size)
         self.epoch = self.global_step = 0
         self.minibatch_carry = 0.0
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
         self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
         self._allocate(vec)
         self.barrier(vec)
-
-    def _check_sizes(self, vec) -> None:
-        minibatch, horizon = self.settings.minibatch_size, self.horizon
-        batch = self.agents * horizon
-        if minibatch < horizon or minibatch % horizon:
-            near = max(1, round(minibatch / horizon)) * horizon
-            raise UsageError("train.minibatch_size does not hold whole segments",
-                             expected=f"a multiple of train.horizon ({horizon})", actual=minibatch,
-                             hint=f"use --train.minibatch-size {near}")
-        if minibatch > batch:
-            raise UsageError("train.minibatch_size is more than one rollout gives",
-                             expected=f"at most {self.agents} agents * horizon {horizon} = {batch}",
-                             actual=minibatch, hint=f"use --train.minibatch-size {batch}, or more "
-                             "vec.total_agents")
-        if vec.action_mask is not None and vec.action_mask.shape[1] != sum(vec.act_sizes):
-            raise UsageError("the action mask does not cover the action heads",
-                             expected=f"{sum(vec.act_sizes)} bytes an agent (the sum of ACT_SIZES)",
-                             actual=vec.action_mask.shape[1])
 
     def _allocate(self, vec) -> None:
         n, t = self.agents, self.horizon
@@ -623,25 +598,6 @@ class TorchPPO:
         self.state0 = self.actor.state.clone()                  # (N, L, H) before the first tick
         self.masks = None if vec.action_mask is None else buffer(    # (N, T, A) legal actions
             n, t, vec.action_mask.shape[1], dtype=torch.bool)
-
-    @property
-    def finished(self) -> bool:
-        return self.epoch >= self.total_epochs
-
-    @property
-    def progress(self) -> float:
-        """What schedules follow: 0 in the first epoch, 1 when training is over."""
-        return min(1.0, self.epoch / self.total_epochs)
-
-    @property
-    def learning_rate(self) -> float:
-        t = self.settings
-        return cosine(t.learning_rate, t.min_lr_ratio if t.anneal_lr else 1.0, self.progress)
-
-    @property
-    def ent_coef(self) -> float:
-        t = self.settings
-        return cosine(t.ent_coef, t.min_ent_coef_ratio if t.anneal_ent_coef else 1.0, self.progress)
 
     def take_timers(self) -> dict[str, float]:
         """Seconds in env, forward and train since the last call; then they start again at 0."""
@@ -693,7 +649,7 @@ class TorchPPO:
     def _check_input(self, name: str, array: np.ndarray) -> None:
         if not math.isfinite(float(array.sum())):
             raise_if_bad([(name, torch.from_numpy(array))], where=f"tick {self.actor.tick}",
-                         hint="the environment wrote it; `puffer-sdk check` finds where")
+                         hint=ENV_HINT)
 
     def _timed(self, call) -> None:
         started = time.perf_counter()
@@ -785,7 +741,7 @@ class TorchPPO:
             raise_if_bad([*batch.items(), *weights_of(self.policy), *forward, *gradients],
                          where=f"epoch {self.epoch}")
             raise RunError("the gradient norm overflows", where=f"epoch {self.epoch}",
-                           hint="lower train.learning_rate, or scale rewards and observations")
+                           hint=SCALE_HINT)
         self.muon.step(learning_rate, norm)
         return parts, norm, value.detach(), ratio
 
@@ -796,9 +752,7 @@ class TorchPPO:
 
         The envs are reset when the next rollout starts, once, however often this is called.
         """
-        if vec.num_agents != self.agents:
-            raise UsageError("the new envs have another number of agents", expected=self.agents,
-                             actual=vec.num_agents)
+        check_agents(vec, self.agents)
         self.vec, self._unreset = vec, True
         self._env = {name: torch.from_numpy(getattr(vec, name))
                      for name in ("observations", "actions", "rewards", "truncations")}
@@ -851,19 +805,11 @@ def raise_if_bad(named: Iterable[tuple[str, Tensor]], where: str, hint: str | No
         place = (~torch.isfinite(tensor.detach())).nonzero()[0].tolist()
         value = float(tensor.detach()[tuple(place)])
         raise RunError(f"{name} went bad: {value} at {place} of {list(tensor.shape)}", where=where,
-                       hint=hint or "lower train.learning_rate, or scale rewards and observations; "
-                       "the last checkpoint is good")
+                       hint=hint or BAD_HINT)
 
 
 def _copy_by_name(targets: Mapping[str, Tensor], tensors: Mapping[str, np.ndarray]) -> None:
-    for name, target in targets.items():
-        if name not in tensors:
-            raise UsageError(f"the checkpoint has no tensor '{name}'",
-                             hint=did_you_mean(name, tensors))
-        if tuple(tensors[name].shape) != tuple(target.shape):
-            raise UsageError(f"the checkpoint's tensor '{name}' has another size",
-                             expected=tuple(target.shape), actual=tuple(tensors[name].shape),
-                             hint="it belongs to another environment or other [policy] settings")
+    check_tensors({name: target.shape for name, target in targets.items()}, tensors)
     with torch.no_grad():
         for name, target in targets.items():
             target.copy_(torch.as_tensor(tensors[name]))

@@ -13,41 +13,19 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import cffi
 import numpy as np
 
 from . import building, paths, raylib
+from .abi import ffi
 from .errors import BuildError, PufferError, RunError, UsageError, nearest
 
 DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
 ABI_VERSION = 1
 ERROR_SIZE = 2048               # PUFFER_ERROR_SIZE
 TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
-
-
-@cache
-def ffi() -> cffi.FFI:
-    """The ABI as cffi knows it, read from puffer_abi.h itself."""
-    text = (paths.include_dir() / "puffer_abi.h").read_text()
-    numbers = dict(re.findall(r"^#define (PUFFER_\w+)\s+(\d+)", text, re.M))
-    text = _strip(text)
-    for name, value in numbers.items():
-        text = re.sub(rf"\b{name}\b", value, text)
-    made = cffi.FFI()
-    made.cdef(text)
-    return made
-
-
-def _strip(text: str) -> str:
-    """C declarations alone: no comments, directives or extern "C" braces."""
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    text = re.sub(r"//[^\n]*", "", text)
-    text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)
-    return re.sub(r"^\s*#[^\n]*", "", text, flags=re.M)
 
 
 @dataclass(frozen=True)
@@ -228,7 +206,8 @@ class VecEnv:
         self.num_agents, self.obs_size = int(total_agents), about.obs_size
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
-        self._watches = watches if watches is not None else ffi().new("PufferWatch[]", threads)
+        self._own_watches = watches is None
+        self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
         self._allocate()
         self._handle = self._create(env_settings or {}, vec_settings or {}, num_buffers,
                                     threads)
@@ -335,6 +314,23 @@ class VecEnv:
 
     def _watch(self, worker: int):
         return ffi().addressof(self._watches, worker)
+
+    # -- for code that steps the envs itself, through library.api -----------------------------
+
+    @property
+    def handle(self):
+        """The PufferVec*, for library.api; UsageError once this VecEnv is closed."""
+        self._check_open()
+        return self._handle
+
+    def watches_for(self, threads: int):
+        """The C array of PufferWatch, with one entry for each of so many threads.
+
+        Where a parent reads them, it is the parent's array, which is as long as it is.
+        """
+        if self._own_watches and threads > len(self._watches):
+            self._watches = ffi().new("PufferWatch[]", threads)
+        return self._watches
 
     # -- running -------------------------------------------------------------
 

@@ -1,0 +1,53 @@
+"""Shared libraries that are compiled once and kept.  a command -> NAME-KEY.so and its digest
+
+A library is written under a temporary name, renamed when it is whole, and trusted later only if
+its bytes still hash to what the digest beside it says. Several processes may do so at once.
+"""
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from . import toolchain
+
+SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" \
+    else ["-shared", "-Wl,-z,lazy"]
+
+
+def compile_library(library: Path, command: Sequence[str], *, source: Path, what: str,
+                    verbose: bool = False) -> str:
+    """`command -o library`, and the digest. Raises what toolchain.compile_to does."""
+    text = toolchain.compile_to(library, command, source=source, what=what, verbose=verbose)
+    with suppress(OSError):                     # without it the next process compiles again
+        toolchain.write_file(digest_file(library), digest(library))
+    return text
+
+
+def digest_file(library: Path) -> Path:
+    """Beside each library, what its bytes should hash to."""
+    return library.with_suffix(".sha256")
+
+
+def is_intact(library: Path) -> bool:
+    """True if the library is there and holds the bytes that were compiled."""
+    try:
+        return digest_file(library).read_text() == digest(library)
+    except OSError:
+        return False
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def prune(folder: Path, name: str, *, keep: int, spare: Path) -> None:
+    """Remove all but the newest `keep` libraries NAME-*.so of the folder, never `spare`."""
+    with suppress(OSError):
+        old = sorted(folder.glob(f"{name}-*.so"), key=lambda path: path.stat().st_mtime)
+        for library in old[:-keep]:
+            if library != spare:
+                library.unlink(missing_ok=True)
+                digest_file(library).unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+"""Compile the native trainer.  kernels/*.c + trainer/*.c -> CACHE/trainer/puffer_trainer-KEY.so
+
+One compiler command, once for a machine: the key covers the sources, the flags, the compiler and
+the CPU, so that a home directory may be shared. What is in the cache is trusted if it is whole.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+from .. import abi, paths, toolchain, ui
+from ..compiled import compile_library, is_intact, prune
+from ..errors import BuildError, RunError
+
+KEEP = 4            # trainers of other versions that stay in the cache
+NAME = "puffer_trainer"
+FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread",
+         "-dynamiclib" if sys.platform == "darwin" else "-shared")
+
+
+def sources() -> list[Path]:
+    """What is compiled, in a fixed order."""
+    found = [path for name in ("kernels", "trainer")
+             for path in sorted(paths.data_dir(name).glob("*.c"))]
+    if not found:
+        raise BuildError("the sources of the native trainer are not there",
+                         where=paths.data_dir("trainer"), hint="install puffer-sdk again")
+    return found
+
+
+def build_trainer(*, verbose: bool = False, fresh: bool = False) -> Path:
+    """The trainer's library, compiled unless that was done before.
+
+    fresh     compile it again, whatever the cache holds
+    Raises BuildError with what the compiler said, RunError where nothing can be written.
+    """
+    compiler = toolchain.find_compiler()
+    files = sources()
+    folder = paths.writable(paths.cache_dir() / "trainer", purpose="the native trainer")
+    library = folder / f"{NAME}-{_key(compiler, files)}.so"
+    if is_intact(library) and not fresh:
+        return library
+    ui.say("compiling the trainer, once for this machine ...")
+    command = [*compiler.command, *FLAGS, *(f"-I{place}" for place in include_dirs()),
+               *map(str, files), "-lm"]
+    try:
+        compile_library(library, command, source=abi.trainer_header(), what="the trainer",
+                        verbose=verbose)
+    except BuildError as error:
+        error.hint = "these are our own sources: please report this with the lines above; " \
+                     "until then, another compiler in CC, or --train.backend torch"
+        raise
+    prune(folder, NAME, keep=KEEP, spare=library)
+    return library
+
+
+def include_dirs() -> list[Path]:
+    return [paths.data_dir("kernels"), paths.data_dir("trainer"), paths.include_dir()]
+
+
+def _key(compiler: toolchain.Compiler, files: list[Path]) -> str:
+    """Twelve hex digits that change with anything that the library depends on."""
+    headers = [path for name in ("kernels", "trainer")
+               for path in sorted(paths.data_dir(name).glob("*.h"))]
+    digest = hashlib.sha256()
+    for path in (*files, *headers, abi.env_header()):
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    for part in (*FLAGS, compiler.key, toolchain.cpu_features_key()):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+@cache
+def library():
+    """The trainer, opened; compiled first where that is needed."""
+    path = build_trainer()
+    try:
+        return abi.trainer_ffi().dlopen(os.fspath(path))
+    except OSError:                     # intact, and yet of another system: a shared cache, say
+        path = build_trainer(fresh=True)
+    try:
+        return abi.trainer_ffi().dlopen(os.fspath(path))
+    except OSError as error:
+        raise RunError("the native trainer does not open", where=path, detail=str(error),
+                       hint="delete the file; until this is mended, --train.backend torch"
+                       ) from None
+
+
+# ---- what the library can do on this machine --------------------------------------------------
+
+PATHS = ("auto", "generic", "avx2", "avx512", "neon")      # in the order of the header's enum
+PRECISIONS = ("fp32", "bf16")
+
+
+def available_paths() -> list[str]:
+    """The instruction sets that this library and this CPU have, by name."""
+    lib = library()
+    return [name for number, name in enumerate(PATHS)
+            if number and lib.puffer_trainer_path_available(number)]
+
+
+def matmul_rate(path: str = "auto", precision: str = "fp32", threads: int = 1,
+                seconds: float = 0.3) -> float:
+    """Best measured GFLOP/s of the trainer's own matrix products."""
+    return library().puffer_trainer_matmul_rate(PATHS.index(path), PRECISIONS.index(precision),
+                                                threads, seconds)

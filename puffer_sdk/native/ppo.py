@@ -1,0 +1,256 @@
+"""The native trainer's loop.  a VecEnv and settings -> a trained policy
+
+Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
+S segments in a minibatch.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import UsageError
+from ..trainers import LOSSES, Schedules, check_agents, check_sizes
+from .envs import bind_envs
+from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
+from .library import PATHS
+
+FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
+    "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
+    "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha", "prio_beta0",
+    "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
+
+
+class NativePPO(Schedules):
+    """The training loop's two halves over one VecEnv: rollout() fills the buffers, update() learns.
+
+    `vec` is a VecEnv, whose envs the trainer's own threads step without Python; or any object with
+    observations, actions, rewards, terminals, truncations, action_mask (arrays that stay where
+    they are), num_agents, obs_size, act_sizes, reset() and step(), which is called every tick.
+
+    threads         workers; [vec] num_threads unless given
+    path            instruction set: "auto", "generic", "avx2", "avx512", "neon"
+    block_agents    agents that a worker steps and infers in turn; 0 = auto
+    first_agent     the global number of the first row, where several processes share a run
+    """
+
+    def __init__(self, vec, config, *, threads: int | None = None, path: str = "auto",
+                 block_agents: int = 0, first_agent: int = 0):
+        self.config, self.settings = config, config.train
+        self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
+        self.threads = choose_threads(config, threads)
+        check_sizes(vec, config.train)
+        train = self.settings
+        self._handle = Handle({
+            **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
+                              self.agents),
+            **{name: float(getattr(train, name)) for name in FROM_TRAIN},
+            "horizon": self.horizon, "minibatch_size": train.minibatch_size,
+            "has_masks": int(vec.action_mask is not None), "threads": self.threads,
+            "block_agents": block_agents, "path": choose_path(path),
+            "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
+            "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
+            "first_agent": first_agent, "total_epochs": self.total_epochs})
+        self._parameters: dict[str, np.ndarray] | None = None
+        self._meter = _Meter(self._handle)
+        self.barrier(vec)
+
+    # -- counters
+
+    epoch = property(lambda self: int(self._open.counters.epoch), doc="updates done")
+    global_step = property(lambda self: int(self._open.counters.global_step),
+                           doc="agent steps trained on")
+    minibatch_carry = property(lambda self: float(self._open.counters.minibatch_carry),
+                               doc="the fraction of a minibatch that the last epoch left over")
+
+    @property
+    def counters(self) -> dict[str, int | float]:
+        """The numbers that a resume needs beside the tensors; JSON keeps them exactly."""
+        now = self._open.counters
+        return {"epoch": int(now.epoch), "global_step": int(now.global_step),
+                "minibatch_carry": float(now.minibatch_carry),
+                "optimizer_steps": int(now.optimizer_steps)}
+
+    def load_counters(self, counters: Mapping[str, int | float]) -> None:
+        now = self._open.counters
+        now.epoch, now.global_step = int(counters["epoch"]), int(counters["global_step"])
+        now.minibatch_carry = float(counters["minibatch_carry"])
+        now.optimizer_steps = int(counters["optimizer_steps"])
+
+    # -- the loop
+
+    def barrier(self, vec) -> None:
+        """Go on with freshly created envs and zero carried state, as a resumed run does.
+
+        The envs are reset when the next rollout starts, once, however often this is called.
+        """
+        check_agents(vec, self.agents)
+        self.vec, self._envs = vec, None
+
+    def rollout(self) -> None:
+        """T ticks of all agents into the buffers, then the value of what comes next."""
+        handle = self._open
+        if self._envs is None:
+            began = time.perf_counter()
+            envs = bind_envs(self.vec, handle, self.threads)
+            self.vec.reset()
+            handle.call("attach", envs.c)
+            self._envs = envs
+            self._meter.add_reset(time.perf_counter() - began)
+        self._envs.check()
+        handle.call("rollout")
+        self._envs.after(self.horizon)
+
+    def update(self) -> dict[str, float]:
+        """Learn from the rollout; the metrics of this epoch. The epoch counter moves on."""
+        handle = self._open
+        losses = handle.ffi.new("PufferTrainerLosses*")
+        handle.call("update", losses)
+        metrics = {"train/learning_rate": losses.learning_rate,
+                   "train/ent_coef": losses.ent_coef,
+                   "train/reward_clipped": int(losses.reward_clipped)}
+        if losses.minibatches:
+            metrics |= {f"loss/{name}": getattr(losses, name)
+                        for name in (*LOSSES, "explained_variance", "grad_norm")}
+        return metrics
+
+    def take_timers(self) -> dict[str, float]:
+        """Seconds in env, forward and train since the last call; then they start again at 0.
+
+        Those of all threads together, over their number: they add up to the time that passed.
+        """
+        return self._meter.take_timers()
+
+    def stats(self) -> dict[str, object]:
+        """Where the time went since the last call, and how the work is cut.
+
+        {"seconds": {phase: of all threads together}, "rollout": s, "update": s, "threads",
+        "path", "block_agents", "blocks", "lockstep", "allocations", "bytes"}
+        """
+        return self._meter.take_stats()
+
+    # -- tensors
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The live weights, without a copy: encoder (H, D), layers.i (3H, H), decoder (A + 1, H)
+        with the value's row last, logstd. Call touch() after writing into them."""
+        if self._parameters is None:
+            self._parameters = self._open.arrays("WEIGHT")
+        return dict(self._parameters)
+
+    @property
+    def rollout_tensors(self) -> dict[str, np.ndarray]:
+        """The rollout's buffers, without a copy: obs (N, T, D), actions (N, T, K), ..."""
+        return self._open.arrays("ROLLOUT")
+
+    def touch(self) -> None:
+        """Weights were written to: what was made of them is made again."""
+        self._open.tell("touch")
+
+    def state_tensors(self) -> dict[str, np.ndarray]:
+        """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
+        return {name: array.copy()
+                for name, array in self._open.arrays("WEIGHT", "OPTIMIZER").items()}
+
+    def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """What state_tensors() gave. Missing names and other sizes are refused before any copy."""
+        load_tensors(self._open, self._open.arrays("WEIGHT", "OPTIMIZER"), tensors)
+
+    # -- for experiments and parity tests
+
+    def replay(self, rows, q) -> None:
+        """The next update takes these segments and weights instead of picking: (minibatches, S)."""
+        rows, q = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(q, np.float32)
+        size = self.settings.minibatch_size // self.horizon
+        if rows.ndim != 2 or rows.shape[1] != size or rows.shape != q.shape:
+            raise UsageError("these segments have another shape",
+                             expected=f"rows and q of (minibatches, {size})",
+                             actual=f"{rows.shape} and {q.shape}")
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
+            raise UsageError("there is no such segment", expected=f"0 to {self.agents - 1}",
+                             actual=int(rows.max() if rows.max() >= self.agents else rows.min()))
+        handle = self._open
+        handle.tell("replay", handle.pointer("int32_t*", rows), handle.pointer("float*", q),
+                    len(rows))
+
+    def advantages(self) -> np.ndarray:
+        """(N, T): what the next minibatch would see."""
+        handle, out = self._open, np.empty((self.agents, self.horizon), np.float32)
+        handle.call("advantages", handle.pointer("float*", out))
+        return out
+
+    def pick(self, advantages: np.ndarray, minibatch: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """The S segments that this epoch's minibatch would take from them, and their weights q."""
+        handle = self._open
+        advantages = np.ascontiguousarray(advantages, np.float32)
+        if advantages.shape != (self.agents, self.horizon):
+            raise UsageError("these advantages have another shape",
+                             expected=(self.agents, self.horizon), actual=advantages.shape)
+        size = self.settings.minibatch_size // self.horizon
+        rows, q = np.empty(size, np.int32), np.empty(size, np.float32)
+        handle.call("pick", handle.pointer("float*", advantages), minibatch,
+                    handle.pointer("int32_t*", rows), handle.pointer("float*", q))
+        return rows, q
+
+    # -- the end
+
+    def close(self) -> None:
+        """Let the C side go; it ends with the last array that looks at its memory."""
+        self._handle = self._parameters = self._envs = None
+        self._meter = None
+
+    @property
+    def _open(self) -> Handle:
+        if self._handle is None:
+            raise UsageError("this trainer is closed", hint="make a new one")
+        return self._handle
+
+    def __enter__(self) -> NativePPO:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+
+class _Meter:
+    """Reads PufferTrainerStats, which start again at 0 with each reading, for two readers."""
+
+    def __init__(self, handle: Handle):
+        self.handle = handle
+        self.phases = []
+        while (name := handle.lib.puffer_trainer_phase(len(self.phases))) != handle.ffi.NULL:
+            self.phases.append(handle.ffi.string(name).decode())
+        self.sums = {reader: dict.fromkeys((*self.phases, "rollout", "update", "reset"), 0.0)
+                     for reader in ("timers", "stats")}
+
+    def add_reset(self, seconds: float) -> None:
+        for sums in self.sums.values():
+            sums["reset"] += seconds
+
+    def _read(self, reader: str) -> tuple[dict[str, float], object]:
+        now = self.handle.ffi.new("PufferTrainerStats*")
+        self.handle.tell("stats", now)
+        for sums in self.sums.values():
+            for number, name in enumerate(self.phases):
+                sums[name] += now.seconds[number]
+            sums["rollout"] += now.rollout
+            sums["update"] += now.update
+        taken = dict(self.sums[reader])
+        self.sums[reader].update(dict.fromkeys(taken, 0.0))
+        return taken, now
+
+    def take_timers(self) -> dict[str, float]:
+        taken, now = self._read("timers")
+        env = min(taken.get("env", 0.0) / max(1, now.threads), taken["rollout"])
+        return {"env": env + taken["reset"], "forward": taken["rollout"] - env,
+                "train": taken["update"]}
+
+    def take_stats(self) -> dict[str, object]:
+        taken, now = self._read("stats")
+        facts = {name: int(getattr(now, name)) for name in
+                 ("allocations", "bytes", "threads", "block_agents", "blocks")}
+        return {"seconds": {name: taken[name] for name in self.phases},
+                "rollout": taken["rollout"], "update": taken["update"], **facts,
+                "path": PATHS[now.path], "lockstep": bool(now.lockstep)}
