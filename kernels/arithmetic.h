@@ -6,7 +6,9 @@
  *     F f_set(float)      F f_fma(F a, F b, F c)  a b + c     F f_min(F, F)   F f_max(F, F)
  *     F f_reciprocal(F)   M f_lt(F, F), f_le(F, F), f_ge(F, F), f_eq(F, F)
  *     F f_select(M m, F yes, F no)    I f_bits(F)     F f_float(I)  the same bits
- *     F f_whole(I)  I f_trunc(F)      conversions     + - * on F; + - << >> on I
+ *     F f_whole(I)                    conversion      + - * on F; + - << >> on I
+ *     F f_round(F)  F f_scale(F v, F n)  v 2^n for a whole n of at most 126; below -126 anything
+ *                                     unless F_SCALE_SATURATES, which gives 0
  *
  * exp, log and cos are our own: a generic build gives the same bits on every machine, and a
  * vector of them costs no more than a few products. Errors are relative unless stated.
@@ -26,23 +28,28 @@
 #define F_POLY2(x, a, b, c)    f_fma(f_fma(f_set(c), x, f_set(b)), x, f_set(a))
 #define F_POLY3(x, a, b, c, d) f_fma(F_POLY2(x, b, c, d), x, f_set(a))
 
-// 2^t for |t| <= 126, error 2e-7. Adding 1.5 * 2^23 rounds t to a whole number, which is then in
-// the low bits of the sum and goes into the exponent; the polynomial covers [-1/2, 1/2]
+// 2^t for t in [-126, 126], error 2e-7: whole powers by the exponent, the rest by a polynomial
 KERNEL_INLINE F f_exp2(F t) {
-    const F magic = f_set(12582912.0f);
-    F shifted = t + magic;
-    F x = t - (shifted - magic);
+    F n = f_round(t), x = t - n;
     F high = F_POLY3(x, 0.0555032878f, 0.00961848901f, 0.00133999311f, 0.000153457985f);
-    F value = F_POLY2(x, 1.0f, 0.693147206f, 0.240226469f);
-    value = f_fma(high, x * x * x, value);
-    return f_float(f_bits(value) + (f_bits(shifted) << 23));
+    F value = f_fma(f_fma(f_fma(high, x, f_set(0.240226469f)), x, f_set(0.693147206f)), x,
+                    f_set(1.0f));
+    return f_scale(value, n);
+}
+
+// t, at least as large as f_exp2 wants it
+KERNEL_INLINE F f_bounded(F t) {
+#ifdef F_SCALE_SATURATES
+    return t;
+#else
+    return f_max(t, f_set(-126.0f));
+#endif
 }
 
 // e^x; 0 below x = -87, finite above x = 87
 KERNEL_INLINE F f_exp(F x) {
-    F t = x * f_set(1.44269504f);
-    F value = f_exp2(f_max(f_min(t, f_set(126.0f)), f_set(-126.0f)));
-    return f_select(f_lt(t, f_set(-126.0f)), f_set(0.0f), value);
+    F t = f_min(x * f_set(1.44269504f), f_set(126.0f));
+    return f_select(f_lt(t, f_set(-126.0f)), f_set(0.0f), f_exp2(f_bounded(t)));
 }
 
 // log(x) for normal x > 0, error 1e-7: x = m 2^e with m in [0.7, 1.4], then the series of atanh
@@ -68,7 +75,7 @@ KERNEL_INLINE F f_cos_turns(F u) {
 
 KERNEL_INLINE F f_sigmoid(F x) {
     F t = f_min(x * f_set(-1.44269504f), f_set(126.0f));
-    return f_reciprocal(f_set(1.0f) + f_exp2(f_max(t, f_set(-126.0f))));
+    return f_reciprocal(f_set(1.0f) + f_exp2(f_bounded(t)));
 }
 
 // ---- MinGRU and highway -----------------------------------------------------------------------

@@ -9,16 +9,11 @@ static void widen(int rows, int D, const uint8_t* obs, int scale, float* out, in
 }
 
 static int nonzero(int D, const uint8_t* row, int32_t* where) {
-    int found = 0, d = 0;
-    for (; d + 8 <= D; d += 8) {                    // eight bytes at a look
-        uint64_t word;
-        memcpy(&word, row + d, 8);
-        if (!word) continue;
-        for (int i = d; i < d + 8; i++)
-            if (row[i]) where[found++] = i;
-    }
-    for (; d < D; d++)
-        if (row[d]) where[found++] = d;
+    int found = 0;
+    for (int d = 0; d < D; d += 64)
+        for (uint64_t bits = nonzero_bytes(row + d, D - d < 64 ? D - d : 64); bits;
+             bits &= bits - 1)
+            where[found++] = d + __builtin_ctzll(bits);
     return found;
 }
 
@@ -48,88 +43,80 @@ static void encode_sparse_backward(int n, const int32_t* where, const float* val
     }
 }
 
-// The three products of ROWS rows for one register of units
-#define GATE_TILE(ROWS)                                                                         \
-    F c[ROWS][3];                                                                               \
-    _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                      \
-        c[i][0] = c[i][1] = c[i][2] = f_set(0.0f);                                              \
-    for (int k = 0; k < H; k++) {                                                               \
-        F b0 = f_load(B + k * 3 * LANES), b1 = f_load(B + k * 3 * LANES + LANES),               \
-          b2 = f_load(B + k * 3 * LANES + 2 * LANES);                                           \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                                \
-            F a = f_set(x[i * (int64_t)ldx + k]);                                               \
-            c[i][0] = f_fma(a, b0, c[i][0]);                                                    \
-            c[i][1] = f_fma(a, b1, c[i][1]);                                                    \
-            c[i][2] = f_fma(a, b2, c[i][2]);                                                    \
+// The products hid, gate, proj of ROWS rows for one register of units -> sums (ROWS, 3, lanes).
+// A function of its own, so that what follows takes no register from it
+#define GATE_TILE(NAME, ROWS)                                                                   \
+    static __attribute__((noinline)) void NAME(int H, const float* restrict x, int64_t ldx,     \
+                                               const float* restrict B, float* restrict sums) { \
+        F c[ROWS][3];                                                                           \
+        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                  \
+            c[i][0] = c[i][1] = c[i][2] = f_set(0.0f);                                          \
+        for (int k = 0; k < H; k++, B += 3 * LANES) {                                           \
+            F b0 = f_load(B), b1 = f_load(B + LANES), b2 = f_load(B + 2 * LANES);               \
+            _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                            \
+                F a = f_set(x[i * ldx + k]);                                                    \
+                c[i][0] = f_fma(a, b0, c[i][0]);                                                \
+                c[i][1] = f_fma(a, b1, c[i][1]);                                                \
+                c[i][2] = f_fma(a, b2, c[i][2]);                                                \
+            }                                                                                   \
         }                                                                                       \
+        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                  \
+            _Pragma("GCC unroll 3") for (int gate = 0; gate < 3; gate++)                        \
+                f_store(sums + (3 * i + gate) * LANES, c[i][gate]);                             \
     }
+GATE_TILE(gate_tile, GATE_ROWS)
+GATE_TILE(gate_row, 1)
 
-#define STEP_TILE(NAME, ROWS)                                                                   \
-    KERNEL_INLINE void NAME(int H, const float* restrict x, int ldx, const float* restrict B,   \
-                            int unit, const float* state, float* new_state, int64_t lds,        \
-                            float* restrict out) {                                              \
-        GATE_TILE(ROWS)                                                                         \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                                \
-            F g = f_candidate(c[i][0]), z = f_sigmoid(c[i][1]), s = f_sigmoid(c[i][2]);         \
-            F h = f_mingru(g, z, f_load(state + i * lds + unit));                               \
-            if (new_state) f_store(new_state + i * lds + unit, h);                              \
-            f_store(out + i * (int64_t)ldx + unit,                                              \
-                    f_highway(s, h, f_load(x + i * (int64_t)ldx + unit)));                      \
-        }                                                                                       \
+// As many rows as fit a tile, or one; returns how many
+KERNEL_INLINE int gate_products(int rows, int H, const float* x, int64_t ldx, const float* B,
+                                float* sums) {
+    if (rows < GATE_ROWS) {
+        gate_row(H, x, ldx, B, sums);
+        return 1;
     }
-STEP_TILE(step_tile, GATE_ROWS)
-STEP_TILE(step_row, 1)
+    gate_tile(H, x, ldx, B, sums);
+    return GATE_ROWS;
+}
 
 static void layer_step(int rows, int H, const float* x, int ldx, const float* weights,
                        const float* state, float* new_state, int lds, float* out) {
-    for (int unit = 0; unit < H; unit += LANES, weights += (int64_t)H * 3 * LANES) {
-        int r = 0;
-        for (; r + GATE_ROWS <= rows; r += GATE_ROWS)
-            step_tile(H, x + (int64_t)r * ldx, ldx, weights, unit, state + (int64_t)r * lds,
-                      new_state ? new_state + (int64_t)r * lds : NULL, lds,
-                      out + (int64_t)r * ldx);
-        for (; r < rows; r++)
-            step_row(H, x + (int64_t)r * ldx, ldx, weights, unit, state + (int64_t)r * lds,
-                     new_state ? new_state + (int64_t)r * lds : NULL, lds, out + (int64_t)r * ldx);
-    }
+    float sums[GATE_ROWS * 3 * LANES] __attribute__((aligned(64)));
+    for (int unit = 0; unit < H; unit += LANES, weights += (int64_t)H * 3 * LANES)
+        for (int r = 0; r < rows;) {
+            int done = gate_products(rows - r, H, x + (int64_t)r * ldx, ldx, weights, sums);
+            for (const float* sum = sums; done > 0; done--, r++, sum += 3 * LANES) {
+                int64_t at = (int64_t)r * ldx + unit, cell = (int64_t)r * lds + unit;
+                F g = f_candidate(f_load(sum)), z = f_sigmoid(f_load(sum + LANES)),
+                  s = f_sigmoid(f_load(sum + 2 * LANES));
+                F h = f_mingru(g, z, f_load(state + cell));
+                if (new_state) f_store(new_state + cell, h);
+                f_store(out + at, f_highway(s, h, f_load(x + at)));
+            }
+        }
 }
-
-#define SCAN_TILE(NAME, ROWS)                                                                   \
-    KERNEL_INLINE F NAME(int H, const float* restrict x, int ldx, const float* restrict B,      \
-                         int unit, const float* const* before, const float* keep, F carried,    \
-                         float* restrict h_out, int64_t ldh, float* restrict gates,             \
-                         int64_t ldg, float* restrict out) {                                    \
-        GATE_TILE(ROWS)                                                                         \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                                \
-            F g = f_candidate(c[i][0]), z = f_sigmoid(c[i][1]), s = f_sigmoid(c[i][2]);         \
-            if (before[i]) carried = f_load(before[i] + unit);                                  \
-            carried = f_mingru(g, z, carried * f_set(keep[i]));                                 \
-            f_store(h_out + i * ldh + unit, carried);                                           \
-            f_store(out + i * (int64_t)ldx + unit,                                              \
-                    f_highway(s, carried, f_load(x + i * (int64_t)ldx + unit)));                \
-            f_store(gates + i * ldg, g);                                                        \
-            f_store(gates + i * ldg + LANES, z);                                                \
-            f_store(gates + i * ldg + 2 * LANES, s);                                            \
-        }                                                                                       \
-        return carried;                                                                         \
-    }
-SCAN_TILE(scan_tile, GATE_ROWS)
-SCAN_TILE(scan_row, 1)
 
 static void layer_scan(int rows, int H, const float* x, int ldx, const float* weights,
                        const float* const* before, const float* keep, float* h, int ldh,
                        float* gates, int ldg, float* out) {
+    float sums[GATE_ROWS * 3 * LANES] __attribute__((aligned(64)));
     for (int unit = 0; unit < H; unit += LANES, weights += (int64_t)H * 3 * LANES) {
         F carried = f_set(0.0f);
-        int r = 0;
-        for (; r + GATE_ROWS <= rows; r += GATE_ROWS)
-            carried = scan_tile(H, x + (int64_t)r * ldx, ldx, weights, unit, before + r, keep + r,
-                                carried, h + (int64_t)r * ldh, ldh,
-                                gates + (int64_t)r * ldg + 3 * unit, ldg, out + (int64_t)r * ldx);
-        for (; r < rows; r++)
-            carried = scan_row(H, x + (int64_t)r * ldx, ldx, weights, unit, before + r, keep + r,
-                               carried, h + (int64_t)r * ldh, ldh,
-                               gates + (int64_t)r * ldg + 3 * unit, ldg, out + (int64_t)r * ldx);
+        for (int r = 0; r < rows;) {
+            int done = gate_products(rows - r, H, x + (int64_t)r * ldx, ldx, weights, sums);
+            for (const float* sum = sums; done > 0; done--, r++, sum += 3 * LANES) {
+                int64_t at = (int64_t)r * ldx + unit;
+                float* gate = gates + (int64_t)r * ldg + 3 * unit;
+                F g = f_candidate(f_load(sum)), z = f_sigmoid(f_load(sum + LANES)),
+                  s = f_sigmoid(f_load(sum + 2 * LANES));
+                if (before[r]) carried = f_load(before[r] + unit);
+                carried = f_mingru(g, z, carried * f_set(keep[r]));
+                f_store(h + (int64_t)r * ldh + unit, carried);
+                f_store(out + at, f_highway(s, carried, f_load(x + at)));
+                f_store(gate, g);
+                f_store(gate + LANES, z);
+                f_store(gate + 2 * LANES, s);
+            }
+        }
     }
 }
 

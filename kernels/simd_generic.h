@@ -9,6 +9,7 @@ typedef float F __attribute__((vector_size(16), aligned(16)));
 typedef int32_t I __attribute__((vector_size(16), aligned(16)));
 typedef I M;
 #include "simd_vectors.h"
+KERNEL_INLINE F f_set(float x) { return (F){x, x, x, x}; }
 KERNEL_INLINE float s_fma(float a, float b, float c) { return a * b + c; }
 KERNEL_INLINE F f_fma(F a, F b, F c) { return a * b + c; }
 KERNEL_INLINE F f_reciprocal(F x) { return 1.0f / x; }

@@ -9,6 +9,7 @@ typedef float F __attribute__((vector_size(16), aligned(16)));
 typedef int32_t I __attribute__((vector_size(16), aligned(16)));
 typedef I M;
 #include "simd_vectors.h"
+KERNEL_INLINE F f_set(float x) { return (F)vdupq_n_f32(x); }
 KERNEL_INLINE float s_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 KERNEL_INLINE F f_fma(F a, F b, F c) {
     return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
