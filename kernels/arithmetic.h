@@ -90,9 +90,9 @@ KERNEL_INLINE F f_candidate_slope(F g) {
     return f_select(f_ge(g, f_set(0.5f)), f_set(1.0f), g - g * g);
 }
 
-// h = (1 - z) h_before + z g
-KERNEL_INLINE F f_mingru(F g, F z, F before) {
-    return f_fma(z, g, before - z * before);
+// h = decay h_before + z g, decay = (1 - z), or 0 after an ending: one step of latency a tick
+KERNEL_INLINE F f_mingru(F g, F z, F decay, F before) {
+    return f_fma(decay, before, z * g);
 }
 
 // s h + (1 - s) x

@@ -10,6 +10,13 @@
 #include "arithmetic.h"
 
 #include "cpu_products.h"
+#ifdef KERNEL_BF16
+#include "cpu_gates_bf16.h"
+#define PACK_PAIRS pack_pairs
+#else
+#include "cpu_gates.h"
+#define PACK_PAIRS NULL
+#endif
 #include "cpu_policy.h"
 #include "cpu_heads.h"
 #include "cpu_updates.h"
@@ -19,6 +26,7 @@
     .product_panels = product_panels, .product_nn = product_nn, .product_tn = product_tn,       \
     .product_narrow = product_narrow, .widen = widen, .nonzero = nonzero,                       \
     .encode_sparse = encode_sparse, .encode_sparse_backward = encode_sparse_backward,           \
+    .pack_pairs = PACK_PAIRS, .layer_dx = layer_dx,                                             \
     .layer_step = layer_step, .layer_scan = layer_scan,                                         \
     .layer_scan_backward = layer_scan_backward, .sample = sample, .loss = loss,                 \
     .advantage = advantage, .add_up = add_up, .square_sum = square_sum, .nesterov = nesterov,   \

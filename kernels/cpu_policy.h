@@ -43,74 +43,47 @@ static void encode_sparse_backward(int n, const int32_t* where, const float* val
     }
 }
 
-// The products hid, gate, proj of ROWS rows for one register of units -> sums (ROWS, 3, lanes).
-// A function of its own, so that what follows takes no register from it
-#define GATE_TILE(NAME, ROWS)                                                                   \
-    static __attribute__((noinline)) void NAME(int H, const float* restrict x, int64_t ldx,     \
-                                               const float* restrict B, float* restrict sums) { \
-        F c[ROWS][3];                                                                           \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                  \
-            c[i][0] = c[i][1] = c[i][2] = f_set(0.0f);                                          \
-        for (int k = 0; k < H; k++, B += 3 * LANES) {                                           \
-            F b0 = f_load(B), b1 = f_load(B + LANES), b2 = f_load(B + 2 * LANES);               \
-            _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                            \
-                F a = f_set(x[i * ldx + k]);                                                    \
-                c[i][0] = f_fma(a, b0, c[i][0]);                                                \
-                c[i][1] = f_fma(a, b1, c[i][1]);                                                \
-                c[i][2] = f_fma(a, b2, c[i][2]);                                                \
-            }                                                                                   \
-        }                                                                                       \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                  \
-            _Pragma("GCC unroll 3") for (int gate = 0; gate < 3; gate++)                        \
-                f_store(sums + (3 * i + gate) * LANES, c[i][gate]);                             \
-    }
-GATE_TILE(gate_tile, GATE_ROWS)
-GATE_TILE(gate_row, 1)
-
-// As many rows as fit a tile, or one; returns how many
-KERNEL_INLINE int gate_products(int rows, int H, const float* x, int64_t ldx, const float* B,
-                                float* sums) {
-    if (rows < GATE_ROWS) {
-        gate_row(H, x, ldx, B, sums);
-        return 1;
-    }
-    gate_tile(H, x, ldx, B, sums);
-    return GATE_ROWS;
-}
-
-static void layer_step(int rows, int H, const float* x, int ldx, const float* weights,
+// A tile of rows at a time goes through all units: its x is prepared once for all of them
+static void layer_step(int rows, int H, const float* x, int ldx, const void* weights,
                        const float* state, float* new_state, int lds, float* out) {
     float sums[GATE_ROWS * 3 * LANES] __attribute__((aligned(64)));
-    for (int unit = 0; unit < H; unit += LANES, weights += (int64_t)H * 3 * LANES)
-        for (int r = 0; r < rows;) {
-            int done = gate_products(rows - r, H, x + (int64_t)r * ldx, ldx, weights, sums);
-            for (const float* sum = sums; done > 0; done--, r++, sum += 3 * LANES) {
-                int64_t at = (int64_t)r * ldx + unit, cell = (int64_t)r * lds + unit;
+    GateRows tile;
+    for (int r = 0; r < rows; r += tile.rows) {
+        gate_prepare(&tile, rows - r, H, x + (int64_t)r * ldx, ldx);
+        for (int unit = 0; unit < H; unit += LANES) {
+            gate_products(&tile, H, weights, unit, sums);
+            for (int i = 0; i < tile.rows; i++) {
+                const float* sum = sums + 3 * LANES * i;
+                int64_t at = (int64_t)(r + i) * ldx + unit, cell = (int64_t)(r + i) * lds + unit;
                 F g = f_candidate(f_load(sum)), z = f_sigmoid(f_load(sum + LANES)),
                   s = f_sigmoid(f_load(sum + 2 * LANES));
-                F h = f_mingru(g, z, f_load(state + cell));
+                F h = f_mingru(g, z, f_set(1.0f) - z, f_load(state + cell));
                 if (new_state) f_store(new_state + cell, h);
                 f_store(out + at, f_highway(s, h, f_load(x + at)));
             }
         }
+    }
 }
 
-static void layer_scan(int rows, int H, const float* x, int ldx, const float* weights,
+static void layer_scan(int rows, int H, const float* x, int ldx, const void* weights,
                        const float* const* before, const float* keep, float* h, int ldh,
                        float* gates, int ldg, float* out) {
     float sums[GATE_ROWS * 3 * LANES] __attribute__((aligned(64)));
-    for (int unit = 0; unit < H; unit += LANES, weights += (int64_t)H * 3 * LANES) {
-        F carried = f_set(0.0f);
-        for (int r = 0; r < rows;) {
-            int done = gate_products(rows - r, H, x + (int64_t)r * ldx, ldx, weights, sums);
-            for (const float* sum = sums; done > 0; done--, r++, sum += 3 * LANES) {
-                int64_t at = (int64_t)r * ldx + unit;
-                float* gate = gates + (int64_t)r * ldg + 3 * unit;
+    GateRows tile;
+    for (int r = 0; r < rows; r += tile.rows) {
+        gate_prepare(&tile, rows - r, H, x + (int64_t)r * ldx, ldx);
+        for (int unit = 0; unit < H; unit += LANES) {
+            F carried = before[r] ? f_set(0.0f) : f_load(h + (int64_t)(r - 1) * ldh + unit);
+            gate_products(&tile, H, weights, unit, sums);
+            for (int i = 0; i < tile.rows; i++) {
+                const float* sum = sums + 3 * LANES * i;
+                int64_t row = r + i, at = row * ldx + unit;
+                float* gate = gates + row * ldg + 3 * unit;
                 F g = f_candidate(f_load(sum)), z = f_sigmoid(f_load(sum + LANES)),
                   s = f_sigmoid(f_load(sum + 2 * LANES));
-                if (before[r]) carried = f_load(before[r] + unit);
-                carried = f_mingru(g, z, carried * f_set(keep[r]));
-                f_store(h + (int64_t)r * ldh + unit, carried);
+                if (before[row]) carried = f_load(before[row] + unit);
+                carried = f_mingru(g, z, (f_set(1.0f) - z) * f_set(keep[row]), carried);
+                f_store(h + row * ldh + unit, carried);
                 f_store(out + at, f_highway(s, carried, f_load(x + at)));
                 f_store(gate, g);
                 f_store(gate + LANES, z);

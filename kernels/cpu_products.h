@@ -3,8 +3,6 @@
  * A tile is loaded (or zeroed), gets one multiply-add per element and k, and is stored; so an
  * element's sum has the same order in a tile of any height. */
 
-#define NARROW_ROWS (TILE_ROWS > 8 ? 16 : 8)
-
 // C (rows, 2 F) += A B over K; element (i, k) of A is A[i * row_step + k * k_step]
 #define PRODUCT_TILE(ROWS, VECTORS) do {                                                        \
     F c[ROWS][VECTORS];                                                                         \
@@ -34,7 +32,7 @@
 TILE_FUNCTION(tile_full, TILE_ROWS, 2)
 TILE_FUNCTION(tile_four, 4, 2)
 TILE_FUNCTION(tile_one, 1, 2)
-TILE_FUNCTION(narrow_full, NARROW_ROWS, 1)
+TILE_FUNCTION(narrow_eight, 8, 1)
 TILE_FUNCTION(narrow_one, 1, 1)
 
 // All rows of two F of columns
@@ -80,8 +78,8 @@ static void product_tn(int M, int n, int K, const float* A, int lda, const float
 static void product_narrow(int M, int K, const float* A, int lda, const float* B, float* C,
                            int ldc) {
     int m = 0;
-    for (; m + NARROW_ROWS <= M; m += NARROW_ROWS)
-        narrow_full(K, A + (int64_t)m * lda, lda, 1, B, LANES, C + (int64_t)m * ldc, ldc, 0);
+    for (; m + 8 <= M; m += 8)
+        narrow_eight(K, A + (int64_t)m * lda, lda, 1, B, LANES, C + (int64_t)m * ldc, ldc, 0);
     for (; m < M; m++)
         narrow_one(K, A + (int64_t)m * lda, lda, 1, B, LANES, C + (int64_t)m * ldc, ldc, 0);
 }

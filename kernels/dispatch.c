@@ -4,13 +4,24 @@
 
 extern const Kernels kernels_generic;
 #if defined(__x86_64__)
-extern const Kernels kernels_avx2, kernels_avx512;
+extern const Kernels kernels_avx2, kernels_avx512, kernels_bf16;
 #elif defined(__aarch64__)
 extern const Kernels kernels_neon;
 #endif
 
-const Kernels* kernels_find(int path) {
+static const Kernels* find_bf16(int path) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if ((path == KERNELS_AUTO || path == KERNELS_AVX512) && __builtin_cpu_supports("avx512bf16"))
+        return &kernels_bf16;
+#endif
+    (void)path;
+    return NULL;
+}
+
+const Kernels* kernels_find(int path, int bf16) {
     const Kernels* found[KERNELS_PATHS] = {NULL};
+    if (bf16) return find_bf16(path);
     found[KERNELS_GENERIC] = &kernels_generic;
 #if defined(__x86_64__)
     __builtin_cpu_init();

@@ -8,7 +8,7 @@
  * Sizes: D observation, H hidden, L layers, K heads, A sum of head widths, T horizon, R rows of a
  * block. `lanes` is the number of floats of a register: 16 AVX-512, 8 AVX2, 4 NEON and generic.
  *
- * Layouts, all fp32. Hp is H rounded up to 2 lanes, Ap is A + 1 rounded up to lanes:
+ * Layouts, all fp32 but for the weights of layers in a bf16 table. Hp is H rounded up to 2 lanes, Ap is A + 1 rounded up to lanes:
  *
  *     x, h          (R, ld) ld >= Hp      activations; lanes beyond H hold finite rubbish
  *     gates         (R, ld) ld >= 3 Hp    blocks of (g, z, s) lanes each, and in the same place
@@ -123,13 +123,21 @@ typedef struct Kernels {
     void (*encode_sparse_backward)(int n, const int32_t* where, const float* value, int Hp,
                                    const float* dx, float* dweight);
 
+    // bf16 tables only, else NULL: the weights of layers as their products read them. panels
+    // (K, width) -> (K / 2 rounded up, width) pairs of neighbours in K, each in one word
+    void (*pack_pairs)(int K, int width, const float* panels, void* pairs);
+
+    // dx (M, Hp) += gates (M, 3 Hp) W: product_panels with the backward weights of a layer
+    void (*layer_dx)(int M, int Hp, const float* gates, int ldg, const void* panels, float* dx,
+                     int ldx);
+
     // One tick of a layer: x (R, ldx), state (R, lds) -> out (R, ldx), new_state (R, lds) unless
-    // NULL; new_state may be state
-    void (*layer_step)(int rows, int H, const float* x, int ldx, const float* weights,
+    // NULL; new_state may be state. weights: layer panels, as pairs in a bf16 table
+    void (*layer_step)(int rows, int H, const float* x, int ldx, const void* weights,
                        const float* state, float* new_state, int lds, float* out);
     // Whole segments, [segment][t]: before[r] points to h before row r where a segment begins,
     // else NULL; keep[r] multiplies it (0 after an ending). Writes out, h and gates
-    void (*layer_scan)(int rows, int H, const float* x, int ldx, const float* weights,
+    void (*layer_scan)(int rows, int H, const float* x, int ldx, const void* weights,
                        const float* const* before, const float* keep, float* h, int ldh,
                        float* gates, int ldg, float* out);
     // Backward: dx (R, ldx) holds d out, and in the end d x through the highway; gates get
@@ -158,8 +166,9 @@ typedef struct Kernels {
 
 enum { KERNELS_AUTO, KERNELS_GENERIC, KERNELS_AVX2, KERNELS_AVX512, KERNELS_NEON, KERNELS_PATHS };
 
-// The table of an instruction set; NULL where this build or this CPU lacks it. AUTO: the fastest
-const Kernels* kernels_find(int path);
+// The table of an instruction set; NULL where this build or this CPU lacks it. AUTO: the fastest.
+// bf16: the products of layers, forward and with respect to activations, take bf16 and add fp32
+const Kernels* kernels_find(int path, int bf16);
 
 #ifdef __cplusplus
 }

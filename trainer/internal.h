@@ -63,6 +63,10 @@ typedef struct Policy {
     float* encoder_panels;          // panels(D, Hp)
     float* layer_forward[MAX_LAYERS];   // layer panels
     float* layer_backward[MAX_LAYERS];  // panels(3 Hp, Hp)
+    void* pairs_forward[MAX_LAYERS];    // bf16: the same in pairs
+    void* pairs_backward[MAX_LAYERS];
+    const void* forward_weights[MAX_LAYERS];    // one of these, as the kernels read them
+    const void* backward_weights[MAX_LAYERS];
     float* decoder_forward;         // (Ap / lanes, H, lanes)
     float* decoder_backward;        // (A + 1, Hp)
 } Policy;

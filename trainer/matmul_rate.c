@@ -20,8 +20,8 @@ static void multiply_item(void* about, int32_t item, int32_t worker) {
 
 double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads,
                                   double seconds) {
-    Rate rate = {.kernels = kernels_find(path)};
-    if (!rate.kernels || threads < 1 || precision != PUFFER_FP32) return 0.0;
+    Rate rate = {.kernels = kernels_find(path, precision == PUFFER_BF16)};
+    if (!rate.kernels || threads < 1) return 0.0;
     Arena arena = {0};
     Pool* pool = pool_create(threads);
     ARENA_ADD(&arena, rate.A, (int64_t)threads * RATE_M * RATE_K);

@@ -26,7 +26,9 @@ static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int 
 
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
                     char* error) {
-    policy->kernels = kernels_find(config->path);
+    policy->kernels = kernels_find(config->path, config->precision == PUFFER_BF16);
+    if (!policy->kernels && config->precision == PUFFER_BF16)
+        return fail(error, "this CPU has no bf16 products (they need AVX-512 BF16)");
     if (!policy->kernels)
         return fail(error, "this CPU cannot run the '%s' kernels",
                     puffer_trainer_path_name(config->path));
@@ -132,10 +134,29 @@ static void pack_item(void* about, int32_t item, int32_t worker) {
     mark(&trainer->work[worker], PHASE_PACK);
 }
 
+static void pair_layer(void* about, int32_t l, int32_t worker) {
+    PufferTrainer* trainer = about;
+    Policy* policy = &trainer->policy;
+    int lanes = policy->kernels->lanes, H = policy->H, Hp = policy->Hp;
+    trainer->work[worker].since = clock_now();
+    for (int unit = 0; unit < H; unit += lanes)
+        policy->kernels->pack_pairs(H, 3 * lanes, policy->layer_forward[l] + (int64_t)unit * H * 3,
+                                    (uint32_t*)policy->pairs_forward[l]
+                                    + (int64_t)unit * 3 * ((H + 1) / 2));
+    for (int j = 0; j < Hp; j += 2 * lanes)
+        policy->kernels->pack_pairs(3 * Hp, 2 * lanes,
+                                    policy->layer_backward[l] + (int64_t)j * 3 * Hp,
+                                    (uint32_t*)policy->pairs_backward[l]
+                                    + (int64_t)j * (3 * Hp / 2));
+    mark(&trainer->work[worker], PHASE_PACK);
+}
+
 void policy_pack(PufferTrainer* trainer) {
     int lanes = trainer->policy.kernels->lanes;
     int per_layer = round_up(trainer->policy.H, lanes) / lanes;
     pool_run(trainer->pool, pack_item, trainer, 2 + trainer->policy.L * per_layer);
+    if (trainer->policy.kernels->pack_pairs)
+        pool_run(trainer->pool, pair_layer, trainer, trainer->policy.L);
     trainer->stale = 0;
 }
 
@@ -198,7 +219,7 @@ void policy_step(const Policy* policy, Workspace* work, int rows, const void* ob
     mark(work, PHASE_ENCODE);
     float *x = work->x[0], *other = work->x[1];
     for (int l = 0; l < policy->L; l++) {
-        policy->kernels->layer_step(rows, policy->H, x, policy->ldx, policy->layer_forward[l],
+        policy->kernels->layer_step(rows, policy->H, x, policy->ldx, policy->forward_weights[l],
                                     state + (int64_t)l * policy->Hp,
                                     new_state ? new_state + (int64_t)l * policy->Hp : NULL, lds,
                                     other);

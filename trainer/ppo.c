@@ -72,7 +72,7 @@ static int forward(const Minibatch* batch, Workspace* work, int first, int count
     mark(work, PHASE_TRAIN_ENCODE);
     for (int l = 0; l < policy->L; l++)
         policy->kernels->layer_scan(rows, policy->H, work->x[l], policy->ldx,
-                                    policy->layer_forward[l],
+                                    policy->forward_weights[l],
                                     work->before + (int64_t)l * trainer->work_rows,
                                     work->per_row[ROW_KEEP], work->h[l], policy->Hp,
                                     work->gates[l], policy->ldg, work->x[l + 1]);
@@ -123,8 +123,8 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
                                      work->per_row[ROW_KEEP], work->h[l], Hp, work->gates[l],
                                      policy->ldg, work->dx, work->carry);
         mark(work, PHASE_SCAN);
-        kernels->product_panels(rows, Hp, 3 * Hp, work->gates[l], policy->ldg,
-                                policy->layer_backward[l], 3 * Hp, work->dx, policy->ldx, 1);
+        kernels->layer_dx(rows, Hp, work->gates[l], policy->ldg, policy->backward_weights[l],
+                          work->dx, policy->ldx);
         mark(work, PHASE_DX);
         kernels->product_tn(3 * Hp, Hp, rows, work->gates[l], policy->ldg, work->x[l], policy->ldx,
                             gradient + trainer->matrices[1 + l].chunk_offset, Hp, 1);

@@ -44,8 +44,6 @@ static int32_t check_config(const PufferTrainerConfig* config, char* error) {
     for (int head = 0; head < config->num_atns; head++)
         if (config->act_sizes[head] < 1 || config->act_sizes[head] > 1 << 20)
             return fail(error, "head %d has %d actions", head, config->act_sizes[head]);
-    if (config->precision != PUFFER_FP32)
-        return fail(error, "this CPU has no bf16 products");
     if (!config->horizon) return 0;
     int64_t batch = (int64_t)config->agents * config->horizon;
     if (config->minibatch_size < config->horizon || config->minibatch_size % config->horizon
@@ -73,7 +71,7 @@ static void plan_blocks(PufferTrainer* trainer) {
 
 static void plan_weights(PufferTrainer* trainer) {
     Policy* policy = &trainer->policy;
-    int lanes = policy->kernels->lanes, D = policy->D, H = policy->H, Hp = policy->Hp;
+    int D = policy->D, H = policy->H, Hp = policy->Hp;
     int64_t offset = 0, chunk = 0;
     for (int m = 0; m < policy->L + 2; m++) {
         Matrix* matrix = &trainer->matrices[m];
@@ -91,6 +89,9 @@ static void plan_weights(PufferTrainer* trainer) {
     for (int l = 0; l < policy->L; l++) {
         ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * Hp);
         ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * Hp * Hp);
+        if (!policy->kernels->pack_pairs) continue;
+        arena_add(weights, &policy->pairs_forward[l], sizeof(float) * (size_t)(3 * Hp * (H + 1) / 2));
+        arena_add(weights, &policy->pairs_backward[l], sizeof(float) * (size_t)(3 * Hp * Hp / 2));
     }
     ARENA_ADD(weights, policy->decoder_forward, (int64_t)H * policy->Ap);
     ARENA_ADD(weights, policy->decoder_backward, (int64_t)(policy->A + 1) * Hp);
@@ -114,7 +115,6 @@ static void plan_weights(PufferTrainer* trainer) {
     }
     ARENA_ADD(optimizer, trainer->adam_m, vectors);
     ARENA_ADD(optimizer, trainer->adam_v, vectors);
-    (void)lanes;
 }
 
 static void plan_rollout(PufferTrainer* trainer) {
@@ -199,6 +199,13 @@ static int32_t take_memory(PufferTrainer* trainer, char* error) {
         Matrix* matrix = &trainer->matrices[m];
         matrix->weight = trainer->all_weights + matrix->offset;
         if (trainer->all_gradients) matrix->gradient = trainer->all_gradients + matrix->offset;
+    }
+    for (int l = 0; l < trainer->policy.L; l++) {
+        Policy* policy = &trainer->policy;
+        int paired = policy->kernels->pack_pairs != NULL;
+        policy->forward_weights[l] = paired ? policy->pairs_forward[l] : policy->layer_forward[l];
+        policy->backward_weights[l] = paired ? policy->pairs_backward[l]
+                                             : policy->layer_backward[l];
     }
     trainer->policy.logstd = trainer->all_weights + trainer->weight_count
                              - round_up(trainer->policy.heads.continuous, 16);
@@ -488,7 +495,7 @@ void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
     out->bytes = trainer->bytes;
     out->threads = trainer->config.threads;
     for (int path = PUFFER_PATH_GENERIC; path <= PUFFER_PATH_NEON; path++)
-        if (kernels_find(path) == trainer->policy.kernels) out->path = path;
+        if (kernels_find(path, trainer->config.precision) == trainer->policy.kernels) out->path = path;
     out->block_agents = trainer->block_rows;
     out->blocks = trainer->block_count;
     out->lockstep = trainer->lockstep;
@@ -512,4 +519,4 @@ const char* puffer_trainer_path_name(int32_t path) {
     return path >= 0 && path < KERNELS_PATHS ? names[path] : "unknown";
 }
 
-int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path) != NULL; }
+int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path, 0) != NULL; }
