@@ -1,4 +1,4 @@
-"""examples/breakout: its rules, and the numbers in its header."""
+"""examples/breakout and examples/pong: their rules, and the numbers in their headers."""
 from __future__ import annotations
 
 import re
@@ -13,15 +13,15 @@ import pytest
 import puffer_sdk
 from puffer_sdk import building, config, paths, raylib, toolchain
 
-NAMES = ("breakout",)
+NAMES = ("breakout", "pong")
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Werror"]
-STAY, BACK, FORTH = range(3)            # actions
+STAY, BACK, FORTH = range(3)            # actions: back is left or up, forth is right or down
 
 
 @pytest.fixture(scope="session")
 def arcade(tmp_path_factory) -> dict[str, Path]:
-    """Copies, so that no build product lands among the examples."""
+    """Copies of both, so that no build product lands among the examples."""
     root = tmp_path_factory.mktemp("arcade")
     return {name: Path(shutil.copytree(EXAMPLES / name, root / name,
                                        ignore=shutil.ignore_patterns("build")))
@@ -65,7 +65,7 @@ def stay(rng, rows):
     return np.full(len(rows), STAY)
 
 
-# -- all ---------------------------------------------------------------------------------
+# -- both --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("device", [False, True])
 @pytest.mark.parametrize("compiler, language", [("gcc", "c11"), ("g++", "c++17")])
@@ -361,3 +361,173 @@ def test_breakout_stops_a_ball_that_flies_for_ever(arcade):
         assert terminals[0] == truncations[0] == 1
         assert not envs.step()[3][0]
         assert envs.log()["episode_length"] == limit
+
+
+# -- pong --------------------------------------------------------------------------------
+
+OPPONENT_Y, AGENT_Y = 0, 1
+TABLE = np.array([640, 640, 500, 640, 10, 13, 21, 21], float)      # what scales each element
+BOTTOM = 640 - 32
+
+
+class PongModel:
+    """One table, frame by frame. What dice decide, the serve, is taken from a row."""
+
+    def __init__(self, row):
+        self.opponent, self.agent, self.x, self.y, self.vx, self.vy, self.lost, self.won = (
+            row.astype(float) * TABLE)              # paddles by their middles
+
+    def row(self):
+        return np.array([self.opponent, self.agent, self.x, self.y, self.vx, self.vy,
+                         self.lost, self.won]) / TABLE
+
+    def frame(self, way):
+        self.opponent += np.clip(self.y + 16 - self.opponent, -8, 8)
+        self.agent = np.clip(self.agent + 8 * way, 0, 640)
+        self.opponent = np.clip(self.opponent, 0, 640)
+        self.x += self.vx
+        self.y += self.vy
+        if not 0 <= self.y <= BOTTOM:
+            self.y = abs(self.y) if self.y < 0 else 2 * BOTTOM - self.y
+            self.vy = -self.vy
+        if self.x < 0:
+            self.x, self.vx = 0, 10
+            return 0 if abs(self.y + 16 - self.opponent) < 51 else 1
+        if self.x > 468:
+            self.x, self.vx = 468, -10
+            if abs(self.y + 16 - self.agent) >= 51:
+                return -1
+            self.vy = np.clip(self.vy + 3 * way, -13, 13)
+            if abs(self.vy) < 0.01:
+                self.vy = 3
+        return 0
+
+    def step(self, action):
+        for _ in range(8):
+            point = self.frame({STAY: 0, BACK: -1, FORTH: 1}[action])
+            if point:
+                break
+        self.won += point > 0
+        self.lost += point < 0
+        return point
+
+
+def slice_every_ball(rng, rows):
+    """Be there in time, and then strike in the way that the ball goes already."""
+    rows = rows.astype(float) * TABLE
+    agent, x, y, vx, vy = rows[:, 1:6].T
+    out = np.where(vx > 0, 0, np.floor(x / 10 + 1e-4) + 1)      # frames until the opponent
+    frames = out + np.floor((468 - np.where(vx > 0, x, 0)) / 10 + 1e-4) + 1
+    way = (y + vy * frames) % (2 * BOTTOM)                      # the walls fold a straight line
+    lands, steep = BOTTOM - abs(BOTTOM - way) + 16, np.where(way < BOTTOM, vy, -vy)
+    turn = np.where(steep >= 0, 1, -1)
+    start = lands - turn * 8 * ((frames - 1) % 8 + 1)           # where the last tick begins
+
+    def reaches(go):
+        return abs(np.clip(agent + go * 8 * frames, 0, 640) - lands) < 50
+
+    strike = np.select([reaches(turn), reaches(0)], [turn, 0], -turn)
+    run = np.sign(start - agent) * (abs(start - agent) > 32)
+    go = np.where((vx > 0) & (frames <= 8), strike, run)
+    return np.select([go > 0, go < 0], [FORTH, BACK], STAY)
+
+
+def follow(rng, rows):
+    off = rows[:, 3] * 640 + 16 - rows[:, AGENT_Y] * 640
+    return np.select([off > 32, off < -32], [FORTH, BACK], rng.integers(0, 3, len(rows)))
+
+
+def test_pong_plays_by_its_rules(arcade):
+    """Each table plays another way: at random, following the ball, or slicing it."""
+    rng = np.random.default_rng(1)
+    ends, points, perf, score = [], {-1: 0, 1: 0}, [], []
+    with puffer_sdk.make(arcade["pong"], num_envs=12, seed=4) as envs:
+        assert envs.obs_size == 8 and envs.act_sizes == (3,)
+        rows = envs.reset()
+        models = [PongModel(row) for row in rows]
+        for tick in range(1100):
+            actions = np.concatenate([pilot(rng, rows[at]) for pilot, at in (
+                (act_randomly, slice(0, 4)), (follow, slice(4, 8)),
+                (slice_every_ball, slice(8, 12)))])
+            envs.actions[:, 0] = actions
+            rows, rewards, terminals, truncations = envs.step()
+            for i, model in enumerate(models):
+                point = model.step(int(actions[i]))
+                assert rewards[i] == point, (tick, i)
+                assert terminals[i] == (21 in (model.won, model.lost)), (tick, i)
+                if terminals[i]:
+                    ends.append(i // 4)
+                    perf.append(model.won / (model.won + model.lost))
+                    score.append(model.won - model.lost)
+                    model.won = model.lost = 0
+                if point:
+                    points[point] += 1
+                    served = PongModel(rows[i])     # paddles in the middle, towards the agent
+                    assert np.allclose(rows[i, [0, 1, 2, 4]], [0.5, 0.5, 0.2, 1])
+                    assert abs(served.vy) == pytest.approx(3, abs=1e-5)
+                    model.opponent = model.agent = 320
+                    model.x, model.y, model.vx, model.vy = (
+                        served.x, served.y, served.vx, served.vy)
+                assert np.allclose(rows[i], model.row(), atol=2e-5), (tick, i)
+                model.y = PongModel(rows[i]).y      # float32 drifts from float64
+        log = envs.log()
+    assert not truncations.any() and set(ends) == {0, 1, 2} and min(points.values()) > 80
+    assert log["n"] == len(ends)
+    assert log["perf"] == pytest.approx(np.mean(perf))
+    assert log["score"] == log["episode_return"] == pytest.approx(np.mean(score))
+
+
+def test_pong_serves_anywhere_up_and_down(arcade):
+    with puffer_sdk.make(arcade["pong"], num_envs=4000, seed=1) as envs:
+        rows = envs.reset()
+    counts, _ = np.histogram(rows[:, 3] * 640, 16, (0, BOTTOM))
+    assert counts.sum() == 4000 and abs(counts - 250).max() < 5 * 250 ** 0.5
+    assert abs((rows[:, 5] > 0).mean() - 0.5) < 0.04
+
+
+def test_pong_paddle_stops_with_its_middle_on_the_edge(arcade):
+    with puffer_sdk.make(arcade["pong"], num_envs=3, seed=1) as envs:
+        envs.reset()
+        envs.actions[:, 0] = (STAY, BACK, FORTH)
+        for tick in range(1, 5):                    # the ball arrives in the fifth
+            agent_y = envs.step()[0][:, AGENT_Y] * 640
+            assert np.allclose(agent_y, (320, 320 - 64 * tick, 320 + 64 * tick), atol=1e-3)
+    with puffer_sdk.make(arcade["pong"], num_envs=2, seed=1,
+                         env_settings={"paddle_speed": 100}) as envs:
+        envs.reset()
+        envs.actions[:, 0] = (BACK, FORTH)
+        assert np.allclose(envs.step()[0][:, AGENT_Y], (0, 1))
+
+
+def test_pong_stops_endless_rallies(arcade):
+    """With paddles as high as the table nobody ever misses."""
+    limit = int(defined(arcade["pong"], "MAX_TICKS"))
+    with puffer_sdk.make(arcade["pong"], num_envs=1, seed=1,
+                         env_settings={"paddle_height": 1300}) as envs:
+        envs.reset()
+        envs.actions[:] = STAY
+        for _ in range(limit - 1):
+            assert not envs.step()[2][0]
+        _, rewards, terminals, truncations = envs.step()
+        assert (rewards[0], terminals[0], truncations[0]) == (0, 1, 1)
+        assert not envs.step()[3][0]
+        log = envs.log()
+    assert (log["episode_length"], log["score"], log["perf"]) == (limit, 0, 0)
+
+
+def test_pong_numbers_in_the_header(arcade):
+    folder = arcade["pong"]
+    dice, idle, pilot, ticks, odds = map(float, re.search(
+        r"at random scores (-[\d.]+), staying put (-[\d.]+), and a pilot that slices every ball "
+        r"([\d.]+), in (\d+) ticks; of the points, random play wins 1 in (\d+)",
+        prose(folder)).groups())
+    at_random, _ = play(folder, act_randomly, 4000, num_envs=1000)
+    assert at_random["score"] == pytest.approx(dice, abs=0.05)
+    assert at_random["perf"] == pytest.approx(1 / odds, rel=0.3)
+    assert play(folder, act_randomly, 4000, ball_initial_speed_y=1)[0]["perf"] < 1 / odds / 5
+    assert play(folder, stay, 1000)[0]["score"] == pytest.approx(idle, abs=0.05)
+    log, lengths = play(folder, slice_every_ball, 1600)
+    assert log["score"] == pilot == 21 and lengths.all()
+    assert lengths.mean() == pytest.approx(ticks, rel=0.03)
+    assert "20 counts as solved" in prose(folder)
+    assert 6 <= defined(folder, "MAX_TICKS") / lengths.mean() < 7
