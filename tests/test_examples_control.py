@@ -1,4 +1,4 @@
-"""examples/cartpole and pendulum: their rules at the edges, their numbers, their pilots."""
+"""examples/cartpole, pendulum and snake: their rules at the edges, their numbers, their pilots."""
 from __future__ import annotations
 
 import os
@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 from puffer_sdk import building, config, paths, raylib, toolchain, vec
 
-NAMES = ("cartpole", "pendulum")
+NAMES = ("cartpole", "pendulum", "snake")
 ROOT = Path(__file__).resolve().parents[1]
 CHILD = {**os.environ, "PYTHONPATH": str(ROOT)}         # finds this puffer_sdk from any folder
 STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Werror"]
@@ -43,12 +44,13 @@ def claims(folder, pattern):
     return [float(number) for number in re.search(pattern, manual(folder)).groups()]
 
 
-# -- both ---------------------------------------------------------------------------
+# -- all three ---------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", NAMES)
 def test_check_finds_nothing(name, control):
+    """A world of 256 snakes is slow under sanitizers: a part of the usual length says enough."""
     command = [sys.executable, "-m", "puffer_sdk", "check", str(control[name]), "--strict",
-               "--budget", "0.5"]
+               "--budget", "0.1" if name == "snake" else "0.5"]
     result = subprocess.run(command, capture_output=True, text=True, env=CHILD)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "nothing found" in result.stdout
@@ -315,3 +317,231 @@ def test_no_time_at_all_is_one_tick(name, control):
             assert terminals.all() and truncations.all()
         log = envs.log()
         assert (log["n"], log["episode_length"]) == (12, 1) and 0 <= log["perf"] <= 1
+
+
+# -- snake -------------------------------------------------------------------------------
+
+WALL, SNAKE, EMPTY, CORPSE, FOOD = range(5)
+WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+
+
+class World:
+    """The rules over a world so small that every snake sees all of it, from everywhere.
+
+    The inside is vision + 1 tiles square. Places that the dice decide are taken from what is
+    seen; everything else is played.
+    """
+
+    def __init__(self, rows, vision, longest, corpses):
+        self.vision, self.side = vision, vision + 1
+        self.longest, self.corpses = longest, corpses
+        boards, heads = self.read(rows)
+        self.board = boards[0]
+        self.bodies = [deque([head]) for head in heads]     # the head comes first
+
+    def read(self, rows):
+        """Each snake's view as a board, and where its head is, counted from the walls."""
+        window = 2 * self.vision + 1
+        boards, heads = [], []
+        for row in rows.reshape(-1, window, window):
+            inside = np.argwhere(row != WALL)
+            top, left = inside.min(0)
+            assert (inside.max(0) - (top, left) == self.side - 1).all()
+            assert np.count_nonzero(row) == self.side ** 2
+            boards.append(row[top:top + self.side, left:left + self.side].copy())
+            heads.append((self.vision - top, self.vision - left))
+        assert all((board == boards[0]).all() for board in boards)
+        return boards, [tuple(map(int, head)) for head in heads]
+
+    def step(self, actions, rows):
+        """What each snake meets: EMPTY, CORPSE, FOOD, or, where it died, the length it had."""
+        boards, heads = self.read(rows)
+        events = []
+        for i, body in enumerate(self.bodies):
+            way = np.array(WAYS[actions[i]])
+            to = tuple(map(int, body[0] + way))
+            if len(body) > 1 and to == body[1]:
+                to = tuple(map(int, body[0] - way))
+            outside = min(to) < 0 or max(to) >= self.side
+            tile = WALL if outside else int(self.board[to])
+            if tile <= SNAKE:
+                events.append(("died", len(body)))
+                for k, cell in enumerate(reversed(body)):       # the tail is the first
+                    self.board[cell] = CORPSE if self.corpses and k % 2 else EMPTY
+                self.bodies[i] = deque([heads[i]])
+                assert self.board[heads[i]] in (EMPTY, CORPSE)
+                self.board[heads[i]] = SNAKE
+                continue
+            events.append(("met", tile))
+            if tile == EMPTY or len(body) == self.longest:
+                self.board[body.pop()] = EMPTY
+            body.appendleft(to)
+            self.board[to] = SNAKE
+            assert to == heads[i]
+        fresh = boards[0] != self.board
+        assert (boards[0][fresh] == FOOD).all() and (self.board[fresh] != SNAKE).all()
+        self.board = boards[0]
+        return events
+
+
+@pytest.mark.parametrize("corpses, longest", [(1, 6), (0, 40)])
+def test_snake_plays_by_its_rules(corpses, longest, control):
+    vision, agents, food = 9, 5, 7
+    paid = {EMPTY: 0.0, CORPSE: 0.25, FOOD: 0.5, "died": -0.75}
+    rng = np.random.default_rng(corpses)
+    lives = [dict(ticks=0, paid=0.0) for _ in range(agents)]
+    deaths, met = [], {EMPTY: 0, CORPSE: 0, FOOD: 0}
+    with make(control["snake"], width=3 * vision + 1, height=3 * vision + 1, vision=vision,
+              num_agents=agents, num_food=food, leave_corpse_on_death=corpses,
+              max_snake_length=longest, reward_food=0.5, reward_corpse=0.25,
+              reward_death=-0.75) as envs:
+        assert (envs.obs_size, envs.act_sizes) == ((2 * vision + 1) ** 2, (4,))
+        rows = envs.reset()
+        world = World(rows, vision, longest, corpses)
+        pilot = Pilot()
+        for tick in range(2500):
+            assert np.count_nonzero(world.board == FOOD) == food
+            at_random = rng.random(agents) < 0.1
+            actions = np.where(at_random, rng.integers(0, 4, agents), pilot(rng, rows))
+            envs.actions[:, 0] = actions
+            rows, rewards, terminals, _ = envs.step()
+            for i, (kind, what) in enumerate(world.step(actions, rows)):
+                reward = paid["died"] if kind == "died" else paid[what]
+                assert (rewards[i], terminals[i]) == (reward, kind == "died"), tick
+                lives[i]["ticks"] += 1
+                lives[i]["paid"] += reward
+                if kind == "died":
+                    deaths.append((what, lives[i]["ticks"], lives[i]["paid"]))
+                    lives[i] = dict(ticks=0, paid=0.0)
+                else:
+                    met[what] += 1
+        log = envs.log()
+    lengths, ticks, returns = np.array(deaths).T
+    assert len(deaths) > 100 and min(met[EMPTY], met[FOOD]) > 500
+    assert (met[CORPSE] > 100) == bool(corpses)
+    assert lengths.max() == 6 if longest == 6 else lengths.max() > 12
+    assert log["n"] == len(deaths)
+    assert log["score"] == pytest.approx(lengths.mean())
+    assert log["perf"] == pytest.approx(lengths.mean() / 120, rel=1e-4)
+    assert log["episode_length"] == pytest.approx(ticks.mean())
+    assert log["episode_return"] == pytest.approx(returns.mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize("size, seen", [
+    ((12, 12), WALL),           # all of it wall: they wait, and see nothing else
+    ((13, 12), WALL),
+    ((13, 13), None),           # one tile inside: one snake lives there, the others wait
+])
+def test_snakes_wait_where_there_is_no_room(size, seen, control):
+    with make(control["snake"], width=size[0], height=size[1], vision=6, num_agents=3) as envs:
+        observations = envs.reset()
+        for _ in range(20):
+            alone = observations.reshape(3, -1)
+            if seen is None:
+                assert alone[0].tolist() == [WALL] * 84 + [SNAKE] + [WALL] * 84
+                alone = alone[1:]
+            assert (alone == WALL).all()
+            observations, rewards, terminals, _ = envs.step()
+            dies = [seen is None, False, False]
+            assert terminals.tolist() == dies and rewards.tolist() == [-x for x in map(int, dies)]
+
+
+def test_a_snake_without_eyes_stays_in_its_world(control):
+    with make(control["snake"], width=8, height=8, vision=0, num_agents=3, num_food=5) as envs:
+        assert envs.obs_size == 1 and (envs.reset() == SNAKE).all()
+        rng = np.random.default_rng(0)
+        for _ in range(500):
+            envs.actions[:, 0] = rng.integers(0, 4, 3)
+            envs.step()
+        assert envs.log()["n"] > 20
+
+
+def test_snakes_that_may_not_grow_are_all_head(control):
+    with make(control["snake"], width=13, height=13, vision=1, num_agents=3, num_food=60,
+              max_snake_length=0) as envs:
+        envs.reset()
+        rng = np.random.default_rng(0)
+        for _ in range(500):
+            envs.actions[:, 0] = rng.integers(0, 4, 3)
+            envs.step()
+        log = envs.log()
+        assert log["score"] == 1 and log["episode_return"] > -0.8       # they eat all the same
+
+
+def test_snakes_world_fills_with_food_but_not_over(control):
+    """More food than tiles: all that is free is food, and the snakes still move."""
+    with make(control["snake"], width=13, height=13, vision=4, num_agents=2,
+              num_food=1000, leave_corpse_on_death=0) as envs:
+        observations = envs.reset()
+        for _ in range(50):
+            inside = observations[observations != WALL]
+            assert ((inside == FOOD) | (inside == SNAKE)).mean() > 0.9
+            envs.actions[:, 0] = 3
+            observations, rewards, *_ = envs.step()
+        assert envs.log()["episode_return"] > -1
+
+
+class Pilot:
+    """To the nearest food in view, around what is deadly; or with an eye on dead ends.
+
+    Water spreads from each of the four tiles beside the head. When it first wets food is how
+    far that is; where it has come in the end is how much room there is.
+    """
+
+    def __init__(self, careful=False):
+        self.careful, self.last = careful, None
+
+    def __call__(self, rng, observations):
+        n, window = len(observations), int(observations.shape[1] ** 0.5)
+        head = window // 2
+        tiles = observations.reshape(n, 1, window, window)
+        bits = 1 << np.arange(window, dtype=np.uint32)      # a row of tiles is one number
+        free = ((tiles >= EMPTY) * bits).sum(-1, dtype=np.uint32)
+        food = ((tiles > EMPTY) * bits).sum(-1, dtype=np.uint32)
+        water = np.zeros((n, 4, window), np.uint32)
+        for action, (row, column) in enumerate(WAYS):
+            water[:, action, head + row] = bits[head + column]
+        water &= free
+        blocked = ~water.any(-1)
+        away = np.full((n, 4), 30.0)
+        for step in range(16 if self.careful else 10):
+            found = (water & food).any(-1)
+            away[found] = np.minimum(away[found], step)
+            spread = water | water << 1 | water >> 1
+            spread[:, :, 1:] |= water[:, :, :-1]
+            spread[:, :, :-1] |= water[:, :, 1:]
+            water = spread & free
+        cost = away + 1000 * blocked
+        if self.careful:
+            room = np.unpackbits(water.view(np.uint8), axis=-1).sum(-1, dtype=np.int64)
+            cost -= np.where((room.min(1) < room.max(1))[:, None], room, 0)
+        if self.last is None:
+            self.last = rng.integers(0, 4, n)
+        cost[np.arange(n), self.last] -= 0.1                # else straight on
+        self.last = (cost + 0.05 * rng.random(cost.shape)).argmin(1)
+        return self.last
+
+
+def test_numbers_in_snakes_manual(control):
+    solved, first, last, dice, up, greedy, careful = claims(
+        control["snake"], r"counts as solved from (\d+) on\. Measured in the world of snake\.ini, "
+        r"over the deaths in ticks (\d+) to (\d+): acting at random ([\d.]+), straight up for ever "
+        r"([\d.]+), greedily to the nearest food in view (\d+), and the same with an eye on dead "
+        r"ends (\d+)")
+
+    def score(pilot, num_envs):
+        rng = np.random.default_rng(1)
+        with make(control["snake"], num_envs) as envs:
+            observations = envs.reset()
+            for tick in range(int(last)):
+                if tick == first:
+                    envs.log()                              # forgets what was
+                envs.actions[:, 0] = pilot(rng, observations)
+                observations, *_ = envs.step()
+            return envs.log()["score"]
+
+    assert score(lambda rng, seen: rng.integers(0, 4, len(seen)), 4) == pytest.approx(dice, abs=.2)
+    assert score(lambda rng, seen: 0, 4) == pytest.approx(up, abs=0.3)
+    assert score(Pilot(), 1) == pytest.approx(greedy, abs=4)
+    looking = score(Pilot(careful=True), 1)
+    assert looking == pytest.approx(careful, abs=5) and looking > solved
