@@ -29,6 +29,6 @@
     .pack_pairs = PACK_PAIRS, .layer_dx = layer_dx,                                             \
     .layer_step = layer_step, .layer_scan = layer_scan,                                         \
     .layer_scan_backward = layer_scan_backward, .sample = sample, .loss = loss,                 \
-    .advantage = advantage, .add_up = add_up, .square_sum = square_sum, .nesterov = nesterov,   \
+    .advantage = advantage, .segment_sums = segment_sums, .add_up = add_up, .square_sum = square_sum, .nesterov = nesterov,   \
     .multiply = multiply, .add_scaled = add_scaled, .muon_polynomial = muon_polynomial,         \
 }

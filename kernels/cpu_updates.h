@@ -34,6 +34,34 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
     for (int t = T - 2; t >= 0; t--) out[t] = s_fma(fade[t], out[t + 1], out[t]);
 }
 
+enum { SUM_LANES = 8 };            // on every machine: the same order everywhere
+
+static void segment_sums(int T, const float* advantages, const float* values,
+                         double sums[KERNEL_SUMS]) {
+    double lane[KERNEL_SUMS][SUM_LANES] = {{0.0}};
+    float last_a[SUM_LANES] = {0.0f}, last_v[SUM_LANES] = {0.0f};
+    for (int t = 0; t < T; t += SUM_LANES) {
+        const float *a = advantages + t, *v = values + t;
+        if (t + SUM_LANES > T) {
+            for (int i = 0; i < T - t; i++) last_a[i] = a[i], last_v[i] = v[i];
+            a = last_a;
+            v = last_v;
+        }
+        for (int i = 0; i < SUM_LANES; i++) {
+            double A = (double)a[i], R = (double)(a[i] + v[i]);
+            lane[0][i] += A;
+            lane[1][i] += A * A;
+            lane[2][i] += A < 0.0 ? -A : A;
+            lane[3][i] += R;
+            lane[4][i] += R * R;
+        }
+    }
+    for (int k = 0; k < KERNEL_SUMS; k++) {
+        sums[k] = 0.0;
+        for (int i = 0; i < SUM_LANES; i++) sums[k] += lane[k][i];
+    }
+}
+
 static void add_up(int count, int parts, const float* const* part, int64_t offset, float* out) {
     int i = 0;
     for (; i + 2 * LANES <= count; i += 2 * LANES) {

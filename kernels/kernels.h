@@ -27,6 +27,7 @@ extern "C" {
 #endif
 
 #define KERNEL_ROWS 16              // columns and per-row arrays are padded to this many rows
+#define KERNEL_SUMS 5               // A, A^2, |A|, R, R^2 of a segment
 #define KERNEL_LOSSES 6             // policy, value, entropy, old_kl, approx_kl, clipped: sums
 
 // Quintic Newton-Schulz steps X <- X (a + b G + c G^2), G = X^T X: their product takes singular
@@ -150,8 +151,11 @@ typedef struct Kernels {
     int (*sample)(const SampleArgs* args);
     void (*loss)(const LossArgs* args);
 
-    // A_t of one segment; returns nothing else
+    // A_t of one segment; scratch [T]
     void (*advantage)(const AdvantageArgs* args, float* scratch, float* out);
+    // Over one segment: sums of A, A^2, |A|, R, R^2, with R = A + V
+    void (*segment_sums)(int T, const float* advantages, const float* values,
+                         double sums[KERNEL_SUMS]);
 
     void (*add_up)(int count, int parts, const float* const* part, int64_t offset, float* out);
     double (*square_sum)(int64_t n, const float* x);

@@ -1,9 +1,15 @@
 /* arena.c -- see arena.h. */
+#define _DEFAULT_SOURCE             // madvise
 #include "arena.h"
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #define LINE 64
+#define HUGE_PAGE ((size_t)2 << 20)
 
 void arena_add(Arena* arena, void** where, size_t bytes) {
     if (arena->count == arena->room) {
@@ -23,9 +29,13 @@ void arena_add(Arena* arena, void** where, size_t bytes) {
 }
 
 int32_t arena_commit(Arena* arena) {
-    size_t bytes = arena->bytes + LINE;
-    if (!arena->failed) arena->block = aligned_alloc(LINE, bytes);
+    size_t unit = arena->bytes > 2 * HUGE_PAGE ? HUGE_PAGE : LINE;
+    size_t bytes = (arena->bytes + LINE + unit - 1) / unit * unit;
+    if (!arena->failed) arena->block = aligned_alloc(unit, bytes);
     if (!arena->block) return -1;
+#ifdef MADV_HUGEPAGE
+    if (unit == HUGE_PAGE) madvise(arena->block, bytes, MADV_HUGEPAGE);     // a wish, no more
+#endif
     memset(arena->block, 0, bytes);
     for (int32_t i = 0; i < arena->count; i++)
         *arena->spans[i].where = (char*)arena->block + arena->spans[i].offset;

@@ -27,7 +27,7 @@
 
 enum {                              // what time is spent on
     PHASE_COPY, PHASE_ENCODE, PHASE_LAYERS, PHASE_DECODE, PHASE_SAMPLE, PHASE_ENV, PHASE_STORE,
-    PHASE_ADVANTAGE, PHASE_PICK, PHASE_TRAIN_ENCODE, PHASE_TRAIN_LAYERS, PHASE_LOSS, PHASE_SCAN,
+    PHASE_ADVANTAGE, PHASE_PICK, PHASE_GATHER, PHASE_TRAIN_ENCODE, PHASE_TRAIN_LAYERS, PHASE_LOSS, PHASE_SCAN,
     PHASE_DX, PHASE_DW, PHASE_TRAIN_DENCODE, PHASE_REDUCE, PHASE_MUON, PHASE_PACK, PHASES
 };
 
@@ -110,7 +110,7 @@ typedef struct Rollout {            // (N, T, ...) a row holds what belongs to o
 } Rollout;
 
 typedef struct Picker {
-    double* sums;                   // (N, 5) of A, A^2, |A|, R, R^2 over a segment
+    double (*sums)[KERNEL_SUMS];    // [N] over each segment
     int32_t* rows;                  // [S] of this minibatch
     float* q;                       // [S]
     uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2, SUMS };
+enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2 };
 
 double learning_progress(const PufferTrainer* trainer) {
     double progress = (double)trainer->counters.epoch / (double)trainer->config.total_epochs;
@@ -45,16 +45,8 @@ static void judge_segment(PufferTrainer* trainer, float* fade, int64_t segment) 
         .reward_clip = (float)config->reward_clip};
     float* advantages = rollout->advantages + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
-    double* sums = trainer->picker.sums + segment * SUMS;
-    memset(sums, 0, sizeof(double) * SUMS);
-    for (int64_t t = 0; t < T; t++) {
-        double a = (double)advantages[t], r = (double)(advantages[t] + args.values[t]);
-        sums[SUM_A] += a;
-        sums[SUM_A2] += a * a;
-        sums[SUM_ABS] += fabs(a);
-        sums[SUM_R] += r;
-        sums[SUM_R2] += r * r;
-    }
+    trainer->policy.kernels->segment_sums((int)T, advantages, args.values,
+                                          trainer->picker.sums[segment]);
 }
 
 static void judge_group(void* about, int32_t item, int32_t worker) {
@@ -79,9 +71,9 @@ static void judge_picked(void* about, int32_t item, int32_t worker) {
 }
 
 double explained_variance(const PufferTrainer* trainer) {
-    double sums[SUMS] = {0}, count = (double)trainer->config.agents * trainer->config.horizon;
+    double sums[KERNEL_SUMS] = {0}, count = (double)trainer->config.agents * trainer->config.horizon;
     for (int64_t i = 0; i < trainer->config.agents; i++)
-        for (int j = 0; j < SUMS; j++) sums[j] += trainer->picker.sums[i * SUMS + j];
+        for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
     double mean_a = sums[SUM_A] / count, mean_r = sums[SUM_R] / count;
     double spread = sums[SUM_R2] / count - mean_r * mean_r;
     double left = sums[SUM_A2] / count - mean_a * mean_a;
@@ -190,7 +182,7 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
         deal(trainer, number, picker->rows, picker->q);
     } else {
         for (int64_t i = 0; i < trainer->config.agents; i++)
-            picker->cdf[i] = picker->sums[i * SUMS + SUM_ABS];
+            picker->cdf[i] = picker->sums[i][SUM_ABS];
         draw(trainer, number, picker->cdf, picker->rows, picker->q);
     }
     for (int32_t i = 0; i < S; i++)

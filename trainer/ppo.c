@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define FETCH_BYTES (128 << 10)     // that are asked for ahead of their use, at most
+
 enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W };
 
 typedef struct {
@@ -164,6 +166,17 @@ static void remember(const Minibatch* batch, const Workspace* work, int first, i
     }
 }
 
+// Asks for the observations of the next block, which lie anywhere in a large buffer
+static void fetch_ahead(const PufferTrainer* trainer, int first, int last) {
+    int64_t bytes = obs_bytes(trainer, trainer->config.horizon);
+    if (last > first + trainer->segments_per_block) last = first + trainer->segments_per_block;
+    if (bytes * (last - first) > FETCH_BYTES) return;
+    for (int s = first; s < last; s++) {
+        const char* obs = segment_obs(trainer, trainer->picker.rows[s]);
+        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(obs + at, 0, 2);
+    }
+}
+
 static void run_chunk(void* about, int32_t chunk, int32_t worker) {
     const Minibatch* batch = about;
     PufferTrainer* trainer = batch->trainer;
@@ -178,7 +191,9 @@ static void run_chunk(void* about, int32_t chunk, int32_t worker) {
     for (int at = first; at < last; at += trainer->segments_per_block) {
         int count = last - at < trainer->segments_per_block ? last - at
                                                             : trainer->segments_per_block;
+        fetch_ahead(trainer, at + count, last);
         gather(batch, work, at, count);
+        mark(work, PHASE_GATHER);
         int sparse = forward(batch, work, at, count);
         judge(batch, work, count * trainer->config.horizon, gradient, sums);
         backward(batch, work, at, count, sparse, gradient);
@@ -192,7 +207,7 @@ void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_L
     if (trainer->config.norm_adv) {
         double sum = 0.0, squares = 0.0;
         for (int32_t i = 0; i < trainer->segments; i++) {
-            const double* segment = trainer->picker.sums + (int64_t)trainer->picker.rows[i] * 5;
+            const double* segment = trainer->picker.sums[trainer->picker.rows[i]];
             sum += segment[0];
             squares += segment[1];
         }

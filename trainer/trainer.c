@@ -137,7 +137,7 @@ static void plan_rollout(PufferTrainer* trainer) {
 
     Picker* picker = &trainer->picker;
     Arena* plan = &trainer->plan;
-    ARENA_ADD(plan, picker->sums, 5 * N);
+    ARENA_ADD(plan, picker->sums, N);
     ARENA_ADD(plan, picker->rows, trainer->segments);
     ARENA_ADD(plan, picker->q, trainer->segments);
     ARENA_ADD(plan, picker->repeated, trainer->segments);
@@ -507,7 +507,7 @@ const char* puffer_trainer_phase(int32_t index) {
     static const char* const names[PHASES] = {
         "rollout: copy observations", "rollout: encoder", "rollout: layers", "rollout: decoder",
         "rollout: sample actions", "rollout: environments", "rollout: store",
-        "update: advantages", "update: pick segments", "update: encoder", "update: layers",
+        "update: advantages", "update: pick segments", "update: gather", "update: encoder", "update: layers",
         "update: loss", "update: layers backward", "update: gradients of activations",
         "update: gradients of weights", "update: encoder backward", "update: add gradients",
         "update: Muon", "update: pack weights"};
