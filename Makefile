@@ -16,7 +16,7 @@ TORCH  ?= torch==2.13.0
 
 .PHONY: demo test bench ocean deps docs-tables lint clean
 
-demo: $(VENV)/.torch
+demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
 
 test: deps $(VENV)/.dev $(VENV)/.torch lint
@@ -47,7 +47,8 @@ $(VENV)/.base: pyproject.toml
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-# PyTorch by version, so that everybody measures the same; TORCH=torch takes the newest
+# The tests' referee, and what `make bench` compares with. By version, so that everybody measures
+# the same; TORCH=torch takes the newest
 $(VENV)/.torch: $(VENV)/.base
 	@echo "installing PyTorch ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[torch]'

@@ -72,10 +72,16 @@ def _auto_minibatch(chosen, env) -> tuple[int, str]:
 
 
 def _auto_backend(chosen, env) -> tuple[str, str]:
-    return "torch", "the trainer that this version has"
+    if chosen["policy.torch_class"]:
+        return "torch", "[policy] torch_class is a network in PyTorch"
+    if chosen["train.device"] == "cuda":
+        return "torch", "the native trainer runs on the CPU in this version"
+    return "native", "the fastest trainer that this version has"
 
 
 def _auto_device(chosen, env) -> tuple[str, str]:
+    if chosen["train.backend"] == "native":
+        return "cpu", "the native trainer runs on the CPU in this version"
     if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
         return "cpu", "no GPU on this machine"
     # counted through the driver's own library: a CUDA context here would not survive a fork
@@ -113,6 +119,7 @@ class Contradictions:
         self._name()
         self._buffers()
         self._minibatch()
+        self._trainer()
         self._texts()
         for name in () if self.ocean else self.config.env:
             twin = "max_" + name[4:]
@@ -176,6 +183,25 @@ class Contradictions:
             self._clash(keys, f"minibatch_size = {size} is not a multiple of "
                         f"horizon = {horizon}", f"a multiple of {horizon}", str(size),
                         f"minibatch_size = {fits} works", ("train.minibatch_size", fits))
+
+    def _trainer(self) -> None:
+        """What one of the trainers cannot do."""
+        train, network = self.config.train, self.config.policy.torch_class
+        if train.backend == "native" and network:
+            self._clash(("train.backend", "policy.torch_class"),
+                        "[policy] torch_class is a network in PyTorch, which the native trainer "
+                        "cannot train", "train.backend = torch", "native",
+                        "leave train.backend at auto")
+        if train.backend == "native" and train.device == "cuda":
+            self._clash(("train.device", "train.backend"),
+                        "the native trainer runs on the CPU in this version",
+                        "train.device = cpu, or train.backend = torch", "cuda",
+                        "leave one of the two at auto")
+        if train.backend == "torch" and train.precision != "fp32":
+            self._clash(("train.precision", "train.backend"),
+                        f"the PyTorch trainer computes in fp32, not in {train.precision}",
+                        "train.precision = fp32, or train.backend = native", train.precision,
+                        "leave train.precision at fp32")
 
     def _texts(self) -> None:
         """Texts with a form of their own."""

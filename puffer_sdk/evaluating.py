@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from . import building, checkpoint, config, isolation, paths, runs
+from . import backends, building, checkpoint, config, isolation, paths, runs
 from .config import Config
 from .errors import RunError, UsageError
 from .settings import parse_action
 from .sinks import without_nan
-from .training import require_torch, use_threads
 
 PATIENCE = 20           # [eval] steps, times this: the most ticks that endings are waited for
 PER_EPISODE = "per episode"
@@ -67,11 +66,11 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     on_progress   called as on_progress(policy, done, total)
     Raises UsageError for a checkpoint that is damaged, or of another environment or size.
     """
-    if model:
-        require_torch("eval")
     folder = paths.find_env(env)
     found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
     past = checkpoint.load(found) if found else None
+    if past:
+        backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
     if output is None and found:
         output = found.parent.parent / "episodes.json" if found.parent.name == "checkpoints" \
             else found.with_suffix(".episodes.json")
@@ -345,13 +344,9 @@ def _idle_player(vec, resolved: Config):
 def _trained_player(past: checkpoint.Checkpoint, greedy: bool):
     """Makes the player of a checkpoint's policy."""
     def make(vec, resolved: Config):
-        from .torch_ppo import Actor, build_policy, load_weights
-
-        use_threads(resolved)
-        trained = Config.from_dict(past.facts["config"])
-        policy = build_policy(vec.obs_size, vec.act_sizes, trained)
-        load_weights(policy, past.tensors)
-        actor = Actor(policy, vec.act_sizes, resolved.eval.seed, vec.num_agents, greedy=greedy)
+        actor = backends.make_actor(vec, Config.from_dict(past.facts["config"]), past.tensors,
+                                    resolved.eval.seed, greedy=greedy,
+                                    threads=resolved.vec.num_threads)
         first = [True]
 
         def play(vec) -> None:

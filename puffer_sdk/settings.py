@@ -82,7 +82,8 @@ class Vec:
     num_buffers: int = setting(AUTO, "slices of the agents: one steps while another waits for "
                                      "its actions", low=1, high=1024,
                                auto="2 where whole environments fill two equal slices, else 1")
-    num_threads: int = setting(AUTO, "threads that step environments", low=1, high=1024,
+    num_threads: int = setting(AUTO, "threads that step environments, and that the native "
+                                     "trainer computes on; they change no result", low=1, high=1024,
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
                                         "close counts as hung", above=0, high=86400)
@@ -145,15 +146,15 @@ class Train:
                                  low=0, high=1e9)
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
     scale_obs: bool = setting(False, "divide byte observations by 255")
-    backend: str = setting(AUTO, "which trainer runs", choices=("torch", "native"),
-                           auto="the fastest trainer that this version has",
-                           later={"native": "this version has no native trainer yet; "
-                                            "leave train.backend at torch"})
+    backend: str = setting(AUTO, "which trainer runs: the native one, or PyTorch's",
+                           choices=("native", "torch"),
+                           auto="native; torch where policy.torch_class or a GPU asks for it")
     device: str = setting(AUTO, "where the network is trained", choices=("cpu", "cuda"),
-                          auto="cuda where PyTorch finds a GPU, else cpu")
-    precision: str = setting("fp32", "number format of the matrix products",
-                             choices=("fp32", "bf16"),
-                             later={"bf16": "this version trains in fp32 only"})
+                          auto="cpu with the native trainer; with PyTorch's, cuda where it "
+                               "finds a GPU")
+    precision: str = setting("fp32", "number format of the matrix products; bf16 needs the "
+                                     "native trainer and a CPU that has it",
+                             choices=("fp32", "bf16"))
     gpus: int = ignored("number of GPUs")
 
 

@@ -35,8 +35,8 @@ from .trainers import (
     LOSSES,
     SCALE_HINT,
     Schedules,
-    check_agents,
     check_mask,
+    check_same_envs,
     check_sizes,
     check_tensors,
 )
@@ -578,6 +578,7 @@ class TorchPPO(Schedules):
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
         self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
         self._allocate(vec)
+        self.vec = vec
         self.barrier(vec)
 
     def _allocate(self, vec) -> None:
@@ -752,7 +753,7 @@ class TorchPPO(Schedules):
 
         The envs are reset when the next rollout starts, once, however often this is called.
         """
-        check_agents(vec, self.agents)
+        check_same_envs(vec, self.vec)
         self.vec, self._unreset = vec, True
         self._env = {name: torch.from_numpy(getattr(vec, name))
                      for name in ("observations", "actions", "rewards", "truncations")}

@@ -43,11 +43,19 @@ def check_sizes(vec, train) -> None:
                          actual=vec.action_mask.shape[1])
 
 
-def check_agents(vec, agents: int) -> None:
-    """Envs that a trainer goes on with have as many agents as those before."""
-    if vec.num_agents != agents:
-        raise UsageError("the new envs have another number of agents", expected=agents,
-                         actual=vec.num_agents)
+def check_same_envs(new, old) -> None:
+    """Envs that a trainer goes on with have the sizes of those before."""
+    def sizes(vec) -> dict[str, object]:
+        return {"number of agents": vec.num_agents, "observation size": vec.obs_size,
+                "observation type": vec.observations.dtype.name,
+                "set of action heads": tuple(vec.act_sizes),
+                "action mask": vec.action_mask is not None}
+
+    wanted, found = sizes(old), sizes(new)
+    for what, value in wanted.items():
+        if found[what] != value:
+            raise UsageError(f"the new envs have another {what}", expected=value,
+                             actual=found[what])
 
 
 def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.ndarray]) -> None:

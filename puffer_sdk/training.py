@@ -18,17 +18,15 @@ import shlex
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import building, checkpoint, config, isolation, paths, runs, sinks, ui
+from . import backends, building, checkpoint, config, isolation, paths, runs, sinks, ui
 from .config import Config
 from .dashboard import Dashboard
 from .errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from .sinks import open_sinks
 
-SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: one thread is faster
 RESCUE = 4.0                        # seconds that a signal waits for the epoch at work
 
 
@@ -54,7 +52,6 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
-    require_torch("train")
     if tag and not tag.isprintable():
         raise UsageError("the tag holds something that does not print", where="--tag",
                          expected="one line of text", actual=repr(tag))
@@ -66,11 +63,12 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     built = building.build(folder, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec,
                               ini=past.run.config_path if past else None)
+    backends.require(resolved, verbose=verbose)
     building.binding.write_config_header(built.spec, resolved.env, built.library.parent)
     with isolation.Signals() as signals:
         run = past.run if past else runs.create_run(home, tag or "")
         job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-               "config": with_class_file(resolved, folder).to_dict(),
+               "config": backends.with_class_file(resolved, folder).to_dict(),
                "spec_hash": built.spec.hash(), "checkpoints": str(run.checkpoints_path),
                "resume": str(past.checkpoint.path) if past else None}
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
@@ -78,23 +76,6 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
         with claimed(run):
             return _Parent(run, resolved, built.spec, past, job, tag=tag, wanted=wanted,
                            again=shlex.join(again), cwd=paths.working_dir(folder)).work(signals)
-
-
-def require_torch(command: str) -> None:
-    """Raises UsageError where PyTorch, which still does the arithmetic, is not installed."""
-    if find_spec("torch") is None:
-        raise UsageError(f"'{command}' needs PyTorch in this version, and it is not installed",
-                         hint="pip install 'puffer-sdk[torch]'")
-
-
-def with_class_file(resolved: Config, folder: Path) -> Config:
-    """policy.torch_class by its absolute path: the file lies beside the header, or here."""
-    file, colon, name = resolved.policy.torch_class.rpartition(":")
-    for parent in (folder, Path.cwd()):
-        if file and (parent / file).is_file():
-            full = f"{(parent / file).resolve()}{colon}{name}"
-            return replace(resolved, policy=replace(resolved.policy, torch_class=full))
-    return resolved
 
 
 @dataclass(frozen=True)
@@ -264,29 +245,14 @@ def work(job: dict, link: isolation.Link) -> dict:
     return _Worker(job, link).run()
 
 
-def use_threads(resolved: Config) -> None:
-    """Let PyTorch compute on as many threads as the sizes alone say.
-
-    Its products and sums round differently on different numbers of threads. So that number
-    depends neither on vec.num_threads nor on the machine: a run gives the same bytes whatever
-    they are. Small products go to one thread, which is done before a second has woken up.
-    """
-    import torch
-
-    small = resolved.train.minibatch_size * resolved.policy.hidden_size < SMALL_WORK
-    torch.set_num_threads(1 if small else 2)
-
-
 class _Worker:
     """Env code and trainer, in the child."""
 
     def __init__(self, job: dict, link: isolation.Link):
-        from .torch_ppo import TorchPPO
         from .vec import Library
 
         self.job, self.link = job, link
         self.config = Config.from_dict(job["config"])
-        use_threads(self.config)
         self.library = Library(job["library"], Path(job["folder"]))
         past = checkpoint.load(Path(job["resume"])) if job["resume"] else None
         about = self.library.describe(self.config.env)
@@ -297,7 +263,7 @@ class _Worker:
             checkpoint.check_fits(past, self.env_facts, self.config.env)
         epoch = past.facts["counters"]["epoch"] if past else 0
         self.vec = self.make_vec(epoch)
-        self.trainer = TorchPPO(self.vec, self.config, self.config.train.device)
+        self.trainer = backends.make_trainer(self.vec, self.config)
         self.before = 0.0               # seconds that earlier parts of the run took
         self.saving = threading.Lock()  # held while a checkpoint is written
         if past:

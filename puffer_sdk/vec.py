@@ -206,6 +206,7 @@ class VecEnv:
         self.num_agents, self.obs_size = int(total_agents), about.obs_size
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
+        self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
         self._own_watches = watches is None
         self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
         self._allocate()

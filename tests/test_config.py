@@ -166,11 +166,51 @@ def test_choices_carry_their_reason(folder, monkeypatch):
     result = resolve(folder)
     assert result.vec.num_threads == 3
     assert result.origin["vec.num_threads"] == "auto: 3 cores available"
-    assert (result.train.device, result.train.backend) == ("cpu", "torch")
-    assert result.origin["train.device"] == "auto: no GPU on this machine"
+    assert (result.train.device, result.train.backend) == ("cpu", "native")
+    assert "native trainer runs on the CPU" in result.origin["train.device"]
     assert result.train.minibatch_size == 8192
     explicit = resolve(folder, {"vec.num_threads": "auto"})
     assert explicit.origin["vec.num_threads"] == "auto: 3 cores available"
+
+
+@pytest.mark.parametrize(("given", "backend", "device", "reason"), [
+    ({}, "native", "cpu", "auto: the fastest trainer that this version has"),
+    ({"train.backend": "native"}, "native", "cpu", "command line"),
+    ({"train.backend": "torch"}, "torch", "cpu", "command line"),
+    ({"policy.torch_class": "net.py:Net"}, "torch", "cpu",
+     "auto: [policy] torch_class is a network in PyTorch"),
+    ({"train.device": "cuda"}, "torch", "cuda",
+     "auto: the native trainer runs on the CPU in this version"),
+    ({"train.device": "cpu", "train.precision": "bf16"}, "native", "cpu",
+     "auto: the fastest trainer that this version has"),
+])
+def test_the_trainer_is_chosen(folder, monkeypatch, given, backend, device, reason):
+    monkeypatch.setattr("puffer_sdk.consistency.os.path.exists", lambda path: False)
+    result = resolve(folder, given)
+    assert (result.train.backend, result.train.device) == (backend, device)
+    assert result.origin["train.backend"] == reason
+    if given == {"train.backend": "torch"}:
+        assert result.origin["train.device"] == "auto: no GPU on this machine"
+
+
+@pytest.mark.parametrize(("given", "message", "expected"), [
+    ({"train.backend": "native", "policy.torch_class": "net.py:Net"},
+     "[policy] torch_class is a network in PyTorch, which the native trainer cannot train",
+     "train.backend = torch"),
+    ({"train.backend": "native", "train.device": "cuda"},
+     "the native trainer runs on the CPU in this version",
+     "train.device = cpu, or train.backend = torch"),
+    ({"train.backend": "torch", "train.precision": "bf16"},
+     "the PyTorch trainer computes in fp32, not in bf16",
+     "train.precision = fp32, or train.backend = native"),
+    ({"policy.torch_class": "net.py:Net", "train.precision": "bf16"},
+     "the PyTorch trainer computes in fp32, not in bf16",
+     "train.precision = fp32, or train.backend = native"),
+])
+def test_what_a_trainer_cannot_do_is_refused(folder, given, message, expected):
+    error = refusal(folder, given)
+    assert (error.message, error.expected) == (message, expected)
+    assert error.where.startswith("command line, --") and error.hint
 
 
 @pytest.mark.parametrize(("total", "horizon", "size"), [
@@ -236,9 +276,12 @@ BAD_INI = [
      "'yes'", None),
     ("[train]\ndevice = cudda", 2, "[train] device cannot be 'cudda'", "auto, cpu or cuda",
      "'cudda'", "did you mean 'cuda'?"),
-    ("[train]\nbackend = native", 2, "this version has no native trainer yet; leave train.backend "
-     "at torch", "auto or torch", "'native'", None),
-    ("[train]\nprecision = bf16", 2, "this version trains in fp32 only", "fp32", "'bf16'", None),
+    ("[train]\nbackend = jax", 2, "[train] backend cannot be 'jax'", "auto, native or torch",
+     "'jax'", None),
+    ("[train]\nbackend = torch\nprecision = bf16", 3,
+     "the PyTorch trainer computes in fp32, not in bf16",
+     "train.precision = fp32, or train.backend = native", "bf16",
+     "leave train.precision at fp32"),
     ("[vec]\ndevice = cuda", 2, "this version steps environments on the CPU only", "cpu", "'cuda'",
      None),
     ("[train]\nseed = 1\n[base]\nseed = 2", 4,
@@ -335,8 +378,7 @@ def test_unreadable_ini_is_a_usage_error(folder):
     ("policy.expansion-factor", "1", "--policy.expansion-factor has no effect here",
      "leave it out"),
     ("train.gamma", "2", "--train.gamma cannot be '2'", None),
-    ("train.backend", "native",
-     "this version has no native trainer yet; leave train.backend at torch", None),
+    ("vec.device", "cuda", "this version steps environments on the CPU only", None),
     ("check.allow", "a\nb", "the value of --check.allow holds a character that no ini can hold",
      None),
 ])

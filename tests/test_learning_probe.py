@@ -121,8 +121,11 @@ def test_the_mended_game_is_learned_and_twice_the_same(whack):
     assert any(line.startswith("  trained blind ") for line in shown)
 
 
-def test_without_torch_the_other_rules_go_on(whack, monkeypatch):
-    monkeypatch.setattr(learning, "find_spec", lambda name: None)
+def test_a_network_in_torch_where_there_is_none(whack, monkeypatch):
+    """The probe says what is missing, and the other rules go on."""
+    monkeypatch.setattr("puffer_sdk.backends.find_spec", lambda name: None)
+    with (whack / f"{whack.name}.ini").open("a") as ini:
+        ini.write("[policy]\ntorch_class = net.py:Net\n")
     result = check(whack, learn=True, budget=0.1)
     assert "pip install 'puffer-sdk[torch]'" in result.not_tested["PUF702"]
     assert result.verdict == "pass" and result.findings == []

@@ -47,7 +47,9 @@ def test_the_wheel_carries_its_data(built):
                    "puffer_sdk/data/templates/squared/{{cookiecutter.name}}/.gitignore",
                    "puffer_sdk/data/templates/target/{{cookiecutter.name}}/"
                    "{{cookiecutter.name}}.h",
-                   "puffer_sdk/data/examples/step_by_hand.py"):
+                   "puffer_sdk/data/examples/step_by_hand.py",
+                   "puffer_sdk/data/kernels/kernels.h",
+                   "puffer_sdk/data/trainer/puffer_trainer.h"):
         assert needed in names, needed
     assert not [name for name in names if name.startswith("tests/") or ".so" in name]
 
@@ -73,12 +75,15 @@ def test_the_wheel_works_outside_the_checkout(built, tmp_path):
     place = tmp_path / "place"
     place.mkdir()
     for words in ("new crowd --template target", "check crowd", "build crowd", "list",
-                  "config crowd", "eval crowd --baselines --eval.steps 50"):
+                  "config crowd", "eval crowd --baselines --eval.steps 50",
+                  "train crowd --train.total-timesteps 200_000", "eval crowd --eval.steps 50"):
         run(venv / "bin" / "puffer-sdk", *words.split(), cwd=place, env=env)
     assert "walked" in run(python, "-c", JOURNEY.format(venv=str(venv.resolve())), cwd=place,
                            env=env)
-    # PyTorch is an extra: without it, train says what to install
-    done = subprocess.run([venv / "bin" / "puffer-sdk", "train", "crowd"], cwd=place, env=env,
-                          capture_output=True, text=True, timeout=60)
+    # PyTorch is an extra: what needs it says what to install
+    done = subprocess.run([venv / "bin" / "puffer-sdk", "train", "crowd", "--train.backend",
+                           "torch"], cwd=place, env=env, capture_output=True, text=True,
+                          timeout=60)
     assert done.returncode == 2
+    assert "train.backend torch needs PyTorch, and it is not installed" in done.stderr
     assert "pip install 'puffer-sdk[torch]'" in done.stderr

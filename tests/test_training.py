@@ -25,7 +25,7 @@ from playground import (
     wait_until,
 )
 
-from puffer_sdk import config, runs, training
+from puffer_sdk import backends, config, runs, training
 from puffer_sdk.errors import RunError, UsageError
 
 pytest_plugins = ["playground_fixtures"]
@@ -79,11 +79,12 @@ def test_rows_behind_the_checkpoint_are_cut_and_none_comes_twice(faulty, finishe
     assert leftovers(finished) == []
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_nothing(threads, faulty, tmp_path):
+@pytest.mark.parametrize(("backend", "threads"), [("native", 2), ("native", 3), ("torch", 3)])
+def test_threads_change_nothing(backend, threads, faulty, tmp_path):
     """Sizes at which PyTorch does share its work among threads, two whatever the setting says."""
     size = {"vec.total_agents": 1024, "train.horizon": 32, "train.minibatch_size": 32768,
-            "policy.hidden_size": 32, "train.total_timesteps": 32768 * 3}
+            "policy.hidden_size": 32, "train.total_timesteps": 32768 * 3,
+            "train.backend": backend, "vec.num_threads": 1}
     one = train(faulty, tmp_path, size)
     many = train(faulty, tmp_path, {**size, "vec.num_threads": threads})
     assert tensors(many.checkpoint) == tensors(one.checkpoint)
@@ -94,7 +95,7 @@ def test_threads_change_nothing(threads, faulty, tmp_path):
 def test_torchs_threads_follow_the_sizes_alone(minibatch, threads):
     import torch
     for wanted in (1, 2, 8):
-        training.use_threads(config.defaults({
+        backends.use_threads(config.defaults({
             "train.minibatch_size": minibatch, "policy.hidden_size": 64,
             "vec.num_threads": wanted}))
         assert torch.get_num_threads() == threads

@@ -10,21 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import islice, product
 from pathlib import Path
 
-from .. import building, isolation, paths
+from .. import backends, building, isolation, paths
 from ..config import Config
-from ..errors import Interrupted, RunError
+from ..errors import Interrupted, RunError, UsageError
 from ..settings import parse_action
 from .facts import Facts
 
 SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
 TRAINING = 0.4          # of them for each of the two trainings
 EPOCHS = 48             # of a training: so often it looks at what it did
-FLOPS = 4e10            # a second, in small matrix products
-OVERHEAD = 4e-6         # seconds an agent's step costs beside the products and the env
+COST = {                # of each trainer: FLOP/s in small matrix products, and the seconds that
+    "native": (1.6e11, 1e-6),   # an agent's step costs beside the products and the env
+    "torch": (4e10, 4e-6)}
 HIDDEN, LAYERS = 64, 1  # the probe's network; a [policy] torch_class keeps its own
 TICKS = 1024            # of an evaluation, at most
 EPISODES = 4            # of each agent that count
@@ -37,14 +37,16 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
           verbose: bool = False) -> None:
     """Fill facts.learning: {"steps", "unit", "scores": {name: [mean of each env]}}; or
     {"skipped": why}; or {"nan": what went bad} where training met a number that is not finite."""
-    if find_spec("torch") is None:
-        facts.learning = {"skipped": "PyTorch is not installed: pip install 'puffer-sdk[torch]'"}
-        return
     if facts.outcome("probe") is None:
         facts.learning = {"skipped": "the environment did not survive its first steps"}
         return
     built = building.build(facts.folder, verbose=verbose)
     config, step_cost = sizes(facts, seconds)
+    try:
+        backends.require(config, verbose=verbose)
+    except UsageError as error:         # a network in PyTorch, which is not installed
+        facts.learning = {"skipped": f"{error.message}: {error.hint}"}
+        return
     job = {"library": str(built.library), "folder": str(facts.folder), "config": config.to_dict(),
            "unit": facts.shape["agents"], "env_agents": facts.shape["env_agents"],
            "agents": evaluation_agents(facts, seconds, step_cost)}
@@ -77,14 +79,17 @@ def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     hidden = policy.hidden_size
     weights = hidden * (shape["obs_size"] + 3 * hidden * policy.num_layers
                         + sum(facts.spec.act_widths or (4,)) + 1)
-    each = OVERHEAD + 8 * weights / FLOPS + step_cost / shape["env_agents"]
+    backend = "torch" if policy.torch_class else "native"
+    flops, overhead = COST[backend]
+    each = overhead + 8 * weights / flops + step_cost / shape["env_agents"]
     steps = 1 << int(math.log2(max(1 << 14, seconds * TRAINING / each)))
     unit, horizon = shape["agents"], min(config.train.horizon, 64)
     envs = max(4, min(steps // EPOCHS // horizon, config.vec.total_agents) // unit)
     batch = envs * unit * horizon
     minibatch = max(1, min(config.train.minibatch_size, batch // 4) // horizon) * horizon
     train = replace(config.train, total_timesteps=max(steps, batch), horizon=horizon,
-                    minibatch_size=minibatch, seed=facts.seed, device="cpu")
+                    minibatch_size=minibatch, seed=facts.seed, device="cpu", precision="fp32",
+                    backend=backend)
     vec = replace(config.vec, total_agents=envs * unit, num_buffers=1)
     return replace(config, policy=policy, train=train, vec=vec), step_cost
 
@@ -107,23 +112,21 @@ def work(job: dict, link: isolation.Link) -> dict:
 
 class _Probe:
     def __init__(self, job: dict, link: isolation.Link):
-        from ..training import use_threads
         from ..vec import Library
 
         self.job, self.link = job, link
         self.config = Config.from_dict(job["config"])
-        use_threads(self.config)
         self.library = Library(job["library"], Path(job["folder"]))
         self.watches = link.watches()
         self.step = 0
 
     def run(self) -> dict:
         try:
-            policies = {TRAINED: self.train(False), BLIND: self.train(True)}
+            weights = {TRAINED: self.train(False), BLIND: self.train(True)}
             scores, lengths = {}, {}
             players = [(RANDOM, self.random_player), (IDLE, self.constant(self.idle())),
-                       *self.constants(), *((name, self.policy_player(policy, name == BLIND))
-                                            for name, policy in policies.items())]
+                       *self.constants(), *((name, self.policy_player(tensors, name == BLIND))
+                                            for name, tensors in weights.items())]
             for number, (name, make) in enumerate(players):
                 self.link.emit("progress", what="playing", done=number, total=len(players))
                 scores[name], lengths[name] = self.play(make)
@@ -146,11 +149,10 @@ class _Probe:
                       env_settings=self.config.env, watches=self.watches)
 
     def train(self, blind: bool):
-        from ..torch_ppo import TorchPPO
-
         seed = self.config.train.seed
         vec = self.make_vec(self.config.vec.total_agents, seed)
-        trainer = TorchPPO(Blind(vec, self.job["unit"], seed) if blind else vec, self.config)
+        trainer = backends.make_trainer(Blind(vec, self.job["unit"], seed) if blind else vec,
+                                        self.config)
         while not (trainer.finished or self.link.stop):
             trainer.rollout()
             trainer.update()
@@ -158,7 +160,7 @@ class _Probe:
             self.link.emit("progress", what=BLIND if blind else TRAINED, done=trainer.epoch,
                            total=trainer.total_epochs)
         vec.close()
-        return trainer.policy
+        return trainer.state_tensors()
 
     # -- playing
 
@@ -240,11 +242,9 @@ class _Probe:
             return play
         return make
 
-    def policy_player(self, policy, blind: bool):
+    def policy_player(self, tensors, blind: bool):
         def make(vec):
-            from ..torch_ppo import Actor
-
-            actor = Actor(policy, vec.act_sizes, self.config.train.seed + 1, vec.num_agents)
+            actor = backends.make_actor(vec, self.config, tensors, self.config.train.seed + 1)
             eyes = Blind(vec, self.job["unit"], 1) if blind else vec
             begun = []
 

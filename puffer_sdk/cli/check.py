@@ -41,7 +41,7 @@ from .options import env_argument, takes_settings, verbose_option
               help="With --mutate: how many, at most.")
 @click.option("--learn", is_flag=True,
               help="Train for some seconds as well: is there anything to learn, and do the "
-                   "observations carry it? Needs PyTorch.")
+                   "observations carry it?")
 @click.option("--learn-seconds", type=click.FloatRange(1, 3600), default=12, show_default=True,
               help="With --learn: about how long. The number of steps follows from it.")
 @verbose_option

@@ -29,8 +29,8 @@ class NativeActor:
         self.obs_dtype, self.act_sizes = np.dtype(obs_dtype), tuple(act_sizes)
         fields = network_fields(config, obs_dtype, obs_size, act_sizes, n)
         self._handle = Handle({**fields, "seed": seed, "first_agent": first_agent, "horizon": 0,
-                                "threads": choose_threads(config, threads), "has_masks": 1,
-                                "path": choose_path(path)})
+                               "total_epochs": 1, "has_masks": 1, "path": choose_path(path),
+                               "threads": choose_threads(config, threads)})
         self.load_weights(tensors)
         self._tick = 0
 

@@ -69,7 +69,7 @@ class Handle:
 
     def _texts(self) -> tuple[str, str | None]:
         """The error buffer as (what, where)."""
-        text = self.ffi.string(self.error).decode(errors="replace")
+        text = self.ffi.string(self.error).decode(errors="replace").replace("-nan", "nan")
         what, _, where = text.partition("\t")
         return what or "the native trainer failed and did not say why", where or None
 
@@ -77,7 +77,10 @@ class Handle:
         what, where = self._texts()
         if "memory" in what:
             return RunError(what, where=where, hint=MEMORY_HINT)
-        return UsageError(what, where=where)
+        if "threads" in what:
+            return RunError(what, where=where, hint="lower vec.num_threads")
+        return UsageError(what, where=where,
+                          hint="use --train.precision fp32" if "bf16" in what else None)
 
     def _failure(self) -> RunError:
         """What went wrong in a call, with the hints that the referee gives."""

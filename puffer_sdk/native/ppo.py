@@ -11,11 +11,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import UsageError
-from ..trainers import LOSSES, Schedules, check_agents, check_sizes
+from ..trainers import LOSSES, Schedules, check_same_envs, check_sizes
 from .envs import bind_envs
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 from .library import PATHS
 
+ENV_PHASE = "rollout: environments"         # of puffer_trainer_phase()
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
     "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
     "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha", "prio_beta0",
@@ -54,6 +55,7 @@ class NativePPO(Schedules):
             "first_agent": first_agent, "total_epochs": self.total_epochs})
         self._parameters: dict[str, np.ndarray] | None = None
         self._meter = _Meter(self._handle)
+        self.vec = vec
         self.barrier(vec)
 
     # -- counters
@@ -85,7 +87,7 @@ class NativePPO(Schedules):
 
         The envs are reset when the next rollout starts, once, however often this is called.
         """
-        check_agents(vec, self.agents)
+        check_same_envs(vec, self.vec)
         self.vec, self._envs = vec, None
 
     def rollout(self) -> None:
@@ -243,7 +245,7 @@ class _Meter:
 
     def take_timers(self) -> dict[str, float]:
         taken, now = self._read("timers")
-        env = min(taken.get("env", 0.0) / max(1, now.threads), taken["rollout"])
+        env = min(taken[ENV_PHASE] / max(1, now.threads), taken["rollout"])
         return {"env": env + taken["reset"], "forward": taken["rollout"] - env,
                 "train": taken["update"]}
 

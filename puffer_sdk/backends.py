@@ -1,0 +1,102 @@
+"""Which trainer computes.  settings -> NativePPO or TorchPPO, and the actor that belongs to it
+
+The native trainer computes by default. PyTorch is needed for a network of one's own
+([policy] torch_class), for a GPU in this version, and for the referee.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .config import Config
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: one thread is faster
+
+
+def require(resolved: Config, *, verbose: bool = False) -> None:
+    """What the settings' trainer needs is there: PyTorch, or the compiled native trainer.
+
+    Raises UsageError without PyTorch, BuildError where the native trainer does not compile.
+    """
+    if resolved.train.backend == "torch":
+        require_torch(resolved)
+    else:
+        from .native import build_trainer
+        build_trainer(verbose=verbose)
+
+
+def require_actor(trained: Config, *, verbose: bool = False) -> None:
+    """require, for playing with a checkpoint's weights."""
+    backend = "torch" if trained.policy.torch_class else "native"
+    require(replace(trained, train=replace(trained.train, backend=backend)), verbose=verbose)
+
+
+def require_torch(resolved: Config) -> None:
+    """Raises UsageError where PyTorch is not installed."""
+    if find_spec("torch") is not None:
+        return
+    why = next((text for found, text in (
+        (resolved.policy.torch_class, "[policy] torch_class"),
+        (resolved.train.device == "cuda", "train.device cuda")) if found),
+        "train.backend torch")
+    raise UsageError(f"{why} needs PyTorch, and it is not installed",
+                     hint="pip install 'puffer-sdk[torch]'")
+
+
+def use_threads(resolved: Config) -> None:
+    """Let PyTorch compute on as many threads as the sizes alone say.
+
+    Its products and sums round differently on different numbers of threads. So that number
+    depends neither on vec.num_threads nor on the machine: a run gives the same bytes whatever
+    they are. Small products go to one thread, which is done before a second has woken up.
+    """
+    import torch
+
+    small = resolved.train.minibatch_size * resolved.policy.hidden_size < SMALL_WORK
+    torch.set_num_threads(1 if small else 2)
+
+
+def with_class_file(resolved: Config, folder: Path) -> Config:
+    """policy.torch_class by its absolute path: the file lies beside the header, or here."""
+    file, colon, name = resolved.policy.torch_class.rpartition(":")
+    for parent in (folder, Path.cwd()):
+        if file and (parent / file).is_file():
+            full = f"{(parent / file).resolve()}{colon}{name}"
+            return replace(resolved, policy=replace(resolved.policy, torch_class=full))
+    return resolved
+
+
+def make_trainer(vec, resolved: Config):
+    """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO."""
+    if resolved.train.backend == "torch":
+        from .torch_ppo import TorchPPO
+        use_threads(resolved)
+        return TorchPPO(vec, resolved, resolved.train.device)
+    from .native import NativePPO
+    return NativePPO(vec, resolved)
+
+
+def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,
+               greedy: bool = False, threads: int = 1):
+    """Acts for all agents of `vec` with a checkpoint's weights: NativeActor, or torch_ppo.Actor.
+
+    trained    the settings that the checkpoint was trained with
+    """
+    if not trained.policy.torch_class:
+        from .native import NativeActor
+        exact = replace(trained, train=replace(trained.train, precision="fp32"))
+        return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
+                           seed, vec.num_agents, greedy=greedy, threads=threads)
+    from .torch_ppo import Actor, build_policy, load_weights
+
+    use_threads(trained)
+    policy = build_policy(vec.obs_size, vec.act_sizes, trained)
+    load_weights(policy, tensors)
+    return Actor(policy, vec.act_sizes, seed, vec.num_agents, greedy=greedy)
