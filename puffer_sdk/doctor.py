@@ -174,6 +174,36 @@ def probe_libclang() -> Finding:
     return Finding("libclang", "ok", version)
 
 
+def probe_trainer() -> Finding:
+    """Compiled or not; a child opens it, and says what it can do here."""
+    from .native import library
+
+    try:
+        toolchain.find_compiler()
+    except PufferError:
+        return Finding("trainer", "optional", "not compiled, for want of a compiler",
+                       toolchain.install_hint("gcc"))
+    try:
+        built = library.find_built()
+    except PufferError as error:
+        return Finding("trainer", "missing", error.message, error.hint)
+    if built is None:
+        return Finding("trainer", "ok", "not compiled yet; the first training does, once")
+    said = ask(sys.executable, "-c", _ASK_TRAINER)
+    if said is None:
+        return Finding("trainer", "missing", f"{built} does not open",
+                       "delete it: it is compiled again")
+    *names, bf16 = said.splitlines()[-1].split()
+    return Finding("trainer", "ok", f"compiled; {', '.join(reversed(names))}"
+                   + (", bf16" if bf16 == "True" else "; no bf16"))
+
+
+_ASK_TRAINER = """
+from puffer_sdk.native import library
+print(*library.available_paths(), library.has_bf16())
+"""
+
+
 def probe_cache() -> Finding:
     """Built libraries and generated headers are kept here."""
     folder = paths.cache_dir()
@@ -215,7 +245,7 @@ def probe_torch() -> Finding:
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError:
-        return Finding("torch", "optional", "not installed; the PyTorch trainer needs it",
+        return Finding("torch", "optional", "not installed; networks of your own in PyTorch need it",
                        "pip install 'puffer-sdk[torch]'")
     said = ask(sys.executable, "-c", "import torch; print(torch.version.cuda or 'none', "
                "torch.cuda.is_available())")
@@ -301,6 +331,6 @@ def probe_valgrind() -> Finding:
                  toolchain.install_hint("valgrind"))
 
 
-PROBES = (probe_python, probe_compiler, probe_raylib, probe_libclang, probe_cache, probe_make,
-          probe_git, probe_torch, probe_gpu, probe_nvcc, probe_emscripten, probe_clang,
+PROBES = (probe_python, probe_compiler, probe_raylib, probe_libclang, probe_cache, probe_trainer,
+          probe_make, probe_git, probe_torch, probe_gpu, probe_nvcc, probe_emscripten, probe_clang,
           probe_valgrind)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from puffer_sdk import doctor, raylib
+from puffer_sdk.errors import BuildError
+from puffer_sdk.native import library
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +39,7 @@ def test_a_machine_with_everything(tmp_path):
         assert found[name]["status"] == "ok", found[name]
     assert "headers compile" in found["raylib"]["found"]
     assert found["cache"]["found"] == str(tmp_path)
+    assert found["trainer"]["found"] == "not compiled yet; the first training does, once"
     assert list(tmp_path.iterdir()) == []                   # looking leaves no trace
     assert [item["name"] for item in report["findings"]] == \
         [probe.__name__.removeprefix("probe_") for probe in doctor.PROBES]
@@ -127,6 +130,22 @@ def test_packages_that_are_not_installed(monkeypatch):
     assert doctor.probe_libclang().status == "missing"
     torch = doctor.probe_torch()
     assert (torch.status, torch.get) == ("optional", "pip install 'puffer-sdk[torch]'")
+
+
+def test_the_trainer(monkeypatch):
+    made = library.build_trainer()
+    found = doctor.probe_trainer()
+    assert found.status == "ok" and found.found.startswith("compiled; ")
+    assert "generic" in found.found and "bf16" in found.found
+    monkeypatch.setattr(doctor, "ask", lambda *command: None)
+    assert doctor.probe_trainer() == doctor.Finding(
+        "trainer", "missing", f"{made} does not open", "delete it: it is compiled again")
+    monkeypatch.setattr(library, "sources", lambda: (_ for _ in ()).throw(
+        BuildError("the sources are not there", where="trainer", hint="install again")))
+    assert doctor.probe_trainer().status == "missing"
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    assert doctor.probe_trainer().status == "optional"
 
 
 @pytest.mark.parametrize(("said", "expected"), [

@@ -117,6 +117,14 @@ def test_sources_that_are_not_there(small):
         library.build_trainer()
 
 
+def test_looking_for_it_leaves_no_trace(small):
+    assert library.find_built() is None and not (small / "cache").exists()
+    made = library.build_trainer()
+    assert library.find_built() == made
+    made.write_bytes(b"")
+    assert library.find_built() is None
+
+
 def test_no_compiler(small, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)

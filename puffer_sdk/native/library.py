@@ -40,7 +40,7 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False) -> Path:
     compiler = toolchain.find_compiler()
     files = sources()
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the native trainer")
-    library = folder / f"{NAME}-{_key(compiler, files)}.so"
+    library = folder / _name(compiler, files)
     if is_intact(library) and not fresh:
         return library
     ui.say("compiling the trainer, once for this machine ...")
@@ -57,12 +57,18 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False) -> Path:
     return library
 
 
+def find_built() -> Path | None:
+    """The library that build_trainer would return without compiling; leaves no trace."""
+    library = paths.cache_dir() / "trainer" / _name(toolchain.find_compiler(), sources())
+    return library if is_intact(library) else None
+
+
 def include_dirs() -> list[Path]:
     return [paths.data_dir("kernels"), paths.data_dir("trainer"), paths.include_dir()]
 
 
-def _key(compiler: toolchain.Compiler, files: list[Path]) -> str:
-    """Twelve hex digits that change with anything that the library depends on."""
+def _name(compiler: toolchain.Compiler, files: list[Path]) -> str:
+    """With twelve hex digits that change with anything that the library depends on."""
     headers = [path for name in ("kernels", "trainer")
                for path in sorted(paths.data_dir(name).glob("*.h"))]
     digest = hashlib.sha256()
@@ -71,7 +77,7 @@ def _key(compiler: toolchain.Compiler, files: list[Path]) -> str:
         digest.update(path.read_bytes())
     for part in (*FLAGS, compiler.key, toolchain.cpu_features_key()):
         digest.update(part.encode() + b"\0")
-    return digest.hexdigest()[:12]
+    return f"{NAME}-{digest.hexdigest()[:12]}.so"
 
 
 @cache
@@ -103,8 +109,13 @@ def available_paths() -> list[str]:
             if number and lib.puffer_trainer_path_available(number)]
 
 
+def has_bf16() -> bool:
+    """Whether this library and this CPU multiply in bf16."""
+    return matmul_rate(precision="bf16", seconds=0.001) > 0
+
+
 def matmul_rate(path: str = "auto", precision: str = "fp32", threads: int = 1,
                 seconds: float = 0.3) -> float:
-    """Best measured GFLOP/s of the trainer's own matrix products."""
+    """Best measured GFLOP/s of the trainer's own matrix products; 0 where there are none."""
     return library().puffer_trainer_matmul_rate(PATHS.index(path), PRECISIONS.index(precision),
                                                 threads, seconds)
