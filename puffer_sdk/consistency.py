@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import inifile, settings, ui
-from .errors import UsageError
+from .errors import UsageError, nearest
+from .goal import FORM, parse_goal
 from .settings import show
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .spec import Spec
 
 COMMAND_LINE = "command line"
+CHECKPOINT_TICKS = 16384
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,8 @@ def choose(full: str, chosen: Mapping[str, object],
 
 
 def _auto_interval(chosen, env) -> tuple[int, str]:
-    epochs = chosen["train.total_timesteps"] // (chosen["vec.total_agents"]
-                                                 * chosen["train.horizon"])
-    return min(200, max(1, epochs // 10)), "a tenth of the run, at most 200 epochs"
+    # a checkpoint restarts the envs: much more often, and long episodes would never end
+    return -(-CHECKPOINT_TICKS // chosen["train.horizon"]), f"{CHECKPOINT_TICKS} ticks of each agent"
 
 
 def _auto_buffers(chosen, env) -> tuple[int, str]:
@@ -112,6 +113,9 @@ class Contradictions:
                  folder: Path | None, spec: Spec | None):
         self.config, self.given, self.ocean, self.folder = config, given, ocean, folder
         self.widths = getattr(spec, "act_widths", None)
+        # a binding of one's own decides what its my_log reports
+        own_log = getattr(spec, "binding", None) is not None
+        self.log_names = () if own_log else getattr(spec, "log_names", ())
         self.faults: list[UsageError] = []
 
     def settle(self) -> Config:
@@ -203,6 +207,23 @@ class Contradictions:
                         "train.precision = fp32, or train.backend = native", train.precision,
                         "leave train.precision at fp32")
 
+    def _goal(self) -> None:
+        text, known = self.config.eval.goal, self.log_names
+        try:
+            goal = parse_goal(text)
+        except ValueError:
+            self._clash(("eval.goal",), "[eval] goal cannot be read", FORM, f"'{text}'",
+                        "such as score >= 800")
+            return
+        if goal and known and goal.name not in known:
+            meant = nearest(goal.name, known)
+            self._clash(("eval.goal",), f"[eval] goal names '{goal.name}', which is not logged",
+                        "one of " + ", ".join(known), f"'{text}'",
+                        f"did you mean '{meant}'?" if meant else "add it to Log")
+        if self.config.train.stop_at_goal and not goal:
+            self._clash(("train.stop_at_goal",), "[train] stop_at_goal without a goal",
+                        "[eval] goal beside it", "none", "such as goal = score >= 800")
+
     def _texts(self) -> None:
         """Texts with a form of their own."""
         text, widths = self.config.eval.idle_action, self.widths
@@ -218,6 +239,7 @@ class Contradictions:
             self._clash(("eval.idle_action",), "[eval] idle_action does not fit ACT_SIZES",
                         "one id per head, below {" + ", ".join(map(str, widths)) + "}",
                         f"'{text}'", "such as " + ", ".join("0" for _ in widths))
+        self._goal()
         network = self.config.policy.torch_class
         if network and not re.fullmatch(r".+\.py:[A-Za-z_]\w*", network):
             self._clash(("policy.torch_class",), "[policy] torch_class does not name a class",

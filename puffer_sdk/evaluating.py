@@ -16,6 +16,7 @@ from pathlib import Path
 from . import backends, building, checkpoint, config, isolation, paths, runs
 from .config import Config
 from .errors import RunError, UsageError
+from .goal import Goal, parse_goal
 from .settings import parse_action
 from .sinks import without_nan
 
@@ -46,11 +47,23 @@ class Evaluation:
     checkpoint: Path | None
     scores: dict[str, Score]
     path: Path | None
+    goal: Goal | None = None
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether the trained policy meets the goal; None without a policy, or where the goal
+        names something that is not measured here (a score that several agents share, say)."""
+        mean = self.scores["trained"].mean if "trained" in self.scores else {}
+        for name in (self.goal.name, f"{self.goal.name}_per_entry") if self.goal else ():
+            if name in mean:
+                return self.goal.is_met(mean[name])
+        return None
 
     def to_dict(self) -> dict:
         """JSON-able; a number that is not finite becomes None."""
         return without_nan({
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
+            "goal": str(self.goal) if self.goal else None, "solved": self.solved,
             "policies": {name: asdict(score) for name, score in self.scores.items()}})
 
 
@@ -91,7 +104,8 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     scores = isolation.run("puffer_sdk.evaluating:work", job, on_event, log=log,
                            cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
     result = Evaluation(built.spec.name, found,
-                        {name: Score(**score) for name, score in scores.items()}, output)
+                        {name: Score(**score) for name, score in scores.items()}, output,
+                        parse_goal(resolved.eval.goal))
     if output is not None:
         runs.write_atomically(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
                               what="the episodes")

@@ -58,8 +58,10 @@ class Base:
 
     env_name: str = setting("", "name of the environment, as its folder is called",
                             default_doc="the folder's name")
-    checkpoint_interval: int = setting(AUTO, "epochs between two checkpoints", low=1, high=10**9,
-                                       auto="a tenth of the run, at most 200 epochs")
+    checkpoint_interval: int = setting(AUTO, "epochs between two checkpoints, each of which starts "
+                                             "the environments anew", low=1, high=10**9,
+                                       auto="16384 ticks of each agent, so that long episodes "
+                                            "end in between")
     reset_state: bool = setting(False, "zero the recurrent state at every horizon "
                                        "instead of carrying it on")
     seed: int = alias("train.seed", "the run's seed")
@@ -108,6 +110,7 @@ class Train:
 
     seed: int = setting(42, "seed of everything random in a run", low=0, high=MAX_SEED)
     total_timesteps: int = setting(10_000_000, "agent steps to train for", low=1, high=10**15)
+    stop_at_goal: bool = setting(False, "end the run as soon as [eval] goal is reached")
     learning_rate: float = setting(0.015, "step size of the optimiser", low=0, high=10)
     anneal_lr: bool = setting(True, "let the learning rate fall along a cosine")
     min_lr_ratio: float = setting(0.0, "where it falls to, as a part of learning_rate",
@@ -167,6 +170,8 @@ class Eval:
                          low=1, high=10**9)
     seed: int = setting(1, "seed of the evaluation's environments and actions",
                         low=0, high=MAX_SEED)
+    goal: str = setting("", "what counts as solved, such as score >= 800: something the "
+                            "environment logs")
     idle_action: str = setting("", "the action that does nothing, one number per head",
                                default_doc="all zeros")
 

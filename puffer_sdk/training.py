@@ -25,6 +25,7 @@ from . import backends, building, checkpoint, config, isolation, paths, runs, si
 from .config import Config
 from .dashboard import Dashboard
 from .errors import BuildError, Interrupted, PufferError, RunError, UsageError
+from .goal import GoalWatch, parse_goal
 from .sinks import open_sinks
 
 RESCUE = 4.0                        # seconds that a signal waits for the epoch at work
@@ -38,6 +39,7 @@ class TrainResult:
     checkpoint: Path                # the last one
     steps: int                      # agent steps trained
     seconds: float                  # of training, over all resumed parts
+    goal: tuple[int, float] | None = None   # steps and seconds after which it was first reached
     metrics: dict = field(default_factory=dict)     # the last value of every key
 
 
@@ -157,7 +159,7 @@ class _Parent:
         self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
         self.last: dict = {}
         self.saved: Path | None = past.checkpoint.path if past else None
-        self.ready, self.board = False, None
+        self.ready, self.board, self.goal = False, None, None
 
     def work(self, signals: isolation.Signals) -> TrainResult:
         status, self.signals = "failed", signals
@@ -182,7 +184,8 @@ class _Parent:
                 raise
             finally:
                 self.leave(status)
-        return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.last)
+        return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.goal,
+                           self.last)
 
     def prepare(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; cut metrics behind the epoch."""
@@ -208,6 +211,8 @@ class _Parent:
             self.last.update(payload)
             self.sinks.log(payload)
             self.board.update(payload)
+        elif kind == "goal":
+            self.goal = (payload["step"], payload["seconds"])
         elif kind == "checkpoint":
             self.saved = Path(payload["path"])
         if self.board:
@@ -265,6 +270,7 @@ class _Worker:
         self.vec = self.make_vec(epoch)
         self.trainer = backends.make_trainer(self.vec, self.config)
         self.before = 0.0               # seconds that earlier parts of the run took
+        self.watch = GoalWatch(parse_goal(self.config.eval.goal))
         self.saving = threading.Lock()  # held while a checkpoint is written
         if past:
             self.trainer.load_state_tensors(past.tensors)
@@ -288,10 +294,10 @@ class _Worker:
         self.snapshot = self.state()
         self.link.emit("ready")
         threading.Thread(target=self.rescue, daemon=True).start()
-        while not trainer.finished and not self.link.stop:
+        while not self.is_over() and not self.link.stop:
             self.train_epoch()
             self.snapshot = self.state()
-            if trainer.epoch % interval == 0 and not trainer.finished:
+            if trainer.epoch % interval == 0 and not self.is_over():
                 with self.saving:
                     saved = self.save()
                 self.renew()
@@ -301,6 +307,10 @@ class _Worker:
         if not self.link.stop:
             self.vec.close()
         return self.outcome()
+
+    def is_over(self) -> bool:
+        at_goal = self.watch.reached and self.config.train.stop_at_goal
+        return self.trainer.finished or at_goal
 
     def rescue(self) -> None:
         """On a thread: when asked to stop in the middle of a long epoch (or of an env's endless
@@ -322,13 +332,15 @@ class _Worker:
         rolled = time.perf_counter()
         losses = self.trainer.update()
         now = time.perf_counter()
-        timers = self.trainer.take_timers()
+        timers, log = self.trainer.take_timers(), self.vec.log()
         metrics = {"step": self.trainer.global_step, "seconds": self.before + now - self.began,
                    "sps": self.trainer.batch_size / (now - began), "epoch": self.trainer.epoch,
-                   **{f"env/{name}": value for name, value in self.vec.log().items()},
+                   **{f"env/{name}": value for name, value in log.items()},
                    **losses, "time/rollout": rolled - began,
                    **{f"time/{name}": value for name, value in timers.items()}}
         self.link.emit("metrics", **metrics)
+        if self.watch.look(log):
+            self.link.emit("goal", step=metrics["step"], seconds=metrics["seconds"])
 
     def state(self) -> tuple[Path, dict, dict]:
         """What a checkpoint holds, and where it would be written: (path, tensors, facts)."""
@@ -359,4 +371,5 @@ class _Worker:
         old.close()
         self.vec = self.make_vec(self.trainer.epoch)
         self.trainer.barrier(self.vec)
+        self.watch.forget()
 

@@ -248,7 +248,7 @@ BAD_INI = [
     ("[train]\nbptt_horizon = 1", 2, "[train] has no setting 'bptt_horizon'", None, None,
      "PufferLib 4.0 calls it 'horizon', in [train]"),
     ("[eval]\nzzz = 1", 2, "[eval] has no setting 'zzz'", None, None,
-     "[eval] has episodes, steps, seed, idle_action"),
+     "[eval] has episodes, steps, seed, goal, idle_action"),
     ("[trian]\ngamma = 1", 1, "there is no section [trian]", "a known section", "[trian]",
      "did you mean [train]?"),
     ("[train]\ngamma = 1.5", 2, "[train] gamma cannot be '1.5'", "a number from 0 to 1", "'1.5'",

@@ -26,7 +26,8 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
     """Measure a policy of ENV against random and idle play.
 
     Episodes start from fixed seeds ([eval] seed), so the numbers can be compared. Environments
-    without endings are judged over [eval] steps ticks of each agent.
+    without endings are judged over [eval] steps ticks of each agent. Where the ini states a goal,
+    the status is 1 when it is not met.
     """
     from ..evaluating import evaluate
 
@@ -37,10 +38,14 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
                           verbose=verbose)
     if format_ == "json":
         ui.out(json.dumps(result.to_dict()))
-        return
+        raise SystemExit(int(result.solved is False))
     print_table(result)
     if result.path:
         ui.out(f"episodes  {paths.shown(result.path)}")
+    if result.goal and "trained" in result.scores:
+        said = {True: "met", False: "not met", None: "not among what is measured here"}
+        ui.out(f"goal      {result.goal}: {said[result.solved]}")
+    raise SystemExit(int(result.solved is False))
 
 
 def print_table(result) -> None:

@@ -78,6 +78,17 @@ def _relative(folder: Path) -> str:
     return str(folder) if shown.startswith("..") else shown
 
 
+def _place(row: dict) -> str:
+    """Where, in a table: what comes with the package is found by its name alone."""
+    return "bundled" if Path(row["where"]).parent == paths.data_dir("examples") else row["where"]
+
+
+def _obs(row: dict) -> str:
+    """The observation, in a table: an expression that fills a column says less than a word."""
+    size, dtype = row["obs"].rsplit(" ", 1)
+    return f"{size if len(size) < 16 else 'by settings'} {dtype}"
+
+
 def _print(rows: list[dict]) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -92,8 +103,8 @@ def _print(rows: list[dict]) -> None:
     for row in rows:
         best = row["best"]
         shown = f"{best['metric']} {best['value']:.3g} (run {best['run']})" if best else "-"
-        cells = [row["name"], row["where"], "-" if row["agents"] is None else str(row["agents"])]
-        cells += ["does not build", "-"] if row["problem"] else [row["obs"], row["actions"] or "-"]
+        cells = [row["name"], _place(row), "-" if row["agents"] is None else str(row["agents"])]
+        cells += ["does not build", "-"] if row["problem"] else [_obs(row), row["actions"] or "-"]
         table.add_row(*(Text(cell) for cell in (*cells, shown)))
     ui.out_renderable(table)
     for row in rows:

@@ -38,7 +38,8 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
         from ..sinks import without_nan
         ui.out(json.dumps(without_nan({
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
-            "steps": result.steps, "seconds": result.seconds, "metrics": result.metrics})))
+            "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
+            "metrics": result.metrics})))
         return
     shown = ", ".join(f"{name} {result.metrics[f'env/{name}']:.3f}"
                       for name in ("perf", "score", "episode_return")
@@ -47,6 +48,8 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
     if shown:
         ui.out(f"reached  {shown}")
+    if result.goal:
+        ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
     ui.out(f"run      {paths.shown(result.folder)}")
     place = ["--runs-dir", str(runs_dir)] if runs_dir else []
     ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")
