@@ -80,9 +80,11 @@ KERNEL_INLINE F f_sigmoid(F x) {
 
 // ---- MinGRU and highway -----------------------------------------------------------------------
 
-// g(u) = u + 0.5 if u >= 0 else sigmoid(u)
+// g(u) = u + 0.5 if u >= 0 else sigmoid(u), which stays below 0.5 even where it rounds to it: g
+// then tells the two apart
 KERNEL_INLINE F f_candidate(F u) {
-    return f_select(f_ge(u, f_set(0.0f)), u + f_set(0.5f), f_sigmoid(u));
+    F curved = f_min(f_set(0.49999997f), f_sigmoid(u));
+    return f_select(f_ge(u, f_set(0.0f)), u + f_set(0.5f), curved);
 }
 
 // g'(u), from g alone: g >= 0.5 where u >= 0

@@ -41,7 +41,8 @@ class FakeVec:
     """Random observations, rewards and endings, all drawn from the seed and nothing else."""
 
     def __init__(self, act_sizes=(3,), num_agents=8, obs_size=4, dtype=np.float32, seed=0,
-                 end_chance=0.15, truncate_chance=0.3, mask=False):
+                 end_chance=0.15, truncate_chance=0.3, mask=False, density=1.0):
+        self.density = density                  # share of byte observations that may not be 0
         self.num_agents, self.obs_size, self.act_sizes = num_agents, obs_size, tuple(act_sizes)
         self.observations = np.zeros((num_agents, obs_size), dtype)
         self.actions = np.zeros((num_agents, len(act_sizes)), np.float32)
@@ -68,6 +69,8 @@ class FakeVec:
         shape = self.observations.shape
         if self.observations.dtype == np.uint8:
             self.observations[:] = self.random.integers(0, 3, shape)
+            if self.density < 1:
+                self.observations[self.random.random(shape) >= self.density] = 0
         else:
             self.observations[:] = self.random.normal(size=shape)
         if self.action_mask is not None:
