@@ -107,6 +107,7 @@ typedef struct Rollout {            // (N, T, ...) a row holds what belongs to o
     float* values_now;              // (N, T) V and w as of the last minibatch that saw the row
     float* ratio_now;               // (N, T)
     float* advantages;              // (N, T)
+    float* returns;                 // (N, T) A + V, both of when the minibatch began
 } Rollout;
 
 typedef struct Picker {

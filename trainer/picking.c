@@ -43,8 +43,9 @@ static void judge_segment(PufferTrainer* trainer, float* fade, int64_t segment) 
         .gamma = (float)config->gamma, .gae_lambda = (float)config->gae_lambda,
         .rho_clip = (float)config->vtrace_rho_clip, .c_clip = (float)config->vtrace_c_clip,
         .reward_clip = (float)config->reward_clip};
-    float* advantages = rollout->advantages + at;
+    float *advantages = rollout->advantages + at, *returns = rollout->returns + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
+    for (int64_t t = 0; t < T; t++) returns[t] = advantages[t] + args.values[t];
     trainer->policy.kernels->segment_sums((int)T, advantages, args.values,
                                           trainer->picker.sums[segment]);
 }

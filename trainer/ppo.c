@@ -38,14 +38,12 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
         float q = trainer->picker.q[first + s];
         int64_t from = segment * T, to = s * T;
         const float* advantage = rollout->advantages + from;
-        const float* value = rollout->values_now + from;
         work->per_row[ROW_KEEP][to] = 1.0f;
         for (int64_t t = 1; t < T; t++)
             work->per_row[ROW_KEEP][to + t] = 1.0f - rollout->ended[from + t - 1];
-        for (int64_t t = 0; t < T; t++) {
+        for (int64_t t = 0; t < T; t++)
             work->per_row[ROW_ADVANTAGE][to + t] = q * ((advantage[t] - batch->mean) * batch->scale);
-            work->per_row[ROW_RETURN][to + t] = advantage[t] + value[t];
-        }
+        memcpy(work->per_row[ROW_RETURN] + to, rollout->returns + from, bytes);
         memcpy(work->per_row[ROW_LOGPROB] + to, rollout->logprobs + from, bytes);
         memcpy(work->per_row[ROW_VALUE] + to, rollout->values + from, bytes);
         memcpy(work->actions + to * K, rollout->actions + from * K, bytes * (size_t)K);
@@ -153,7 +151,8 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
     mark(work, PHASE_TRAIN_DENCODE);
 }
 
-// The rows' V and w from now on. A segment that was picked twice is written once
+// The rows' V and w from now on, which no other chunk of this minibatch reads. A segment that was
+// picked twice is written once
 static void remember(const Minibatch* batch, const Workspace* work, int first, int count) {
     PufferTrainer* trainer = batch->trainer;
     int64_t T = trainer->config.horizon;

@@ -128,7 +128,7 @@ static void plan_rollout(PufferTrainer* trainer) {
     arena_add(buffers, &out->obs, (size_t)(rows * policy->D) * (config->obs_dtype ? 4 : 1));
     ARENA_ADD(buffers, out->actions, rows * policy->K);
     float** by_row[] = {&out->logprobs, &out->values, &out->rewards, &out->ended, &out->truncated,
-                        &out->values_now, &out->ratio_now, &out->advantages};
+                        &out->values_now, &out->ratio_now, &out->advantages, &out->returns};
     for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
         arena_add(buffers, (void**)by_row[i], (size_t)rows * sizeof(float));
     ARENA_ADD(buffers, out->bootstrap, N);
