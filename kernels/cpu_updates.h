@@ -36,25 +36,31 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
 
 enum { SUM_LANES = 8 };            // on every machine: the same order everywhere
 
-static void segment_sums(int T, const float* advantages, const float* values,
+// SUM_LANES ticks: R = A + V, and what both add to the sums
+KERNEL_INLINE void sum_ticks(const float* a, const float* v, float* returns,
+                             double lane[KERNEL_SUMS][SUM_LANES]) {
+    for (int i = 0; i < SUM_LANES; i++) {
+        returns[i] = a[i] + v[i];
+        double A = (double)a[i], R = (double)returns[i];
+        lane[0][i] += A;
+        lane[1][i] += A * A;
+        lane[2][i] += A < 0.0 ? -A : A;
+        lane[3][i] += R;
+        lane[4][i] += R * R;
+    }
+}
+
+static void segment_sums(int T, const float* advantages, const float* values, float* returns,
                          double sums[KERNEL_SUMS]) {
     double lane[KERNEL_SUMS][SUM_LANES] = {{0.0}};
-    float last_a[SUM_LANES] = {0.0f}, last_v[SUM_LANES] = {0.0f};
-    for (int t = 0; t < T; t += SUM_LANES) {
-        const float *a = advantages + t, *v = values + t;
-        if (t + SUM_LANES > T) {
-            for (int i = 0; i < T - t; i++) last_a[i] = a[i], last_v[i] = v[i];
-            a = last_a;
-            v = last_v;
-        }
-        for (int i = 0; i < SUM_LANES; i++) {
-            double A = (double)a[i], R = (double)(a[i] + v[i]);
-            lane[0][i] += A;
-            lane[1][i] += A * A;
-            lane[2][i] += A < 0.0 ? -A : A;
-            lane[3][i] += R;
-            lane[4][i] += R * R;
-        }
+    int t = 0, left = T % SUM_LANES;
+    for (; t < T - left; t += SUM_LANES)
+        sum_ticks(advantages + t, values + t, returns + t, lane);
+    if (left) {
+        float a[SUM_LANES] = {0.0f}, v[SUM_LANES] = {0.0f}, r[SUM_LANES];
+        for (int i = 0; i < left; i++) a[i] = advantages[t + i], v[i] = values[t + i];
+        sum_ticks(a, v, r, lane);
+        for (int i = 0; i < left; i++) returns[t + i] = r[i];
     }
     for (int k = 0; k < KERNEL_SUMS; k++) {
         sums[k] = 0.0;

@@ -153,8 +153,8 @@ typedef struct Kernels {
 
     // A_t of one segment; scratch [T]
     void (*advantage)(const AdvantageArgs* args, float* scratch, float* out);
-    // Over one segment: sums of A, A^2, |A|, R, R^2, with R = A + V
-    void (*segment_sums)(int T, const float* advantages, const float* values,
+    // Over one segment: returns [T] R = A + V, and the sums of A, A^2, |A|, R, R^2
+    void (*segment_sums)(int T, const float* advantages, const float* values, float* returns,
                          double sums[KERNEL_SUMS]);
 
     void (*add_up)(int count, int parts, const float* const* part, int64_t offset, float* out);

@@ -45,8 +45,7 @@ static void judge_segment(PufferTrainer* trainer, float* fade, int64_t segment) 
         .reward_clip = (float)config->reward_clip};
     float *advantages = rollout->advantages + at, *returns = rollout->returns + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
-    for (int64_t t = 0; t < T; t++) returns[t] = advantages[t] + args.values[t];
-    trainer->policy.kernels->segment_sums((int)T, advantages, args.values,
+    trainer->policy.kernels->segment_sums((int)T, advantages, args.values, returns,
                                           trainer->picker.sums[segment]);
 }
 
