@@ -1,21 +1,21 @@
 /* matmul_rate.c -- how fast this machine multiplies matrices, to compare a training run with. */
 #include "internal.h"
-#include <stdlib.h>
 
-enum { RATE_M = 480, RATE_N = 128, RATE_K = 128, RATE_REPEATS = 16 };
+enum { RATE_ROWS = 480, RATE_HIDDEN = 128, RATE_GATES = 3 * RATE_HIDDEN, RATE_LD = RATE_GATES + 16,
+       RATE_REPEATS = 8 };
 
 typedef struct {
     const Kernels* kernels;
-    float *A, *B, *C;               // of each worker, one behind another
+    float *gates, *weights, *dx;    // of each worker but the weights, one behind another
 } Rate;
 
 static void multiply_item(void* about, int32_t item, int32_t worker) {
     Rate* rate = about;
-    (void)item;
     for (int i = 0; i < RATE_REPEATS; i++)
-        rate->kernels->product_panels(RATE_M, RATE_N, RATE_K, rate->A + worker * RATE_M * RATE_K,
-                                      RATE_K, rate->B, RATE_K, rate->C + worker * RATE_M * RATE_N,
-                                      RATE_N, 0);
+        rate->kernels->layer_dx(RATE_ROWS, RATE_HIDDEN, rate->gates + item * RATE_ROWS * RATE_LD,
+                                RATE_LD, rate->weights, rate->dx + item * RATE_ROWS * RATE_HIDDEN,
+                                RATE_HIDDEN);
+    (void)worker;
 }
 
 double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads,
@@ -24,17 +24,16 @@ double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threa
     if (!rate.kernels || threads < 1) return 0.0;
     Arena arena = {0};
     Pool* pool = pool_create(threads);
-    ARENA_ADD(&arena, rate.A, (int64_t)threads * RATE_M * RATE_K);
-    ARENA_ADD(&arena, rate.B, RATE_K * RATE_N);
-    ARENA_ADD(&arena, rate.C, (int64_t)threads * RATE_M * RATE_N);
+    ARENA_ADD(&arena, rate.gates, (int64_t)threads * RATE_ROWS * RATE_LD);
+    ARENA_ADD(&arena, rate.weights, RATE_GATES * RATE_HIDDEN);      // zeros cost what others do
+    ARENA_ADD(&arena, rate.dx, (int64_t)threads * RATE_ROWS * RATE_HIDDEN);
     double best = 0.0;
     if (pool && arena_commit(&arena) == 0) {
-        for (int i = 0; i < RATE_K * RATE_N; i++) rate.B[i] = (float)(i % 7) * 0.1f;
         for (double end = seconds_now() + seconds; seconds_now() < end;) {
             double began = seconds_now();
             pool_run(pool, multiply_item, &rate, threads);
-            double flops = 2.0 * RATE_M * RATE_N * RATE_K * RATE_REPEATS * threads;
-            double now = flops / (seconds_now() - began) * 1e-9;
+            double products = 2.0 * RATE_ROWS * RATE_GATES * RATE_HIDDEN;
+            double now = products * RATE_REPEATS * threads / (seconds_now() - began) * 1e-9;
             if (now > best) best = now;
         }
     }

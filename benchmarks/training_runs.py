@@ -1,0 +1,80 @@
+"""What the training benchmarks share: a run until its goal, and a rate over some epochs."""
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import puffer_sdk
+from puffer_sdk import backends, config
+from puffer_sdk.goal import GoalWatch, parse_goal
+
+WINDOW = 0.3            # seconds of training that one look at a rate lasts
+
+
+@dataclass(frozen=True)
+class Solved:
+    """One run: when its goal was reached, or None, and how it went."""
+
+    steps: int | None
+    seconds: float | None
+    sps: float
+
+
+def open_trainer(env: str | Path, settings: Mapping[str, object]):
+    """(VecEnv, NativePPO or TorchPPO) as `train` would make them, in this process."""
+    resolved = puffer_sdk.configure(env, settings)
+    seed = puffer_sdk.philox.env_seed(resolved.train.seed, 0, 0)
+    vec = puffer_sdk.make(env, total_agents=resolved.vec.total_agents, seed=seed,
+                          threads=resolved.vec.num_threads, env_settings=resolved.env)
+    return vec, backends.make_trainer(vec, resolved)
+
+
+def close(vec, trainer) -> None:
+    if hasattr(trainer, "close"):
+        trainer.close()
+    vec.close()
+
+
+def solve(env: str | Path, settings: Mapping[str, object], seed: int, goal: str = "") -> Solved:
+    """Train until the ini's goal (or `goal`) is reached, or the run is over."""
+    vec, trainer = open_trainer(env, {**settings, "train.seed": seed})
+    watch = GoalWatch(parse_goal(goal or trainer.config.eval.goal))
+    began = time.perf_counter()
+    while not trainer.finished and not watch.reached:
+        trainer.rollout()
+        trainer.update()
+        watch.look(vec.log())
+    seconds = time.perf_counter() - began
+    steps = trainer.global_step
+    close(vec, trainer)
+    return Solved(steps if watch.reached else None, seconds if watch.reached else None,
+                  steps / seconds)
+
+
+def rate(vec, trainer, looks: int = 3) -> float:
+    """Agent steps a second: the median of some looks, rollout and update alike."""
+    trainer.rollout()
+    trainer.update()
+    rates = []
+    for _ in range(looks):
+        began, steps = time.perf_counter(), 0
+        while time.perf_counter() - began < WINDOW:
+            trainer.rollout()
+            trainer.update()
+            steps += trainer.batch_size
+        rates.append(steps / (time.perf_counter() - began))
+    return statistics.median(rates)
+
+
+def flops_per_step(resolved: config.Config, obs_size: int, act_sizes, dense: bool) -> float:
+    """Multiplications and additions of the network's products for one agent step, trained on
+    `replay_ratio` times. An encoder that skips zeros is not counted."""
+    hidden, layers = resolved.policy.hidden_size, resolved.policy.num_layers
+    body = 3 * layers * hidden * hidden + hidden * (sum(act_sizes) + 1)
+    encoder = obs_size * hidden if dense else 0
+    acting = 1 + 1 / resolved.train.horizon         # the bootstrap is one more tick
+    return 2 * ((body + encoder) * acting
+                + (3 * body + 2 * encoder) * resolved.train.replay_ratio)
