@@ -245,7 +245,7 @@ def probe_torch() -> Finding:
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError:
-        return Finding("torch", "optional", "not installed; networks of your own in PyTorch need it",
+        return Finding("torch", "optional", "not installed; a network of your own needs it",
                        "pip install 'puffer-sdk[torch]'")
     said = ask(sys.executable, "-c", "import torch; print(torch.version.cuda or 'none', "
                "torch.cuda.is_available())")

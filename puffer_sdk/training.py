@@ -250,6 +250,18 @@ def work(job: dict, link: isolation.Link) -> dict:
     return _Worker(job, link).run()
 
 
+def make_vec(library, resolved: Config, epoch: int, link: isolation.Link):
+    """Fresh envs. Their seeds depend on the run's seed and the epoch alone."""
+    from . import philox
+    from .vec import VecEnv
+
+    vec = resolved.vec
+    return VecEnv(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
+                  seed=philox.env_seed(resolved.train.seed, 0, epoch),
+                  threads=min(vec.num_threads, isolation.WORKERS), adaptive=True,
+                  env_settings=resolved.env, watches=link.watches())
+
+
 class _Worker:
     """Env code and trainer, in the child."""
 
@@ -267,7 +279,7 @@ class _Worker:
         if past:
             checkpoint.check_fits(past, self.env_facts, self.config.env)
         epoch = past.facts["counters"]["epoch"] if past else 0
-        self.vec = self.make_vec(epoch)
+        self.vec = make_vec(self.library, self.config, epoch, link)
         self.trainer = backends.make_trainer(self.vec, self.config)
         self.before = 0.0               # seconds that earlier parts of the run took
         self.watch = GoalWatch(parse_goal(self.config.eval.goal))
@@ -276,17 +288,6 @@ class _Worker:
             self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
             self.before = float(past.facts["seconds"])
-
-    def make_vec(self, epoch: int):
-        """Fresh envs. Their seeds depend on the run's seed and the epoch alone."""
-        from . import philox
-        from .vec import VecEnv
-
-        vec = self.config.vec
-        return VecEnv(self.library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
-                      seed=philox.env_seed(self.config.train.seed, 0, epoch),
-                      threads=min(vec.num_threads, isolation.WORKERS), adaptive=True,
-                      env_settings=self.config.env, watches=self.link.watches())
 
     def run(self) -> dict:
         trainer, interval = self.trainer, self.config.base.checkpoint_interval
@@ -345,7 +346,7 @@ class _Worker:
     def state(self) -> tuple[Path, dict, dict]:
         """What a checkpoint holds, and where it would be written: (path, tensors, facts)."""
         trainer = self.trainer
-        facts = {"env": self.env_facts, "config": self.config.to_dict(),
+        facts = {"env": self.env_facts, "config": self.job["config"],
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step,
                  "seconds": self.before + time.perf_counter() - self.began}
@@ -369,7 +370,7 @@ class _Worker:
         """The barrier: go on as a resumed run would."""
         old, self.vec = self.vec, None
         old.close()
-        self.vec = self.make_vec(self.trainer.epoch)
+        self.vec = make_vec(self.library, self.config, self.trainer.epoch, self.link)
         self.trainer.barrier(self.vec)
         self.watch.forget()
 

@@ -292,21 +292,27 @@ class VecEnv:
 
     def _bind(self) -> None:
         first, count = ffi().new("int32_t*"), ffi().new("int32_t*")
-        buffers = ffi().new("PufferBuffers*")
-        self.first_row = np.zeros(self.num_envs + 1, np.int64)
-        for env in range(self.num_envs):
-            self.library.api.rows(self._handle, env, first, count)
+        buffers, api = ffi().new("PufferBuffers*"), self.library.api
+        observations = _pointer("char*", self.observations)
+        actions, rewards, terminals, truncations = (
+            _pointer("float*", array) for array in (self.actions, self.rewards, self.terminals,
+                                                    self.truncations))
+        mask = None if self.action_mask is None else _pointer("unsigned char*", self.action_mask)
+        obs_bytes, mask_bytes = self.observations.strides[0], self.description.mask_size
+        first_row = [0]
+        for env in range(self.num_envs):        # many: every line here counts
+            api.rows(self._handle, env, first, count)
             row = first[0]
-            self.first_row[env + 1] = row + count[0]
-            buffers.observations = _pointer("void*", self.observations, row)
-            buffers.actions = _pointer("float*", self.actions, row)
-            buffers.rewards = _pointer("float*", self.rewards, row)
-            buffers.terminals = _pointer("float*", self.terminals, row)
+            first_row.append(row + count[0])
+            buffers.observations = observations + row * obs_bytes
+            buffers.actions = actions + row * self.num_atns
+            buffers.rewards, buffers.terminals = rewards + row, terminals + row
             if self.description.has_truncations:
-                buffers.truncations = _pointer("float*", self.truncations, row)
-            if self.action_mask is not None:
-                buffers.action_mask = _pointer("unsigned char*", self.action_mask, row)
-            self.library.api.bind(self._handle, env, buffers)
+                buffers.truncations = truncations + row
+            if mask is not None:
+                buffers.action_mask = mask + row * mask_bytes
+            api.bind(self._handle, env, buffers)
+        self.first_row = np.array(first_row, np.int64)
 
     def _split(self, parts: int) -> list[tuple[int, int]]:
         """Ranges (first env, count) of near-equal length."""
@@ -501,6 +507,6 @@ def available_memory() -> int:
     return 1 << 62
 
 
-def _pointer(kind: str, array: np.ndarray, row: int):
+def _pointer(kind: str, array: np.ndarray, row: int = 0):
     """The address of a row of a buffer, as C takes it."""
     return ffi().cast(kind, array.ctypes.data + row * array.strides[0])

@@ -53,7 +53,8 @@ class NativePPO(Schedules):
             "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
             "first_agent": first_agent, "total_epochs": self.total_epochs})
-        self._parameters: dict[str, np.ndarray] | None = None
+        self._parameters = self._handle.arrays("WEIGHT")
+        self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
         self._meter = _Meter(self._handle)
         self.vec = vec
         self.barrier(vec)
@@ -138,8 +139,7 @@ class NativePPO(Schedules):
     def parameters(self) -> dict[str, np.ndarray]:
         """The live weights, without a copy: encoder (H, D), layers.i (3H, H), decoder (A + 1, H)
         with the value's row last, logstd. Call touch() after writing into them."""
-        if self._parameters is None:
-            self._parameters = self._open.arrays("WEIGHT")
+        _ = self._open
         return dict(self._parameters)
 
     @property
@@ -153,12 +153,12 @@ class NativePPO(Schedules):
 
     def state_tensors(self) -> dict[str, np.ndarray]:
         """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
-        return {name: array.copy()
-                for name, array in self._open.arrays("WEIGHT", "OPTIMIZER").items()}
+        _ = self._open
+        return {name: array.copy() for name, array in self._state.items()}
 
     def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
         """What state_tensors() gave. Missing names and other sizes are refused before any copy."""
-        load_tensors(self._open, self._open.arrays("WEIGHT", "OPTIMIZER"), tensors)
+        load_tensors(self._open, self._state, tensors)
 
     # -- for experiments and parity tests
 
@@ -200,8 +200,7 @@ class NativePPO(Schedules):
 
     def close(self) -> None:
         """Let the C side go; it ends with the last array that looks at its memory."""
-        self._handle = self._parameters = self._envs = None
-        self._meter = None
+        self._handle = self._parameters = self._state = self._envs = self._meter = None
 
     @property
     def _open(self) -> Handle:
