@@ -62,7 +62,7 @@ def test_build_modes_of_later_versions(flag):
     assert f"this version does not have build {flag} yet" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["check", "build", "train", "eval", "config"])
+@pytest.mark.parametrize("name", ["check", "build", "train", "profile", "eval", "config"])
 def test_a_folder_that_is_no_environment(name, tmp_path):
     args = ["--baselines"] if name == "eval" else []
     done = run(name, *args, cwd=tmp_path)

@@ -96,6 +96,13 @@ def test_contract_page_python_runs(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_trainer_page_python_runs(tmp_path):
+    (text,) = blocks(ROOT / "docs" / "trainer.md", "python")
+    done = subprocess.run([sys.executable, "-c", text + "assert losses and episodes and weights\n"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_exit_status_page_names_the_constants():
     from puffer_sdk import errors
     text = (ROOT / "docs" / "reference" / "exit-status.md").read_text()

@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "Find the bugs that silently ruin training.",
     "build": "Compile an environment into a library.",
     "train": "Train a policy.",
+    "profile": "Show where the time of training goes.",
     "eval": "Measure a policy against random and idle play.",
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",
