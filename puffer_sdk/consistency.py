@@ -46,7 +46,8 @@ def choose(full: str, chosen: Mapping[str, object],
 
 def _auto_interval(chosen, env) -> tuple[int, str]:
     # a checkpoint restarts the envs: much more often, and long episodes would never end
-    return -(-CHECKPOINT_TICKS // chosen["train.horizon"]), f"{CHECKPOINT_TICKS} ticks of each agent"
+    epochs = -(-CHECKPOINT_TICKS // chosen["train.horizon"])
+    return epochs, f"{CHECKPOINT_TICKS} ticks of each agent"
 
 
 def _auto_buffers(chosen, env) -> tuple[int, str]:

@@ -117,7 +117,7 @@ def known_envs() -> list[Path]:
         if not parent.is_dir():
             continue
         for folder in sorted(parent.iterdir()):
-            if folder.is_dir() and is_env_folder(folder):
+            if folder.is_dir() and is_env_folder(folder) and folder != data_dir("kernels"):
                 seen.setdefault(folder.name, folder)
     return list(seen.values())
 

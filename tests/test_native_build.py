@@ -169,3 +169,9 @@ def test_the_header_is_read_whole():
     assert {"PufferTrainerConfig", "PufferTrainerEnvs", "PufferTrainerStats"} <= declared
     assert len(functions) >= 20
     assert ffi.typeof("PufferApi*") is abi.ffi().typeof("PufferApi*")
+
+
+def test_our_own_kernels_are_no_environment(monkeypatch):
+    """kernels/kernels.h looks like one; a checkout's `puffer-sdk list` should not."""
+    monkeypatch.chdir(paths.data_dir("kernels").parent)
+    assert "kernels" not in {folder.name for folder in paths.known_envs()}
