@@ -46,13 +46,13 @@ KERNEL_INLINE F f_bounded(F t) {
 #endif
 }
 
-// e^x; 0 below x = -87, finite above x = 87
+// e^x, error 2e-7 + 8e-8 |x|; 0 below x = -87.34, and 2^126 above 87.34 (and for a NaN)
 KERNEL_INLINE F f_exp(F x) {
     F t = f_min(x * f_set(1.44269504f), f_set(126.0f));
     return f_select(f_lt(t, f_set(-126.0f)), f_set(0.0f), f_exp2(f_bounded(t)));
 }
 
-// log(x) for normal x > 0, error 1e-7: x = m 2^e with m in [0.7, 1.4], then the series of atanh
+// log(x) for normal x > 0, error 2e-7: x = m 2^e with m in [0.7, 1.4], then the series of atanh
 KERNEL_INLINE F f_log(F x) {
     I bits = f_bits(x) - 0x3f3504f3;                    // 0x3f3504f3: sqrt(1/2)
     F e = f_whole(bits >> 23);
@@ -63,7 +63,7 @@ KERNEL_INLINE F f_log(F x) {
     return f_fma(e, f_set(0.693147181f), f_fma(s * q, series, s + s));
 }
 
-// cos(2 pi u) for u in [0, 1), absolute error 3e-7
+// cos(2 pi u) for u in [0, 1), absolute error 8e-7
 KERNEL_INLINE F f_cos_turns(F u) {
     F v = u - f_set(0.5f);                              // cos(2 pi u) = -cos(2 pi v)
     F q = v * v;
@@ -73,6 +73,7 @@ KERNEL_INLINE F f_cos_turns(F u) {
     return f_set(0.0f) - f_fma(high, q2 * q2, low);
 }
 
+// 1 / (1 + e^-x), absolute error 2e-7; never below 2^-126
 KERNEL_INLINE F f_sigmoid(F x) {
     F t = f_min(x * f_set(-1.44269504f), f_set(126.0f));
     return f_reciprocal(f_set(1.0f) + f_exp2(f_bounded(t)));

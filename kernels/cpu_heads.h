@@ -20,7 +20,8 @@ static void mask_columns(int rows, const Heads* heads, const uint8_t* mask, floa
         int first = heads->column[head], width = heads->width[head];
         for (int j = first; j < first + width; j++)
             for (int r = 0; r < rows; r++)
-                if (!mask[(int64_t)r * heads->outputs + j]) columns[(int64_t)j * ld + r] = ILLEGAL_LOGIT;
+                if (!mask[(int64_t)r * heads->outputs + j])
+                    columns[(int64_t)j * ld + r] = ILLEGAL_LOGIT;
     }
 }
 
@@ -174,7 +175,8 @@ KERNEL_INLINE void judge_discrete(int width, int ld, F action, float* by_entropy
         F log_chance = f_load(by_entropy + (int64_t)j * ld) - log_total;
         out->logprob = out->logprob + f_select(is_taken, log_chance, f_set(0.0f));
         f_store(by_entropy + (int64_t)j * ld, chance * (minus - log_chance));
-        f_store(by_logprob + (int64_t)j * ld, f_select(is_taken, f_set(1.0f), f_set(0.0f)) - chance);
+        F taken = f_select(is_taken, f_set(1.0f), f_set(0.0f));
+        f_store(by_logprob + (int64_t)j * ld, taken - chance);
     }
 }
 

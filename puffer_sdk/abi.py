@@ -17,13 +17,13 @@ from . import paths
 @cache
 def ffi() -> cffi.FFI:
     """The environment ABI, read from puffer_abi.h."""
-    return _declare([env_header()])
+    return declare([env_header()])
 
 
 @cache
 def trainer_ffi() -> cffi.FFI:
     """The trainer's ABI, read from puffer_trainer.h; it shares the environment ABI's types."""
-    return _declare([env_header(), trainer_header()], include=ffi())
+    return declare([env_header(), trainer_header()], include=ffi())
 
 
 def env_header() -> Path:
@@ -40,7 +40,7 @@ def constants(*headers: Path) -> dict[str, str]:
             re.findall(r"^#define (PUFFER_\w+)\s+(\d+)", header.read_text(), re.M)}
 
 
-def _declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FFI:
+def declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FFI:
     """The last header's declarations; those before it, which `include` knows, give numbers."""
     text = _strip(headers[-1].read_text())
     for name, value in constants(*headers).items():
@@ -57,4 +57,4 @@ def _strip(text: str) -> str:
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)
-    return re.sub(r"^\s*#[^\n]*", "", text, flags=re.M)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)

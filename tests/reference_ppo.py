@@ -97,6 +97,17 @@ def log_prob_and_entropy(logits, actions, sizes, logstd=None, mask=None):
     return log_prob, entropy
 
 
+def row_loss(log_ratio, advantage, value, value_old, target, clip, value_clip):
+    """One row's parts of the loss, from an advantage that is normalised and weighted."""
+    ratio = math.exp(log_ratio)
+    bound = min(max(ratio, 1 - clip), 1 + clip)
+    moved = min(max(value - value_old, -value_clip), value_clip)
+    return {"policy": max(-advantage * ratio, -advantage * bound),
+            "value": 0.5 * max((value - target) ** 2, (value_old + moved - target) ** 2),
+            "old_kl": -log_ratio, "approx_kl": ratio - 1 - log_ratio,
+            "clipped": abs(ratio - 1) > clip, "ratio": ratio}
+
+
 def loss(weights, batch, sizes, settings, ent_coef):
     """The minibatch loss and its parts. batch holds (S, T, ..) float64 arrays and q (S,)."""
     logits, values = network(weights, batch["obs"], batch["state0"], batch["ended"])
@@ -114,19 +125,16 @@ def loss(weights, batch, sizes, settings, ent_coef):
             if settings.norm_adv:
                 a = (a - mean) / (deviation + 1e-8)
             a *= batch["q"][i]
-            log_ratio = log_prob - batch["log_prob_old"][i, t]
-            ratio = ratios[i, t] = math.exp(log_ratio)
-            low, high = 1 - settings.clip_coef, 1 + settings.clip_coef
-            policy_loss += max(-a * ratio, -a * min(max(ratio, low), high))
-            moved = values[i, t] - batch["value_old"][i, t]
-            moved = min(max(moved, -settings.vf_clip_coef), settings.vf_clip_coef)
-            target = batch["returns"][i, t]
-            value_loss += 0.5 * max((values[i, t] - target) ** 2,
-                                    (batch["value_old"][i, t] + moved - target) ** 2)
+            row = row_loss(log_prob - batch["log_prob_old"][i, t], a, values[i, t],
+                           batch["value_old"][i, t], batch["returns"][i, t], settings.clip_coef,
+                           settings.vf_clip_coef)
+            policy_loss += row["policy"]
+            value_loss += row["value"]
             entropies += entropy
-            old_kl -= log_ratio
-            kl += ratio - 1 - log_ratio
-            clipped += abs(ratio - 1) > settings.clip_coef
+            old_kl += row["old_kl"]
+            kl += row["approx_kl"]
+            clipped += row["clipped"]
+            ratios[i, t] = row["ratio"]
     count = segments * horizon
     parts = {"policy": policy_loss / count, "value": value_loss / count,
              "entropy": entropies / count, "old_approx_kl": old_kl / count,
