@@ -109,12 +109,12 @@ static int sample(const SampleArgs* a) {
     int bad = -1, ld = a->ld, outputs = heads->outputs;
     float *first = a->columns + (int64_t)(outputs + 1) * ld, *second = a->logprobs;
     to_columns(a->rows, outputs + 1, a->out, a->ldo, a->columns, ld);
-    for (int j = 0; j <= outputs && bad < 0; j++) {
+    for (int j = 0; j <= outputs; j++) {
         const float* column = a->columns + (int64_t)j * ld;
         F wrong = f_set(0.0f);                      // 0 * x is not 0 for a NaN or an infinity
         for (int r = 0; r < a->rows; r += LANES) wrong = wrong + f_load(column + r) * f_set(0.0f);
         if (f_sum(wrong) == 0.0f) continue;
-        for (int r = a->rows - 1; r >= 0; r--)
+        for (int r = (bad < 0 ? a->rows : bad) - 1; r >= 0; r--)
             if (!(column[r] - column[r] == 0.0f)) bad = r;
     }
     if (bad >= 0) return bad;

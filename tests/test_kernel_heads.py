@@ -136,6 +136,8 @@ def test_the_first_row_that_is_not_finite_is_named(table, value):
         out[bad, column] = value
         assert table.sample(out, (5,)).bad == bad
         assert table.sample(out, (5,), mask=np.eye(5, dtype=np.uint8)[[2] * rows]).bad == bad
+    out[7, 5] = out[9, 1] = value
+    assert table.sample(out, (5,)).bad == 7
 
 
 def test_extreme_logits(table):
