@@ -27,6 +27,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/bench_train.py
 	$(BIN)/python benchmarks/bench_check.py
 
 ocean: $(VENV)/.base

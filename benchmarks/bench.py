@@ -169,11 +169,11 @@ def spread(values: list[float], digits: int) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def replace_marked(page: Path, text: str) -> None:
+def replace_marked(page: Path, text: str, mark: str = MARK) -> None:
     """Put text between the two markers of a page."""
-    head, _, rest = page.read_text().partition(MARK)
-    _, _, tail = rest.partition(MARK)
-    page.write_text(f"{head}{MARK}\n{text}\n{MARK}{tail}")
+    head, _, rest = page.read_text().partition(mark)
+    _, _, tail = rest.partition(mark)
+    page.write_text(f"{head}{mark}\n{text}\n{mark}{tail}")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def main() -> int:
     if not asked.quick and not asked.only:
         (ROOT / "docs" / "training.json").write_text(json.dumps(figures, indent=1) + "\n")
         replace_marked(ROOT / "docs" / "benchmarks.md", tables(figures), MARK)
+        replace_marked(ROOT / "README.md", solving(figures), MARK)
     return 0
 
 
@@ -170,16 +171,7 @@ def tables(figures: dict) -> str:
     best = statistics.median(row["matmul"] for row in figures["speed"])
     lines += ["", "Agent steps a second, rollout and update together, replay ratio 1. The product "
               f"rate is what our matrix product reaches by itself: {best:,.0f} GFLOP/s in fp32.",
-              "", "### Seconds to solve", "", "| | goal | solved | steps | seconds | steps/s |",
-              "|---|---|---|---|---|---|"]
-    for row in figures["solving"]:
-        steps, seconds = ([v for v in row[key] if v is not None] for key in ("steps", "seconds"))
-        shown = (f"{statistics.median(steps) / 1e6:.1f} M | {statistics.median(seconds):.1f} "
-                 f"({min(seconds):.1f} to {max(seconds):.1f})") if steps else "- | -"
-        lines.append(f"| {row['name']} | {row['goal']} | {len(steps)} of {len(row['steps'])} "
-                     f"| {shown} | {millions(row['sps'])} |")
-    lines += ["", "Medians over seeds, in brackets the fastest and the slowest.", "",
-              "### Where the time goes", ""]
+              "", "### Seconds to solve", "", solving(figures), "", "### Where the time goes", ""]
     names = list(figures["split"])
     lines += ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for phase in figures["split"][names[0]]:
@@ -190,6 +182,20 @@ def tables(figures: dict) -> str:
         cells = [f"{value}: {millions(sps)}" for value, sps in rates.items()]
         lines.append(f"- {what}: " + ", ".join(cells))
     lines += ["", f"(`make bench`, {about['cores']} cores of an {about['cpu']}, {about['date']})"]
+    return "\n".join(lines)
+
+
+def solving(figures: dict) -> str:
+    about = figures["machine"]
+    lines = ["| | solved at | seeds | steps | seconds | steps/s |", "|---|---|---|---|---|---|"]
+    for row in figures["solving"]:
+        steps, seconds = ([v for v in row[key] if v is not None] for key in ("steps", "seconds"))
+        shown = (f"{statistics.median(steps) / 1e6:.1f} M | {statistics.median(seconds):.1f} "
+                 f"({min(seconds):.1f} to {max(seconds):.1f})") if steps else "- | -"
+        lines.append(f"| {row['name']} | {row['goal']} | {len(steps)} of {len(row['steps'])} "
+                     f"| {shown} | {millions(row['sps'])} |")
+    lines += ["", "Medians over seeds; in brackets the fastest and the slowest. (`make bench`, "
+              f"{about['cores']} cores of an {about['cpu']}, {about['date']})"]
     return "\n".join(lines)
 
 
