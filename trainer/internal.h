@@ -1,11 +1,14 @@
 /* internal.h -- what the files of the trainer share. In the order data passes through them:
  *
- *     trainer.c    create, attach, tensors, counters: the C ABI
+ *     trainer.c    create, attach, counters, stats: the C ABI
+ *     memory.c     every size, and one allocation for each kind of memory
+ *     tensors.c    what callers may look at
  *     policy.c     weights, their packed copies, one tick of the network
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
  *     picking.c    advantages, and which segments the next minibatch takes
  *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
  *     muon.c       gradients become steps
+ *     update.c     an epoch of minibatches, under schedules
  *
  * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
  */
@@ -194,6 +197,11 @@ static inline void mark(Workspace* work, int phase) {
 }
 
 int32_t fail(char* error, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+// ---- memory.c, tensors.c
+int32_t memory_take(PufferTrainer* trainer, char* error);
+void memory_free(PufferTrainer* trainer);
+void list_tensors(PufferTrainer* trainer);
 
 // ---- policy.c
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,

@@ -1,0 +1,180 @@
+/* memory.c -- who needs how much: every size of a trainer, then one allocation for each kind. */
+#define _DEFAULT_SOURCE             // sysconf
+#include "internal.h"
+#include <unistd.h>
+
+#define BLOCK_BYTES (320 << 10)     // what a block of training may take of a core's second cache
+
+// Rows of a training block, in whole segments
+static void plan_blocks(PufferTrainer* trainer) {
+    const PufferTrainerConfig* config = &trainer->config;
+    const Policy* policy = &trainer->policy;
+    int64_t row = (policy->L + 2) * (int64_t)policy->ldx + policy->L * (policy->ldg + policy->Hp)
+                  + policy->Ap + 2 * (policy->A + 2) + 16;
+    int64_t segment = row * (int64_t)sizeof(float) * (config->horizon ? config->horizon : 1);
+    trainer->segments = config->horizon ? config->minibatch_size / config->horizon : 0;
+    trainer->chunk_count = trainer->segments < MAX_CHUNKS ? trainer->segments : MAX_CHUNKS;
+    int64_t fit = BLOCK_BYTES / segment;
+    trainer->segments_per_block = fit < 1 ? 1 : fit > 8 ? 8 : (int32_t)fit;
+    int64_t rows = (int64_t)trainer->segments_per_block * config->horizon;
+    trainer->work_rows = (int32_t)(rows > BLOCK_ROWS ? rows : BLOCK_ROWS);
+    trainer->columns_ld = round_up(trainer->work_rows, KERNEL_ROWS) + KERNEL_ROWS;
+}
+
+static void plan_weights(PufferTrainer* trainer) {
+    Policy* policy = &trainer->policy;
+    int D = policy->D, H = policy->H, Hp = policy->Hp;
+    int64_t offset = 0, chunk = 0;
+    for (int m = 0; m < policy->L + 2; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        matrix->offset = offset;
+        matrix->chunk_offset = chunk;
+        offset += round_up((int64_t)matrix->rows * matrix->cols, 16);
+        chunk += (int64_t)matrix->chunk_rows * Hp;
+    }
+    int vectors = round_up(policy->heads.continuous, 16);
+    trainer->weight_count = offset + vectors;
+    trainer->chunk_size = chunk + vectors;
+    Arena* weights = &trainer->weights;
+    ARENA_ADD(weights, trainer->all_weights, trainer->weight_count);
+    ARENA_ADD(weights, policy->encoder_panels, (int64_t)D * Hp);
+    for (int l = 0; l < policy->L; l++) {
+        ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * Hp);
+        ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * Hp * Hp);
+        if (!policy->kernels->pack_pairs) continue;
+        arena_add(weights, &policy->pairs_forward[l], sizeof(float) * (size_t)(3 * Hp * (H + 1) / 2));
+        arena_add(weights, &policy->pairs_backward[l], sizeof(float) * (size_t)(3 * Hp * Hp / 2));
+    }
+    ARENA_ADD(weights, policy->decoder_forward, (int64_t)H * policy->Ap);
+    ARENA_ADD(weights, policy->decoder_backward, (int64_t)(policy->A + 1) * Hp);
+    if (!trainer->config.horizon) return;
+
+    ARENA_ADD(&trainer->gradients, trainer->all_gradients, trainer->weight_count);
+    for (int c = 0; c < trainer->chunk_count; c++)
+        ARENA_ADD(&trainer->gradients, trainer->chunks[c], trainer->chunk_size);
+    ARENA_ADD(&trainer->gradients, trainer->chunk_sums, trainer->chunk_count);
+    ARENA_ADD(&trainer->gradients, trainer->partial, trainer->weight_count / SLAB + 1);
+    Arena* optimizer = &trainer->optimizer;
+    for (int m = 0; m < policy->L + 2; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        int64_t count = (int64_t)matrix->rows * matrix->cols, ld = matrix->ld;
+        ARENA_ADD(optimizer, matrix->momentum, count);
+        ARENA_ADD(optimizer, matrix->update, count);
+        ARENA_ADD(optimizer, matrix->X, matrix->tall * ld);
+        ARENA_ADD(optimizer, matrix->Y, matrix->tall * ld);
+        ARENA_ADD(optimizer, matrix->G, ld * ld);
+        ARENA_ADD(optimizer, matrix->P, ld * ld);
+    }
+    ARENA_ADD(optimizer, trainer->adam_m, vectors);
+    ARENA_ADD(optimizer, trainer->adam_v, vectors);
+}
+
+static void plan_rollout(PufferTrainer* trainer) {
+    const PufferTrainerConfig* config = &trainer->config;
+    const Policy* policy = &trainer->policy;
+    int64_t N = config->agents, rows = N * config->horizon;
+    Arena* buffers = &trainer->buffers;
+    Rollout* out = &trainer->rollout;
+    ARENA_ADD(buffers, trainer->state, N * policy->L * policy->Hp);
+    if (!rows) return;
+    arena_add(buffers, &out->obs, (size_t)(rows * policy->D) * (config->obs_dtype ? 4 : 1));
+    ARENA_ADD(buffers, out->actions, rows * policy->K);
+    float** by_row[] = {&out->logprobs, &out->values, &out->rewards, &out->ended, &out->truncated,
+                        &out->values_now, &out->ratio_now, &out->advantages, &out->returns};
+    for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
+        arena_add(buffers, (void**)by_row[i], (size_t)rows * sizeof(float));
+    ARENA_ADD(buffers, out->bootstrap, N);
+    ARENA_ADD(buffers, out->state0, N * policy->L * policy->Hp);
+    if (config->has_masks) ARENA_ADD(buffers, out->masks, rows * policy->A);
+
+    Picker* picker = &trainer->picker;
+    Arena* plan = &trainer->plan;
+    ARENA_ADD(plan, picker->sums, N);
+    ARENA_ADD(plan, picker->rows, trainer->segments);
+    ARENA_ADD(plan, picker->q, trainer->segments);
+    ARENA_ADD(plan, picker->repeated, trainer->segments);
+    ARENA_ADD(plan, picker->seen, N);
+    ARENA_ADD(plan, picker->cdf, N);
+    ARENA_ADD(plan, picker->deck, N);
+    ARENA_ADD(plan, picker->spare, N);
+    ARENA_ADD(plan, picker->keys, N);
+    ARENA_ADD(plan, picker->spare_keys, N);
+    ARENA_ADD(plan, trainer->blocks, N);
+    picker->deck_epoch = -1;
+}
+
+static void plan_work(PufferTrainer* trainer) {
+    const Policy* policy = &trainer->policy;
+    int64_t rows = trainer->work_rows, ld = trainer->columns_ld;
+    int train = trainer->config.horizon > 0;
+    for (int w = 0; w < trainer->config.threads; w++) {
+        Workspace* work = &trainer->work[w];
+        Arena* arena = &trainer->activations;
+        if (policy->dtype == PUFFER_U8) {
+            ARENA_ADD(arena, work->where, rows * policy->D);
+            ARENA_ADD(arena, work->what, rows * policy->D);
+            ARENA_ADD(arena, work->starts, rows + 1);
+            ARENA_ADD(arena, work->wide_obs, rows * policy->ldw);
+        }
+        for (int l = 0; l <= (policy->L > 1 && train ? policy->L : 1); l++)
+            ARENA_ADD(arena, work->x[l], rows * policy->ldx);
+        for (int l = 0; l < policy->L && train; l++) {
+            ARENA_ADD(arena, work->gates[l], rows * policy->ldg);
+            ARENA_ADD(arena, work->h[l], rows * policy->Hp);
+        }
+        ARENA_ADD(arena, work->dx, rows * policy->ldx);
+        ARENA_ADD(arena, work->carry, policy->Hp);
+        ARENA_ADD(arena, work->out, rows * policy->Ap);
+        ARENA_ADD(arena, work->columns, (policy->A + 2) * ld);
+        ARENA_ADD(arena, work->scratch, (policy->A + 2) * ld);
+        ARENA_ADD(arena, work->before, policy->L * rows);
+        for (int i = 0; i < 7; i++) ARENA_ADD(arena, work->per_row[i], ld);
+        ARENA_ADD(arena, work->actions, rows * policy->K);
+        ARENA_ADD(arena, work->mask, rows * policy->A);
+        ARENA_ADD(arena, work->sampled, 2 * BLOCK_ROWS);
+        ARENA_ADD(arena, work->fade, trainer->config.horizon + 1);
+    }
+}
+
+int32_t memory_take(PufferTrainer* trainer, char* error) {
+    plan_blocks(trainer);
+    plan_weights(trainer);
+    plan_rollout(trainer);
+    plan_work(trainer);
+    Arena* arenas[] = {&trainer->weights, &trainer->gradients, &trainer->optimizer,
+                       &trainer->buffers, &trainer->activations, &trainer->plan};
+    for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
+        trainer->bytes += (int64_t)arenas[i]->bytes;
+    int64_t there = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    if (there > 0 && trainer->bytes > there)
+        return fail(error, "this takes %lld MiB of memory, the machine has %lld",
+                    (long long)(trainer->bytes >> 20), (long long)(there >> 20));
+    for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) {
+        if (!arenas[i]->count) continue;
+        if (arena_commit(arenas[i]))
+            return fail(error, "the system gives no %lld MiB of memory",
+                        (long long)(arenas[i]->bytes >> 20));
+        trainer->allocations++;
+    }
+    for (int m = 0; m < trainer->policy.L + 2; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        matrix->weight = trainer->all_weights + matrix->offset;
+        if (trainer->all_gradients) matrix->gradient = trainer->all_gradients + matrix->offset;
+    }
+    for (int l = 0; l < trainer->policy.L; l++) {
+        Policy* policy = &trainer->policy;
+        int paired = policy->kernels->pack_pairs != NULL;
+        policy->forward_weights[l] = paired ? policy->pairs_forward[l] : policy->layer_forward[l];
+        policy->backward_weights[l] = paired ? policy->pairs_backward[l]
+                                             : policy->layer_backward[l];
+    }
+    trainer->policy.logstd = trainer->all_weights + trainer->weight_count
+                             - round_up(trainer->policy.heads.continuous, 16);
+    return 0;
+}
+
+void memory_free(PufferTrainer* trainer) {
+    Arena* arenas[] = {&trainer->weights, &trainer->gradients, &trainer->optimizer,
+                       &trainer->buffers, &trainer->activations, &trainer->plan};
+    for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) arena_free(arenas[i]);
+}
