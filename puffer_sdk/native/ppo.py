@@ -93,23 +93,24 @@ class NativePPO(Schedules):
 
     def rollout(self) -> None:
         """T ticks of all agents into the buffers, then the value of what comes next."""
-        handle = self._open
+        handle, began = self._open, time.perf_counter()
         if self._envs is None:
-            began = time.perf_counter()
             envs = bind_envs(self.vec, handle, self.threads)
             self.vec.reset()
             handle.call("attach", envs.c)
             self._envs = envs
-            self._meter.add_reset(time.perf_counter() - began)
+            self._meter.seconds["env"] += time.perf_counter() - began
         self._envs.check()
         handle.call("rollout")
         self._envs.after(self.horizon)
+        self._meter.seconds["rollout"] += time.perf_counter() - began
 
     def update(self) -> dict[str, float]:
         """Learn from the rollout; the metrics of this epoch. The epoch counter moves on."""
-        handle = self._open
+        handle, began = self._open, time.perf_counter()
         losses = handle.ffi.new("PufferTrainerLosses*")
         handle.call("update", losses)
+        self._meter.seconds["train"] += time.perf_counter() - began
         metrics = {"train/learning_rate": losses.learning_rate,
                    "train/ent_coef": losses.ent_coef,
                    "train/reward_clipped": int(losses.reward_clipped)}
@@ -121,7 +122,8 @@ class NativePPO(Schedules):
     def take_timers(self) -> dict[str, float]:
         """Seconds in env, forward and train since the last call; then they start again at 0.
 
-        Those of all threads together, over their number: they add up to the time that passed.
+        env is that of all threads together, over their number; what else a rollout takes is
+        forward. So they add up to the time that passed.
         """
         return self._meter.take_timers()
 
@@ -216,42 +218,41 @@ class NativePPO(Schedules):
 
 
 class _Meter:
-    """Reads PufferTrainerStats, which start again at 0 with each reading, for two readers."""
+    """Clocks: our own, and PufferTrainerStats, which start again at 0 with each reading."""
 
     def __init__(self, handle: Handle):
         self.handle = handle
         self.phases = []
         while (name := handle.lib.puffer_trainer_phase(len(self.phases))) != handle.ffi.NULL:
             self.phases.append(handle.ffi.string(name).decode())
-        self.sums = {reader: dict.fromkeys((*self.phases, "rollout", "update", "reset"), 0.0)
-                     for reader in ("timers", "stats")}
+        self.seconds = {"env": 0.0, "rollout": 0.0, "train": 0.0}       # that Python saw pass
+        self.kept = dict.fromkeys((*self.phases, "rollout", "update"), 0.0)     # not yet taken
 
-    def add_reset(self, seconds: float) -> None:
-        for sums in self.sums.values():
-            sums["reset"] += seconds
-
-    def _read(self, reader: str) -> tuple[dict[str, float], object]:
+    def _read(self):
         now = self.handle.ffi.new("PufferTrainerStats*")
         self.handle.tell("stats", now)
-        for sums in self.sums.values():
-            for number, name in enumerate(self.phases):
-                sums[name] += now.seconds[number]
-            sums["rollout"] += now.rollout
-            sums["update"] += now.update
-        taken = dict(self.sums[reader])
-        self.sums[reader].update(dict.fromkeys(taken, 0.0))
-        return taken, now
+        for number, name in enumerate(self.phases):
+            self.kept[name] += now.seconds[number]
+        self.kept["rollout"] += now.rollout
+        self.kept["update"] += now.update
+        in_envs = now.seconds[self.phases.index(ENV_PHASE)] / now.threads
+        self.seconds["env"] += min(in_envs, now.rollout)
+        return now
 
     def take_timers(self) -> dict[str, float]:
-        taken, now = self._read("timers")
-        env = min(taken[ENV_PHASE] / max(1, now.threads), taken["rollout"])
-        return {"env": env + taken["reset"], "forward": taken["rollout"] - env,
-                "train": taken["update"]}
+        self._read()
+        taken = {"env": self.seconds["env"],
+                 "forward": self.seconds["rollout"] - self.seconds["env"],
+                 "train": self.seconds["train"]}
+        self.seconds = dict.fromkeys(self.seconds, 0.0)
+        return taken
 
     def take_stats(self) -> dict[str, object]:
-        taken, now = self._read("stats")
+        now = self._read()
         facts = {name: int(getattr(now, name)) for name in
                  ("allocations", "bytes", "threads", "block_agents", "blocks")}
-        return {"seconds": {name: taken[name] for name in self.phases},
-                "rollout": taken["rollout"], "update": taken["update"], **facts,
-                "path": PATHS[now.path], "lockstep": bool(now.lockstep)}
+        taken = {"seconds": {name: self.kept[name] for name in self.phases},
+                 "rollout": self.kept["rollout"], "update": self.kept["update"], **facts,
+                 "path": PATHS[now.path], "lockstep": bool(now.lockstep)}
+        self.kept = dict.fromkeys(self.kept, 0.0)
+        return taken
