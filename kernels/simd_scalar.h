@@ -17,7 +17,10 @@ KERNEL_INLINE F f_set(float x) { return x; }
 KERNEL_INLINE I f_bits(F x) { I bits; memcpy(&bits, &x, sizeof bits); return bits; }
 KERNEL_INLINE F f_float(I x) { F number; memcpy(&number, &x, sizeof number); return number; }
 KERNEL_INLINE F f_whole(I x) { return (F)x; }
-KERNEL_INLINE I f_trunc(F x) { return (I)x; }
+KERNEL_INLINE F f_round(F x) { return (x + 12582912.0f) - 12582912.0f; }
+KERNEL_INLINE F f_scale(F v, F n) {
+    return f_float(f_bits(v) + (I)((uint32_t)f_bits(n + 12582912.0f) << 23));
+}
 KERNEL_INLINE M f_lt(F a, F b) { return a < b; }
 KERNEL_INLINE M f_le(F a, F b) { return a <= b; }
 KERNEL_INLINE M f_ge(F a, F b) { return a >= b; }

@@ -37,7 +37,7 @@ def trainer_header() -> Path:
 def constants(*headers: Path) -> dict[str, str]:
     """{"PUFFER_ERROR_SIZE": "2048"}: what the headers define as numbers."""
     return {name: value for header in headers for name, value in
-            re.findall(r"^#define (PUFFER_\w+)\s+(\d+)", header.read_text(), re.M)}
+            re.findall(r"^#define ([A-Z]\w+)\s+(\d+)(?![\w.])", header.read_text(), re.M)}
 
 
 def declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FFI:

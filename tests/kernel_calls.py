@@ -19,24 +19,23 @@ from kernel_library import (
 
 from puffer_sdk.native.library import PATHS
 
-SCALAR = len(PATHS)                 # the drivers made of simd_scalar.h: probe.h's own path
-NAMES = (*PATHS[1:], "scalar")
-FUSED = ("avx2", "avx512", "neon")  # paths with fused multiply-adds
+NAMES = (*PATHS, "scalar", "bf16")  # of probe_find()
+FUSED = ("avx2", "avx512", "neon", "bf16")      # tables with fused multiply-adds
 LOSSES = 6                          # KERNEL_LOSSES
+SUMS = 5                            # KERNEL_SUMS
 
 
 def open_library(path: Path) -> SimpleNamespace:
     """.tables {name: Table} of this CPU, .math {name: call}, .philox"""
     lib = ffi().dlopen(str(path))
     tables = {}
-    for name in NAMES:
-        number = SCALAR if name == "scalar" else PATHS.index(name)
+    for number, name in enumerate(NAMES):
         found = lib.probe_find(number)
-        if found != ffi().NULL:
+        if number and found != ffi().NULL:
             tables[name] = Table(found)
             assert tables[name].name == name
     return SimpleNamespace(tables=tables, lib=lib, find=lib.probe_find,
-                           math={name: _math(lib, name) for name in tables},
+                           math={name: _math(lib, name) for name in tables if name != "bf16"},
                            philox=lambda *args: _philox(lib, *args))
 
 
@@ -85,6 +84,7 @@ class Table:
         self.name = ffi().string(table.name).decode()
         self.lanes = table.lanes
         self.fused = self.name in FUSED
+        self.bf16 = self.name == "bf16"
 
     def padded(self, H):
         return round_up(H, 2 * self.lanes)
@@ -102,6 +102,21 @@ class Table:
         full = np.zeros((3, self.padded(H), H), np.float32)
         full[:, :H] = W.reshape(3, H, H)
         return np.ascontiguousarray(full.reshape(3, -1, self.lanes, H).transpose(1, 3, 0, 2))
+
+    def pairs(self, panels):
+        """(blocks, K, width) -> (blocks, K / 2 rounded up, width) words; as they are in fp32"""
+        if not self.bf16:
+            return panels
+        blocks, K, width = panels.shape
+        words = np.zeros((blocks, (K + 1) // 2, width), np.uint32)
+        for block, out in zip(panels, words):
+            self.c.pack_pairs(K, width, pointer(block), pointer(out))
+        return words
+
+    def layer_weights(self, W):
+        """(3 H, H) -> the panels of a layer, or their pairs"""
+        panels = self.layer_panels(W)
+        return self.pairs(panels.reshape(len(panels), W.shape[1], 3 * self.lanes))
 
     def gate_rows(self, W):
         """(3 H, n) -> (3 Hp, n), rows in the order of the gates buffer"""
@@ -180,7 +195,7 @@ class Table:
         """-> out, new state (None unless keep_state)"""
         rows, H = x.shape
         Hp = self.padded(H)
-        ldx, lds, packed = Hp + extra, Hp + 2 * extra, self.layer_panels(W)
+        ldx, lds, packed = Hp + extra, Hp + 2 * extra, self.layer_weights(W)
         wide_x, old = wide(x, ldx), Out(rows, lds, Hp, wide(state, Hp))
         new, out = old if in_place else Out(rows, lds, Hp), Out(rows, ldx, Hp)
         self.c.layer_step(rows, H, pointer(wide_x), ldx, pointer(packed), old.pointer,
@@ -194,7 +209,7 @@ class Table:
         """
         rows, H = x.shape
         Hp = self.padded(H)
-        ldx, ldg, packed = Hp + extra, 3 * Hp + extra, self.layer_panels(W)
+        ldx, ldg, packed = Hp + extra, 3 * Hp + extra, self.layer_weights(W)
         starts = [wide(before[row][None], Hp) if row in before else None for row in range(rows)]
         places = pointers(starts)
         wide_x, keep = wide(x, ldx), np.asarray(keep, np.float32)
@@ -213,19 +228,23 @@ class Table:
             carry.done()
             highway, products = dx.done(H), gates.done()
             dW = self.product("tn", products.T, wide(x, Hp), extra=0)
-            through = self.product("panels", products, self.panel_matrix(W), wide(highway, Hp))
             return SimpleNamespace(highway=highway, products=self.from_gates(products, H),
-                                   dx=through[:, :H],
+                                   dx=self.layer_dx(products, W, highway),
                                    dW=self.from_gates(dW[:, :H].T, H).transpose(0, 2, 1)
                                    .reshape(3 * H, H))
 
         known.backward = backward
         return known
 
-    def panel_matrix(self, W):
-        """(3 H, H) -> (3 Hp, Hp): the matrix that takes gradients of gates back to x"""
-        rows = self.gate_rows(W)
-        return wide(rows, self.padded(W.shape[1]), 0)
+    def layer_dx(self, gates, W, start, extra=3):
+        """gates (R, 3 Hp) in their own order -> start + gates W (R, H)"""
+        Hp = self.padded(W.shape[1])
+        weights = self.pairs(self.panels(wide(self.gate_rows(W), Hp, 0)))
+        stored, dx = wide(gates, 3 * Hp + extra, np.nan), Out(len(gates), Hp + extra, Hp,
+                                                              wide(start, Hp))
+        self.c.layer_dx(len(gates), Hp, pointer(stored), 3 * Hp + extra, pointer(weights),
+                        dx.pointer, Hp + extra)
+        return dx.done(W.shape[1])
 
     def sample(self, out, sizes, *, logstd=(), mask=None, seed=1, step=0, first_agent=0,
                greedy=False, extra=3):
@@ -291,6 +310,15 @@ class Table:
         self.c.advantage(args, scratch.pointer, out.pointer)
         scratch.done()
         return out.done()[0]
+
+    def segment_sums(self, advantages, values):
+        """-> returns [T], sums [SUMS]"""
+        T = len(values)
+        returns, sums = Out(1, T, T), np.full(SUMS + 1, 3.0)
+        self.c.segment_sums(T, pointer(advantages), pointer(values), returns.pointer,
+                            pointer(sums))
+        assert sums[SUMS] == 3
+        return returns.done()[0], sums[:SUMS]
 
     def add_up(self, parts, offset, count):
         out = Out(1, count, count)

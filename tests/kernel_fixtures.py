@@ -7,6 +7,7 @@ from kernel_library import build
 
 PATHS = {"x86_64": ["generic", "scalar", "avx2", "avx512"]}.get(
     platform.machine(), ["generic", "scalar", "neon"])
+TABLES = [*PATHS, "bf16"] if "avx512" in PATHS else PATHS
 
 
 @pytest.fixture(scope="session")
@@ -15,21 +16,17 @@ def kernels(tmp_path_factory):
     return open_library(build(tmp_path_factory.mktemp("kernels")))
 
 
-@pytest.fixture(params=PATHS)
-def path(request, kernels):
-    """The name of each instruction set that this CPU has, and "scalar"."""
+@pytest.fixture(params=TABLES)
+def table(request, kernels):
+    """The kernels of each instruction set that this CPU has, and those made of single floats."""
     if request.param not in kernels.tables:
         pytest.skip(f"this CPU has no {request.param}")
-    return request.param
+    return kernels.tables[request.param]
 
 
-@pytest.fixture
-def table(kernels, path):
-    """The kernels of each instruction set that this CPU has."""
-    return kernels.tables[path]
-
-
-@pytest.fixture
-def math(kernels, path):
-    """The functions of arithmetic.h, of each instruction set that this CPU has."""
-    return kernels.math[path]
+@pytest.fixture(params=PATHS)
+def math(request, kernels):
+    """The functions of arithmetic.h, likewise."""
+    if request.param not in kernels.tables:
+        pytest.skip(f"this CPU has no {request.param}")
+    return kernels.math[request.param]

@@ -12,20 +12,29 @@ candidate = np.vectorize(ppo.candidate, otypes=[float])
 STEP = 1e-5                     # of differences: their own error is about 1e-9
 
 
-def layer_step(x, W, state):
-    """One row: x, state (H,), W (3 H, H) -> out, new state, (g, z, s)"""
-    hid, gate, proj = (W @ x).reshape(3, -1)
-    g, z, s = candidate(hid), sigmoid(gate), sigmoid(proj)
-    h = (1 - z) * state + z * g
-    return s * h + (1 - s) * x, h, (g, z, s)
+def bf16(x):
+    """float32 rounded to 8 bits, ties to even, as float32"""
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16
+    return bits.astype(np.uint32).view(np.float32)
 
 
-def layer_scan(x, W, before, keep):
-    """x (R, H), before {row: state} -> .out, .h (R, H), .gates (3, R, H)"""
+def layer_products(x, W, rounded=False):
+    """x (R, H), W (3 H, H) -> hid, gate and proj of each row (R, 3 H)"""
+    if rounded:
+        x, W = bf16(x), bf16(W)
+    return np.asarray(x, float) @ np.asarray(W, float).T
+
+
+def layer_scan(x, products, before, keep):
+    """x (R, H), products (R, 3 H), before {row: state} -> .out, .h (R, H), .gates (3, R, H)"""
     out, states, gates = np.zeros(x.shape), np.zeros(x.shape), np.zeros((3, *x.shape))
     for r, row in enumerate(x):
+        hid, gate, proj = products[r].reshape(3, -1)
+        g, z, s = gates[:, r] = candidate(hid), sigmoid(gate), sigmoid(proj)
         state = (before[r] if r in before else states[r - 1]) * keep[r]
-        out[r], states[r], gates[:, r] = layer_step(row, W, state)
+        states[r] = (1 - z) * state + z * g
+        out[r] = s * states[r] + (1 - s) * row
     return SimpleNamespace(out=out, h=states, gates=gates)
 
 

@@ -332,3 +332,20 @@ def test_rewards_are_clipped_if_asked(table, limit):
     bounded = np.clip(rewards, -limit, limit) if limit else rewards
     want = table.advantage(bounded, values, ratio, ended, cut, bootstrap=0.6, **GAE)
     assert np.array_equal(got, want) and np.abs(rewards).max() > 1
+
+
+@pytest.mark.parametrize("T", [1, 7, 8, 13, 64, 65])
+def test_sums_over_a_segment(table, T):
+    """A, A^2, |A|, R, R^2, in eight lanes on every machine: the same bits everywhere."""
+    advantages, values = normal(T, 2, T)
+    returns, sums = table.segment_sums(advantages, values)
+    assert np.array_equal(returns, advantages + values)
+    A, R = advantages.astype(float), returns.astype(float)
+    want = np.zeros((5, 8))
+    for t in range(T):
+        want[:, t % 8] += A[t], A[t] * A[t], abs(A[t]), R[t], R[t] * R[t]
+    in_order = np.zeros(5)
+    for lane in want.T:
+        in_order = in_order + lane
+    assert np.array_equal(sums, in_order)
+    assert np.allclose(sums, [A.sum(), (A ** 2).sum(), np.abs(A).sum(), R.sum(), (R ** 2).sum()])

@@ -101,18 +101,33 @@ def test_the_candidate_and_its_slope(math):
 def test_gates_at_their_ends(math):
     """z = 1 takes the candidate, z = 0 keeps the state, s = 0 and 1 choose x and h: exactly."""
     g, before, x = np.random.default_rng(0).normal(size=(3, 64)).astype(np.float32)
-    assert np.allclose(math("mingru", g, 1.0, before), g, rtol=1e-6)
-    assert np.array_equal(math("mingru", g, 0.0, before), before)
+    assert np.array_equal(math("mingru", g, 1.0, 0.0, before), g)
+    assert np.array_equal(math("mingru", g, 0.0, 1.0, before), before)
     assert np.array_equal(math("highway", 0.0, g, x), x)
     assert np.allclose(math("highway", 1.0, g, x), g, rtol=1e-6, atol=2e-7)
 
 
-def test_numbers_become_whole_towards_zero(math):
-    assert math("trunc", [-2.7, -0.5, 0.9, 3.0, 2e9]).tolist() == [-2, 0, 0, 3, 2e9]
+def test_rounding_and_scaling(math):
+    """To the nearest whole number, ties to even; and powers of 2 of numbers near 1."""
+    x = points((-126, 126), (-2, 2))
+    assert np.array_equal(math("round", x), np.round(x))
+    assert math("round", [-2.5, -0.5, 0.5, 1.5, 126.4]).tolist() == [-2, 0, 0, 2, 126]
+    n = np.arange(-126, 127, dtype=np.float32)
+    for v in 1.0, 1.25, 0.75:
+        n = n[n > -126] if v < 1 else n
+        assert np.array_equal(math("scale", v, n), np.float32(v) * np.exp2(n))
+
+
+def test_the_candidate_tells_its_sides_apart(math):
+    """Also where sigmoid(u) rounds to 0.5: the slope is 1 from 0 on, and 1/4 just below."""
+    u = np.float32([-1e-30, -1e-9, -1e-7, -0.0, 0.0, 1e-9])
+    slopes = math("candidate_slope", math("candidate", u))
+    assert np.allclose(slopes, [0.25, 0.25, 0.25, 1, 1, 1], rtol=1e-6)
 
 
 INPUTS = {"exp2": 1, "exp": 1, "log": 1, "cos_turns": 1, "sigmoid": 1, "reciprocal": 1,
-          "candidate": 1, "candidate_slope": 1, "mingru": 3, "highway": 3, "mingru_backward": 8,
+          "round": 1,
+          "candidate": 1, "candidate_slope": 1, "mingru": 4, "highway": 3, "mingru_backward": 8,
           "delta": 7, "policy_loss": 3, "value_loss": 4}
 RESULTS = {"mingru_backward": 5, "policy_loss": 2, "value_loss": 2}
 
@@ -155,9 +170,10 @@ def test_philox_in_c_is_philox_in_python(kernels):
 
 
 def test_a_table_knows_its_path(kernels):
-    for number in (-1, kernels.lib.KERNELS_PATHS + 1, 99):
+    for number in (-1, kernels.lib.KERNELS_PATHS + 2, 99):
         assert not kernels.find(number)
-    *_, fastest = (table.c for name, table in kernels.tables.items() if name != "scalar")
+    *_, fastest = (table.c for name, table in kernels.tables.items()
+                   if name not in ("scalar", "bf16"))
     assert kernels.find(0) == fastest
     assert {name: table.lanes for name, table in kernels.tables.items()}.items() <= {
-        "generic": 4, "scalar": 1, "avx2": 8, "avx512": 16, "neon": 4}.items()
+        "generic": 4, "scalar": 1, "avx2": 8, "avx512": 16, "neon": 4, "bf16": 16}.items()

@@ -24,10 +24,11 @@ int NAMED(PROBE_NAME)(const char* name, int count, const float* const* in, float
     CASE(cos_turns, PUT(0, f_cos_turns(GET(0))))
     CASE(sigmoid, PUT(0, f_sigmoid(GET(0))))
     CASE(reciprocal, PUT(0, f_reciprocal(GET(0))))
-    CASE(trunc, PUT(0, f_whole(f_trunc(GET(0)))))
+    CASE(round, PUT(0, f_round(GET(0))))
+    CASE(scale, PUT(0, f_scale(GET(0), GET(1))))
     CASE(candidate, PUT(0, f_candidate(GET(0))))
     CASE(candidate_slope, PUT(0, f_candidate_slope(GET(0))))
-    CASE(mingru, PUT(0, f_mingru(GET(0), GET(1), GET(2))))
+    CASE(mingru, PUT(0, f_mingru(GET(0), GET(1), GET(2), GET(3))))
     CASE(highway, PUT(0, f_highway(GET(0), GET(1), GET(2))))
     CASE(mingru_backward,
          MingruGradient d = f_mingru_backward(GET(0), GET(1), GET(2), GET(3), GET(4), GET(5),

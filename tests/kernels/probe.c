@@ -5,7 +5,8 @@
 extern const Kernels kernels_scalar;
 
 const Kernels* probe_find(int path) {
-    return path == KERNELS_PATHS ? &kernels_scalar : kernels_find(path);
+    if (path == KERNELS_PATHS) return &kernels_scalar;
+    return path == KERNELS_PATHS + 1 ? kernels_find(KERNELS_AUTO, 1) : kernels_find(path, 0);
 }
 
 void probe_philox(int count, uint64_t seed, uint32_t purpose, const uint32_t* index,

@@ -3,7 +3,7 @@
 #include "kernels.h"
 #pragma GCC visibility push(default)
 
-// As kernels_find(); one more path, the last, is the drivers made of simd_scalar.h
+// As kernels_find(); then, from KERNELS_PATHS on, the drivers made of simd_scalar.h, and bf16
 const Kernels* probe_find(int path);
 
 void probe_philox(int count, uint64_t seed, uint32_t purpose, const uint32_t* index,

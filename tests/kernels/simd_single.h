@@ -7,4 +7,9 @@
 KERNEL_INLINE F f_load(const float* p) { return *p; }
 KERNEL_INLINE void f_store(float* p, F v) { *p = v; }
 KERNEL_INLINE float f_sum(F v) { return v; }
+KERNEL_INLINE uint64_t nonzero_bytes(const uint8_t* p, int count) {
+    uint64_t found = 0;
+    for (int i = 0; i < count; i++) found |= (uint64_t)(p[i] != 0) << i;
+    return found;
+}
 KERNEL_INLINE float s_fma(float a, float b, float c) { return f_fma(a, b, c); }
