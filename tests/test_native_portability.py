@@ -1,0 +1,235 @@
+"""One command compiles the trainer anywhere, and the generic path computes the same bits there.
+
+tests/kernels/selfcheck.c calls every kernel and prints what it wrote: compared between -O levels,
+compilers, sanitizers, and 64-bit ARM under an emulator.
+"""
+import os
+import platform
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernel_library import HERE, KERNELS, includes
+
+from puffer_sdk import toolchain
+from puffer_sdk.native import library
+
+WARNINGS = "-Wall -Wextra -Werror"
+ARM_COMPILER = "aarch64-linux-gnu-gcc"
+EMULATOR = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+IS_ARM = platform.machine() in ("aarch64", "arm64")
+needs_arm = pytest.mark.skipif(not shutil.which(ARM_COMPILER), reason=f"no {ARM_COMPILER}")
+FAST_PATHS = ("neon",) if IS_ARM else ("avx2", "avx512")
+BF16_NOISE = ("layer_step", "layer_scan", "layer_scan_backward", "layer_dx")
+
+
+def number(path):
+    """What selfcheck.c calls a path."""
+    return str((*library.PATHS, "bf16").index(path))
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """programs(compiler, *flags) -> tests/kernels/selfcheck.c, compiled once a session"""
+    folder = tmp_path_factory.mktemp("selfcheck")
+
+    @cache
+    def made(compiler, *flags):
+        words = [flag for flag in library.FLAGS if flag not in ("-O3", "-shared", "-dynamiclib")]
+        program = folder / "-".join([Path(compiler).name, *flags]).replace("/", "_")
+        toolchain.compile_to(program, [
+            compiler, *words, *WARNINGS.split(), *flags, *includes(),
+            *sorted(KERNELS.glob("*.c")), HERE / "selfcheck.c", "-lm"],
+            source=HERE / "selfcheck.c", what="the self-check of the kernels")
+        return program
+
+    return made
+
+
+def run(*command, env=None):
+    """What a program prints: {name: float32 array}; None where its CPU lacks the path."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, **(env or {})})
+    if done.returncode == 2 and not done.stderr:
+        return None
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = {}
+    for line in done.stdout.splitlines():
+        name, *words = line.split()
+        bits = np.array([int(word, 16) for word in words], np.uint32)
+        found[name] = np.concatenate([found.get(name, bits[:0]), bits])
+    return {name: bits.view(np.float32) for name, bits in found.items()}
+
+
+def same(first, second):
+    return first.keys() == second.keys() and all(
+        np.array_equal(first[name].view(np.int32), second[name].view(np.int32)) for name in first)
+
+
+def differing(first, second):
+    """Of the names, those that differ by more than a few roundings."""
+    return [name for name in first | second
+            if not np.allclose(first[name], second[name], rtol=3e-6,
+                               atol=3e-7 * np.abs(first[name]).max())]
+
+
+@pytest.fixture(scope="session")
+def expected(programs):
+    """What the generic path computes here at -O3, as the trainer is compiled."""
+    return run(programs(toolchain.find_compiler().path, "-O3"), number("generic"))
+
+
+# ---- the one command --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", ARM_COMPILER])
+def test_the_trainer_compiles_without_a_warning(compiler, tmp_path, monkeypatch, capsys):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+    monkeypatch.setenv("CC", f"{compiler} {WARNINGS}")
+    monkeypatch.setenv("PUFFER_CACHE", str(tmp_path))
+    made = library.build_trainer(verbose=True)
+    assert WARNINGS in capsys.readouterr().err
+    code = made.read_bytes()
+    if compiler == ARM_COMPILER and platform.system() == "Linux":
+        assert code[:4] == b"\x7fELF" and int.from_bytes(code[18:20], "little") == 183
+        assert b"kernels_neon" in code and b"kernels_avx2" not in code
+
+
+def test_each_source_is_compiled_by_the_one_command():
+    names = {path.name for path in library.sources()}
+    assert {"cpu_generic.c", "cpu_avx2.c", "cpu_avx512.c", "cpu_neon.c", "dispatch.c"} <= names
+
+
+# ---- the same bits ----------------------------------------------------------------------------
+
+
+def test_the_self_check_calls_every_kernel(expected):
+    fields = (KERNELS / "kernels.h").read_text().partition("typedef struct Kernels {")[2]
+    names = set(re.findall(r"\(\*(\w+)\)", fields.partition("} Kernels;")[0]))
+    assert len(names) >= 20 and names - {"nonzero", "pack_pairs"} == set(expected)
+    assert all(np.isfinite(values).all() and values.any() for values in expected.values())
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1"])
+def test_optimisation_does_not_change_a_bit(programs, expected, level):
+    program = programs(toolchain.find_compiler().path, level)
+    assert same(run(program, number("generic")), expected)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_compiler_does_not_change_a_bit(programs, expected, compiler):
+    found = shutil.which(compiler)
+    if not found:
+        pytest.skip(f"no {compiler}")
+    if os.path.realpath(found) == os.path.realpath(toolchain.find_compiler().path):
+        pytest.skip(f"{compiler} is what the others are compared with")
+    assert same(run(programs(found, "-O3"), number("generic")), expected)
+
+
+@pytest.mark.parametrize("path", [*FAST_PATHS, "bf16"])
+def test_fast_paths_agree_with_the_generic_one(programs, expected, path):
+    found = run(programs(toolchain.find_compiler().path, "-O3"), number(path))
+    if found is None:
+        pytest.skip(f"this CPU has no {path}")
+    if path == "bf16":
+        noise = {name: np.abs(found[name] - expected[name]).max() for name in BF16_NOISE}
+        assert all(1e-4 < value < 0.03 for value in noise.values()), noise
+        found |= {name: expected[name] for name in BF16_NOISE}
+    assert differing(expected, found) == []
+    assert not same(expected, found)            # it is another path
+
+
+def test_no_kernel_reads_or_writes_beyond_its_arrays(programs, expected):
+    """Every array is as large as its contract says: AddressSanitizer watches both ends."""
+    try:
+        program = programs(toolchain.find_compiler().path, "-O0", "-g", "-fsanitize=address",
+                           "-fsanitize=undefined", "-fno-sanitize-recover=all")
+    except Exception as error:
+        if "sanitize" in str(getattr(error, "detail", "")):
+            pytest.skip("no sanitizers")
+        raise
+    assert same(run(program, number("generic")), expected)
+    for path in (*FAST_PATHS, "bf16"):
+        run(program, number(path))
+
+
+# ---- 64-bit ARM -------------------------------------------------------------------------------
+
+
+@needs_arm
+@pytest.mark.skipif(not (EMULATOR or IS_ARM), reason="no qemu-aarch64")
+def test_arm_computes_the_same_bits_and_neon_agrees(programs, expected):
+    program = programs(ARM_COMPILER, "-O3", "-static")
+    start = [] if IS_ARM else [EMULATOR]
+    generic, neon = (run(*start, program, number(path)) for path in ("generic", "neon"))
+    assert same(generic, expected)
+    assert differing(generic, neon) == [] and not same(generic, neon)
+    assert run(*start, program, number("avx2")) is None
+
+
+# ---- C++ and CUDA -----------------------------------------------------------------------------
+
+
+def find_nvcc():
+    places = [Path(os.environ[name]) / "bin" for name in ("CUDA_HOME", "CUDA_PATH")
+              if os.environ.get(name)]
+    for place in (*places, None, "/usr/local/cuda/bin"):
+        found = shutil.which("nvcc", path=place and str(place))
+        if found:
+            return found
+    return None
+
+
+def formulas(program, *args):
+    """What tests/kernels/formulas.c prints, (rows, results) float32; None without a device."""
+    done = subprocess.run([str(program), *args], capture_output=True, text=True, timeout=120)
+    if done.returncode == 2:
+        return None
+    assert done.returncode == 0, done.stderr
+    words = [[int(word, 16) for word in line.split()] for line in done.stdout.splitlines()]
+    return np.array(words, np.uint32).view(np.float32)
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory):
+    program = tmp_path_factory.mktemp("formulas") / "c"
+    toolchain.compile_to(program, [
+        *toolchain.find_compiler().command, "-std=c11", "-O2", "-ffp-contract=off",
+        *WARNINGS.split(), *includes(), HERE / "formulas.c"],
+        source=HERE / "formulas.c", what="the formulas as C")
+    found = formulas(program)
+    assert found.shape == (2000, 26) and np.isfinite(found).all()
+    assert (found.max(axis=0) > found.min(axis=0)).all()
+    return found
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++20"])
+def test_the_formulas_are_cpp_too(plain, tmp_path, standard):
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if not compiler:
+        pytest.skip("no C++ compiler")
+    toolchain.compile_to(tmp_path / "cpp", [
+        compiler, f"-std={standard}", "-O2", "-ffp-contract=off", *WARNINGS.split(), *includes(),
+        "-x", "c++", HERE / "formulas.c"], source=HERE / "formulas.c", what="the formulas as C++")
+    assert np.array_equal(formulas(tmp_path / "cpp").view(np.int32), plain.view(np.int32))
+
+
+def test_the_formulas_are_cuda_too(plain, tmp_path):
+    """Compiled for a GPU without a warning; on the host the same bits, on a GPU almost."""
+    nvcc = find_nvcc()
+    if not nvcc:
+        pytest.skip("no nvcc")
+    program = tmp_path / "cuda"
+    toolchain.compile_to(program, [
+        nvcc, "-O2", "-arch=sm_80", "--Werror", "all-warnings", "-Xcompiler",
+        ",".join(("-ffp-contract=off", *WARNINGS.split())), *includes(), "-x", "cu",
+        HERE / "formulas.c"], source=HERE / "formulas.c", what="the formulas as CUDA")
+    assert np.array_equal(formulas(program).view(np.int32), plain.view(np.int32))
+    device = formulas(program, "device")
+    if device is not None:
+        assert np.allclose(device, plain, rtol=1e-5, atol=1e-6)
