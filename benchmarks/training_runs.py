@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import puffer_sdk
-from puffer_sdk import backends, config
+from puffer_sdk import backends, config, philox
 from puffer_sdk.goal import GoalWatch, parse_goal
 
 WINDOW = 0.3            # seconds of training that one look at a rate lasts
@@ -26,7 +26,7 @@ class Solved:
 def open_trainer(env: str | Path, settings: Mapping[str, object]):
     """(VecEnv, NativePPO or TorchPPO) as `train` would make them, in this process."""
     resolved = puffer_sdk.configure(env, settings)
-    seed = puffer_sdk.philox.env_seed(resolved.train.seed, 0, 0)
+    seed = philox.env_seed(resolved.train.seed, 0, 0)
     vec = puffer_sdk.make(env, total_agents=resolved.vec.total_agents, seed=seed,
                           threads=resolved.vec.num_threads, env_settings=resolved.env)
     return vec, backends.make_trainer(vec, resolved)
