@@ -146,6 +146,9 @@ def bench_solving(seeds) -> list[dict]:
     runs += [(name, EXAMPLES / name, {}) for name in
              ("cartpole", "pendulum", "pong", "snake", "breakout")]
     runs += [("breakout, hidden 64 x 2", EXAMPLES / "breakout", wide)]
+    if library.has_bf16():
+        runs += [("breakout, hidden 64 x 2, bf16", EXAMPLES / "breakout",
+                  {**wide, "train.precision": "bf16"})]
     rows = []
     for name, env, settings in runs:
         say(f"solving {name} ...")

@@ -1,9 +1,10 @@
 /* cpu_gates_bf16.h -- the products of a layer with its weights, in bf16 (AVX-512 BF16).
  *
  * Two neighbours in k share a word, and one instruction multiplies and adds both, in fp32. What
- * is multiplied has 8 bits: an error of up to 1/512 a factor. That is noise where thousands of
- * rows are told apart (forward, and d x); a weight's gradient is a sum over rows that mostly
- * cancels, in which such noise would be several per cent, so gradients of weights stay fp32. */
+ * is multiplied has 8 bits, an error of up to 1/512 a factor; of a minibatch's gradient that is
+ * 0.1 to 2 %, the more the better its terms cancel, nearly all of it from the forward pass.
+ * Gradients of weights stay fp32: their products would need pairs of rows.
+ */
 
 typedef __m512bh Pairs;
 #define PAIR_K 384              // k of an A tile that is converted at a time; even

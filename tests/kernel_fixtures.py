@@ -1,13 +1,19 @@
 """Fixtures over kernels/, as a plugin: pytest_plugins = ["kernel_fixtures"]"""
 import platform
+from pathlib import Path
 
 import pytest
 from kernel_calls import open_library
 from kernel_library import build
 
-PATHS = {"x86_64": ["generic", "scalar", "avx2", "avx512"]}.get(
-    platform.machine(), ["generic", "scalar", "neon"])
-TABLES = [*PATHS, "bf16"] if "avx512" in PATHS else PATHS
+try:
+    FLAGS = set(Path("/proc/cpuinfo").read_text().split())
+except OSError:                     # not Linux: the paths that need no flag
+    FLAGS = set()
+IS_ARM = platform.machine() in ("aarch64", "arm64")
+PATHS = ["generic", "scalar", *["neon"] * IS_ARM, *["avx2"] * ({"avx2", "fma"} <= FLAGS),
+         *["avx512"] * ({"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= FLAGS)]
+TABLES = [*PATHS, *["bf16"] * ("avx512_bf16" in FLAGS)]
 
 
 @pytest.fixture(scope="session")
