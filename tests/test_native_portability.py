@@ -1,7 +1,7 @@
 """One command compiles the trainer anywhere, and the generic path computes the same bits there.
 
-tests/kernels/selfcheck.c calls every kernel and prints what it wrote: compared between -O levels,
-compilers, sanitizers, and 64-bit ARM under an emulator.
+tests/kernels/selfcheck.c calls every kernel, or trains, and prints what came of it: compared
+between -O levels, compilers, sanitizers, and 64-bit ARM under an emulator.
 """
 import os
 import platform
@@ -16,13 +16,13 @@ import pytest
 from kernel_library import HERE, KERNELS, includes
 
 from puffer_sdk import toolchain
+from puffer_sdk.errors import BuildError
 from puffer_sdk.native import library
 
 WARNINGS = "-Wall -Wextra -Werror"
 ARM_COMPILER = "aarch64-linux-gnu-gcc"
 EMULATOR = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 IS_ARM = platform.machine() in ("aarch64", "arm64")
-needs_arm = pytest.mark.skipif(not shutil.which(ARM_COMPILER), reason=f"no {ARM_COMPILER}")
 FAST_PATHS = ("neon",) if IS_ARM else ("avx2", "avx512")
 BF16_NOISE = ("layer_step", "layer_scan", "layer_scan_backward", "layer_dx")
 
@@ -34,7 +34,7 @@ def number(path):
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
-    """programs(compiler, *flags) -> tests/kernels/selfcheck.c, compiled once a session"""
+    """programs(compiler, *flags) -> the self-check with the whole trainer, compiled once"""
     folder = tmp_path_factory.mktemp("selfcheck")
 
     @cache
@@ -42,9 +42,10 @@ def programs(tmp_path_factory):
         words = [flag for flag in library.FLAGS if flag not in ("-O3", "-shared", "-dynamiclib")]
         program = folder / "-".join([Path(compiler).name, *flags]).replace("/", "_")
         toolchain.compile_to(program, [
-            compiler, *words, *WARNINGS.split(), *flags, *includes(),
-            *sorted(KERNELS.glob("*.c")), HERE / "selfcheck.c", "-lm"],
-            source=HERE / "selfcheck.c", what="the self-check of the kernels")
+            compiler, *words, *WARNINGS.split(), *flags,
+            *(f"-I{place}" for place in library.include_dirs()), *library.sources(),
+            HERE / "selfcheck.c", HERE / "train.c", "-lm"],
+            source=HERE / "selfcheck.c", what="the self-check of the trainer")
         return program
 
     return made
@@ -78,9 +79,21 @@ def differing(first, second):
 
 
 @pytest.fixture(scope="session")
-def expected(programs):
-    """What the generic path computes here at -O3, as the trainer is compiled."""
-    return run(programs(toolchain.find_compiler().path, "-O3"), number("generic"))
+def here(programs):
+    """The self-check as the trainer is compiled."""
+    return programs(toolchain.find_compiler().path, "-O3")
+
+
+@pytest.fixture(scope="session")
+def expected(here):
+    """What the generic kernels compute."""
+    return run(here, number("generic"))
+
+
+@pytest.fixture(scope="session")
+def weights(here):
+    """What the trainer learns with them, on one thread."""
+    return run(here, number("generic"), 1)
 
 
 # ---- the one command --------------------------------------------------------------------------
@@ -116,24 +129,27 @@ def test_the_self_check_calls_every_kernel(expected):
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O1"])
-def test_optimisation_does_not_change_a_bit(programs, expected, level):
+def test_optimisation_does_not_change_a_bit(programs, expected, weights, level):
     program = programs(toolchain.find_compiler().path, level)
     assert same(run(program, number("generic")), expected)
+    assert same(run(program, number("generic"), 2), weights)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_the_compiler_does_not_change_a_bit(programs, expected, compiler):
+def test_the_compiler_does_not_change_a_bit(programs, expected, weights, compiler):
     found = shutil.which(compiler)
     if not found:
         pytest.skip(f"no {compiler}")
     if os.path.realpath(found) == os.path.realpath(toolchain.find_compiler().path):
         pytest.skip(f"{compiler} is what the others are compared with")
-    assert same(run(programs(found, "-O3"), number("generic")), expected)
+    program = programs(found, "-O3")
+    assert same(run(program, number("generic")), expected)
+    assert same(run(program, number("generic"), 2), weights)
 
 
 @pytest.mark.parametrize("path", [*FAST_PATHS, "bf16"])
-def test_fast_paths_agree_with_the_generic_one(programs, expected, path):
-    found = run(programs(toolchain.find_compiler().path, "-O3"), number(path))
+def test_fast_paths_agree_with_the_generic_one(here, expected, path):
+    found = run(here, number(path))
     if found is None:
         pytest.skip(f"this CPU has no {path}")
     if path == "bf16":
@@ -144,32 +160,59 @@ def test_fast_paths_agree_with_the_generic_one(programs, expected, path):
     assert not same(expected, found)            # it is another path
 
 
-def test_no_kernel_reads_or_writes_beyond_its_arrays(programs, expected):
-    """Every array is as large as its contract says: AddressSanitizer watches both ends."""
+def sanitized(programs, *kinds):
     try:
-        program = programs(toolchain.find_compiler().path, "-O0", "-g", "-fsanitize=address",
-                           "-fsanitize=undefined", "-fno-sanitize-recover=all")
-    except Exception as error:
-        if "sanitize" in str(getattr(error, "detail", "")):
-            pytest.skip("no sanitizers")
+        return programs(toolchain.find_compiler().path, "-O0", "-g", "-fno-sanitize-recover=all",
+                        *(f"-fsanitize={kind}" for kind in kinds))
+    except BuildError as error:
+        if "san" in (error.detail or ""):
+            pytest.skip("this compiler has no sanitizers")
         raise
+
+
+def test_nothing_reads_or_writes_beyond_its_arrays(programs, expected, weights):
+    """Arrays are as large as their contracts say: AddressSanitizer watches both ends."""
+    program = sanitized(programs, "address", "undefined")
     assert same(run(program, number("generic")), expected)
+    assert same(run(program, number("generic"), 2), weights)
     for path in (*FAST_PATHS, "bf16"):
         run(program, number(path))
+
+
+def test_threads_do_not_race(programs, weights):
+    program = sanitized(programs, "thread")
+    try:
+        found = [run(program, number("generic"), threads) for threads in (2, 4)]
+    except AssertionError as error:
+        if "unexpected memory mapping" in str(error):
+            pytest.skip("ThreadSanitizer does not know this kernel's memory layout")
+        raise
+    assert all(same(one, weights) for one in found)
 
 
 # ---- 64-bit ARM -------------------------------------------------------------------------------
 
 
-@needs_arm
-@pytest.mark.skipif(not (EMULATOR or IS_ARM), reason="no qemu-aarch64")
-def test_arm_computes_the_same_bits_and_neon_agrees(programs, expected):
+@pytest.fixture
+def on_arm(programs):
+    """on_arm(*args): what the self-check prints on 64-bit ARM"""
+    if not shutil.which(ARM_COMPILER) or not (EMULATOR or IS_ARM):
+        pytest.skip(f"no {ARM_COMPILER}, or no qemu-aarch64")
     program = programs(ARM_COMPILER, "-O3", "-static")
-    start = [] if IS_ARM else [EMULATOR]
-    generic, neon = (run(*start, program, number(path)) for path in ("generic", "neon"))
+    return lambda *args: run(*([] if IS_ARM else [EMULATOR]), program, *args)
+
+
+def test_arm_computes_the_same_bits_and_neon_agrees(on_arm, expected):
+    generic, neon = (on_arm(number(path)) for path in ("generic", "neon"))
     assert same(generic, expected)
     assert differing(generic, neon) == [] and not same(generic, neon)
-    assert run(*start, program, number("avx2")) is None
+    assert on_arm(number("avx2")) is None
+
+
+def test_arm_learns_the_same_weights(on_arm, weights):
+    assert same(on_arm(number("generic"), 1), weights)
+    assert same(on_arm(number("generic"), 3), weights)
+    assert same(on_arm(number("neon"), 1), on_arm(number("neon"), 3))
 
 
 # ---- C++ and CUDA -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 /* selfcheck.c -- selfcheck PATH: calls every kernel of an instruction set on numbers from Philox,
- * and prints what it wrote, a line each: name, then the bits of the floats.
+ * and prints what it wrote, a line each: name, then the bits of the floats. With a number of
+ * threads behind PATH it trains: see train.c.
  *
  * PATH is a number of kernels_find(), or the one after the last for bf16. It needs nothing but
  * libc, so that it runs where Python does not: under an emulator, or with sanitizers. Every array
@@ -291,8 +292,11 @@ static void updates(void) {
     free(G), free(P), free(wide_g), free(wide_p);
 }
 
+int train(int path, int threads);
+
 int main(int argc, char** argv) {
     int path = argc > 1 ? atoi(argv[1]) : KERNELS_GENERIC;
+    if (argc > 2) return train(path, atoi(argv[2]));
     kernels = path == KERNELS_PATHS ? kernels_find(KERNELS_AUTO, 1) : kernels_find(path, 0);
     if (!kernels) return 2;                         // this CPU has no such path
     lanes = kernels->lanes;
