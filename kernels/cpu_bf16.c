@@ -1,5 +1,6 @@
 /* cpu_bf16.c -- the kernels for x86-64 with AVX-512 BF16. */
-#if defined(__x86_64__)
+#include "kernels.h"
+#if KERNELS_BF16
 #include <stdint.h>
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,fma"))), \

@@ -4,13 +4,17 @@
 
 extern const Kernels kernels_generic;
 #if defined(__x86_64__)
-extern const Kernels kernels_avx2, kernels_avx512, kernels_bf16;
+extern const Kernels kernels_avx2, kernels_avx512;
 #elif defined(__aarch64__)
 extern const Kernels kernels_neon;
 #endif
 
+#if KERNELS_BF16
+extern const Kernels kernels_bf16;
+#endif
+
 static const Kernels* find_bf16(int path) {
-#if defined(__x86_64__)
+#if KERNELS_BF16
     __builtin_cpu_init();
     if ((path == KERNELS_AUTO || path == KERNELS_AVX512) && __builtin_cpu_supports("avx512bf16"))
         return &kernels_bf16;

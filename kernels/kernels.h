@@ -169,6 +169,15 @@ typedef struct Kernels {
                             const float* G, float* P);
 } Kernels;
 
+// Whether the compiler knows the instructions of the bf16 table
+#if defined(__x86_64__) && defined(__clang__)
+#define KERNELS_BF16 (__clang_major__ >= 10)
+#elif defined(__x86_64__)
+#define KERNELS_BF16 (__GNUC__ >= 10)
+#else
+#define KERNELS_BF16 0
+#endif
+
 enum { KERNELS_AUTO, KERNELS_GENERIC, KERNELS_AVX2, KERNELS_AVX512, KERNELS_NEON, KERNELS_PATHS };
 
 // The table of an instruction set; NULL where this build or this CPU lacks it. AUTO: the fastest.

@@ -36,7 +36,7 @@ def state(path) -> dict[str, bytes]:
 
 def test_configure_resolves_the_inis_settings(squared):
     config = puffer_sdk.configure(squared, {"train.learning_rate": 0.02})
-    assert (config.train.learning_rate, config.train.gamma, config.env["size"]) == (0.02, 0.97, 11)
+    assert (config.train.learning_rate, config.train.gamma, config.env["size"]) == (0.02, 0.995, 11)
     with pytest.raises(UsageError, match="no setting 'gama'"):
         puffer_sdk.configure(squared, {"train.gama": 1})
 

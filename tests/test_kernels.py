@@ -202,9 +202,8 @@ def test_the_gradient_of_a_scan(table, rows, H):
     assert np.allclose(got.dW, by_products.T.astype(float) @ x, rtol=1e-5, atol=1e-5 * rows)
 
 
+@pytest.mark.parametrize("table", PATHS, indirect=True)     # bf16 rounds: the test above is its
 def test_the_gradient_of_a_scan_number_by_number(table):
-    if table.bf16:
-        pytest.skip("its products are rounded: the test above takes them as they are")
     x, W, before, keep = layer_case(7, 5)
     a = normal(20, 7, 5)
     got = table.layer_scan(x, W, before, keep).backward(a)
