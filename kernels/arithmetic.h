@@ -10,6 +10,9 @@
  *     F f_round(F)  F f_scale(F v, F n)  v 2^n for a whole n of at most 126; below -126 anything
  *                                     unless F_SCALE_SATURATES, which gives 0
  *
+ * f_min and f_max give the second where either is NaN, and the number at hand stands second: a NaN
+ * passes through everything here, so that the checks of results find it.
+ *
  * exp, log and cos are our own: a generic build gives the same bits on every machine, and a
  * vector of them costs no more than a few products. Errors are relative unless stated.
  */
@@ -42,13 +45,13 @@ KERNEL_INLINE F f_bounded(F t) {
 #ifdef F_SCALE_SATURATES
     return t;
 #else
-    return f_max(t, f_set(-126.0f));
+    return f_max(f_set(-126.0f), t);
 #endif
 }
 
 // e^x, error 2e-7 + 8e-8 |x|; 0 below x = -87.34, and 2^126 above 87.34 (and for a NaN)
 KERNEL_INLINE F f_exp(F x) {
-    F t = f_min(x * f_set(1.44269504f), f_set(126.0f));
+    F t = f_min(f_set(126.0f), x * f_set(1.44269504f));
     return f_select(f_lt(t, f_set(-126.0f)), f_set(0.0f), f_exp2(f_bounded(t)));
 }
 
@@ -75,7 +78,7 @@ KERNEL_INLINE F f_cos_turns(F u) {
 
 // 1 / (1 + e^-x), absolute error 2e-7; never below 2^-126
 KERNEL_INLINE F f_sigmoid(F x) {
-    F t = f_min(x * f_set(-1.44269504f), f_set(126.0f));
+    F t = f_min(f_set(126.0f), x * f_set(-1.44269504f));
     return f_reciprocal(f_set(1.0f) + f_exp2(f_bounded(t)));
 }
 
@@ -140,7 +143,7 @@ typedef struct {
 
 // max(-A r, -A clip(r, 1 - e, 1 + e)), r = e^(log_ratio)
 KERNEL_INLINE LossTerm f_policy_loss(F advantage, F ratio, F clip) {
-    F one = f_set(1.0f), clipped = f_min(f_max(ratio, one - clip), one + clip);
+    F one = f_set(1.0f), clipped = f_min(one + clip, f_max(one - clip, ratio));
     F free = advantage * ratio, bound = advantage * clipped, zero = f_set(0.0f);
     LossTerm out;
     out.loss = zero - f_min(free, bound);
@@ -151,7 +154,7 @@ KERNEL_INLINE LossTerm f_policy_loss(F advantage, F ratio, F clip) {
 // max((v - R)^2, (v_old + clip(v - v_old) - R)^2) / 2
 KERNEL_INLINE LossTerm f_value_loss(F value, F old, F target, F clip) {
     F moved = value - old, zero = f_set(0.0f);
-    F bounded = f_min(f_max(moved, zero - clip), clip);
+    F bounded = f_min(clip, f_max(zero - clip, moved));
     F error = value - target, bound = old + bounded - target;
     M is_free = f_ge(error * error, bound * bound);
     LossTerm out;

@@ -2,6 +2,7 @@
  *
  * Each cpu_PATH.c says which instructions the compiler may use, includes its simd_PATH.h and then
  * this file, and thereby defines one table of kernels, kernels_PATH. */
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

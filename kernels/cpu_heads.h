@@ -137,6 +137,8 @@ static int sample(const SampleArgs* a) {
         }
     }
     memcpy(a->logprobs, joint, sizeof(float) * (size_t)((a->rows + LANES - 1) / LANES * LANES));
+    for (int r = 0; r < a->rows; r++)
+        if (!(joint[r] - joint[r] == 0.0f)) return r;
     return -1;
 }
 
@@ -236,19 +238,22 @@ static void loss(const LossArgs* a) {
         float lane[LANES];
         for (int i = 0; i < LANES; i++) lane[i] = r + i < a->rows ? 1.0f : 0.0f;
         F valid = f_load(lane), value = f_load(value_column + r);
+        M live = f_eq(valid, one);                  // whatever lies behind the last row is left out
         Judgement now = judge(a, r);
-        F log_ratio = (now.logprob - f_load(a->logprob_old + r)) * valid, ratio = f_exp(log_ratio);
-        LossTerm policy = f_policy_loss(f_load(a->advantage + r) * valid, ratio,
+        F log_ratio = f_select(live, now.logprob - f_load(a->logprob_old + r), zero);
+        F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));
+        LossTerm policy = f_policy_loss(f_select(live, f_load(a->advantage + r), zero), ratio,
                                         f_set(a->clip_coef));
         LossTerm error = f_value_loss(value, f_load(a->value_old + r), f_load(a->returns + r),
                                       f_set(a->vf_clip_coef));
         f_store(a->values + r, value);
         f_store(a->ratio + r, ratio);
         spread(a, r, valid, policy.slope * f_set(a->scale));
-        f_store(value_column + r, error.slope * f_set(a->vf_coef * a->scale) * valid);
+        F slope = error.slope * f_set(a->vf_coef * a->scale);
+        f_store(value_column + r, f_select(live, slope, zero));
         F moved = f_max(ratio - one, one - ratio);
         sum[0] = sum[0] + policy.loss;
-        sum[1] = f_fma(error.loss, valid, sum[1]);
+        sum[1] = sum[1] + f_select(live, error.loss, zero);
         sum[2] = f_fma(now.entropy, valid, sum[2]);
         sum[3] = sum[3] - log_ratio;
         sum[4] = sum[4] + (ratio - one - log_ratio);

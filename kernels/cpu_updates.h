@@ -22,10 +22,10 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
             ended = buffer[3], truncated = buffer[4], next = buffer[5];
         }
         F w = f_load(ratio), over = f_load(ended);
-        F clipped = f_max(f_min(f_load(reward), limit), zero - limit);
+        F clipped = f_max(zero - limit, f_min(limit, f_load(reward)));
         F delta = f_delta(clipped, f_load(value), f_load(next), over, f_load(truncated),
-                          f_min(w, f_set(a->rho_clip)), gamma);
-        F pass = f_select(f_eq(over, zero), decay * f_min(w, f_set(a->c_clip)), zero);
+                          f_min(f_set(a->rho_clip), w), gamma);
+        F pass = f_select(f_eq(over, zero), decay * f_min(f_set(a->c_clip), w), zero);
         f_store(buffer[6], delta);
         memcpy(out + t, buffer[6], sizeof(float) * (size_t)here);
         f_store(buffer[6], pass);

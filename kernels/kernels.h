@@ -148,7 +148,7 @@ typedef struct Kernels {
                                 const float* const* before, const float* keep, const float* h,
                                 int ldh, float* gates, int ldg, float* dx, float* carry);
 
-    // Returns -1, or the first row whose logits or value are not finite
+    // Returns -1, or the first row whose logits, value or log-probability are not finite
     int (*sample)(const SampleArgs* args);
     void (*loss)(const LossArgs* args);
 
