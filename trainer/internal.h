@@ -9,6 +9,7 @@
  *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
  *     muon.c       gradients become steps
  *     update.c     an epoch of minibatches, under schedules
+ *     blame.c      which tensor holds the first bad number
  *
  * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
  */
@@ -229,6 +230,11 @@ double explained_variance(const PufferTrainer* trainer);
 
 // ---- ppo.c
 void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]);
+
+// ---- blame.c
+// The error that names what went bad: -1; weights alone: 0 where they are fine
+int32_t blame_weights(const PufferTrainer* trainer, const char* where, char* error);
+int32_t blame_update(const PufferTrainer* trainer, char* error);
 
 // ---- muon.c
 double muon_reduce(PufferTrainer* trainer);         // chunks -> gradients; returns their norm

@@ -6,6 +6,7 @@
  * Rows do not know of each other, so the cut changes no bit. */
 #include "internal.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };
@@ -17,10 +18,14 @@ static const uint8_t* obs_row(const PufferTrainer* trainer, int64_t row) {
     return (const uint8_t*)trainer->envs.observations + row * trainer->policy.D * size;
 }
 
+// The first worker that finds something says what; read when all are done
 static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) {
-    __atomic_store_n(&trainer->bad_tick, tick, __ATOMIC_RELAXED);
-    __atomic_store_n(&trainer->bad_row, (int32_t)row, __ATOMIC_RELAXED);
-    __atomic_store_n(&trainer->bad_kind, kind, __ATOMIC_RELAXED);
+    int32_t fine = FINE;
+    if (!__atomic_compare_exchange_n(&trainer->bad_kind, &fine, kind, 0, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        return;
+    trainer->bad_tick = tick;
+    trainer->bad_row = (int32_t)row;
 }
 
 static int legal(const Heads* heads, const uint8_t* mask) {
@@ -223,13 +228,9 @@ static int32_t explain(PufferTrainer* trainer, const void* obs, char* error) {
         return fail(error, "observations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
                     (double)mine[at], (long long)row, (long long)at, trainer->config.agents,
                     (long long)D, (long long)tick);
-    for (int m = 0; m < policy->L + 2; m++) {
-        const Matrix* matrix = &trainer->matrices[m];
-        at = find_bad(matrix->weight, (int64_t)matrix->rows * matrix->cols);
-        if (at >= 0)
-            return fail(error, "weights of %s went bad: %g\ttick %lld", matrix->name,
-                        (double)matrix->weight[at], (long long)tick);
-    }
+    char where[32];
+    snprintf(where, sizeof where, "tick %lld", (long long)tick);
+    if (blame_weights(trainer, where, error)) return -1;
     int64_t size = (int64_t)policy->L * policy->Hp;
     if (find_bad(trainer->state + row * size, size) >= 0)
         return fail(error, "recurrent state went bad at agent %lld\ttick %lld", (long long)row,

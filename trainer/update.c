@@ -14,37 +14,6 @@ static int all_finite(const float* x, int64_t n) {
     return 1;
 }
 
-static int32_t explain_loss(PufferTrainer* trainer, char* error) {
-    const Policy* policy = &trainer->policy;
-    Rollout* out = &trainer->rollout;
-    int64_t rows = (int64_t)trainer->config.agents * trainer->config.horizon;
-    long long epoch = (long long)trainer->counters.epoch;
-    struct { const char* name; const float* data; int64_t count; } inputs[] = {
-        {"observations", policy->dtype == PUFFER_F32 ? out->obs : NULL, rows * policy->D},
-        {"recurrent state", out->state0,
-         (int64_t)trainer->config.agents * policy->L * policy->Hp},
-        {"actions", out->actions, rows * policy->K}, {"rewards", out->rewards, rows},
-        {"log-probabilities", out->logprobs, rows}, {"advantages", out->advantages, rows}};
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (inputs[i].data && !all_finite(inputs[i].data, inputs[i].count))
-            return fail(error, "%s went bad\tepoch %lld", inputs[i].name, epoch);
-    for (int m = 0; m < policy->L + 2; m++) {
-        const Matrix* matrix = &trainer->matrices[m];
-        if (!all_finite(matrix->weight, (int64_t)matrix->rows * matrix->cols))
-            return fail(error, "weights of %s went bad\tepoch %lld", matrix->name, epoch);
-    }
-    if (!all_finite(policy->logstd, policy->heads.continuous))
-        return fail(error, "weights of logstd went bad\tepoch %lld", epoch);
-    if (!all_finite(out->values_now, rows)) return fail(error, "values went bad\tepoch %lld", epoch);
-    if (!all_finite(out->ratio_now, rows)) return fail(error, "ratio went bad\tepoch %lld", epoch);
-    for (int m = policy->L + 1; m >= 0; m--) {
-        const Matrix* matrix = &trainer->matrices[m];
-        if (!all_finite(matrix->gradient, (int64_t)matrix->rows * matrix->cols))
-            return fail(error, "gradient of %s went bad\tepoch %lld", matrix->name, epoch);
-    }
-    return fail(error, "the loss or the gradient norm overflows\tepoch %lld", epoch);
-}
-
 static int64_t count_clipped(const PufferTrainer* trainer) {
     int64_t found = 0, rows = (int64_t)trainer->config.agents * trainer->config.horizon;
     float limit = (float)trainer->config.reward_clip;
@@ -59,8 +28,9 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
     if (pick_minibatch(trainer, number, error)) return -1;
     if (number == 0) losses->explained_variance = explained_variance(trainer);
     ppo_gradients(trainer, losses->ent_coef, sums);
-    double norm = muon_reduce(trainer), loss = sums[0] + sums[1] + sums[2];
-    if (!isfinite(norm) || !isfinite(loss)) return explain_loss(trainer, error);
+    double norm = muon_reduce(trainer), sane = norm;
+    for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
+    if (!isfinite(sane)) return blame_update(trainer, error);
     muon_step(trainer, losses->learning_rate, norm);
     policy_pack(trainer);
     losses->policy += sums[0];
@@ -100,7 +70,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     for (int32_t number = 0; number < losses->minibatches; number++)
         if (learn(trainer, number, losses, error)) return -1;
     trainer->replay_count = 0;
-    if (!all_finite(trainer->all_weights, trainer->weight_count)) return explain_loss(trainer, error);
+    if (!all_finite(trainer->all_weights, trainer->weight_count)) return blame_update(trainer, error);
     average(losses);
     trainer->counters.epoch++;
     trainer->update_seconds += seconds_now() - began;
