@@ -113,11 +113,12 @@ def copy_rollout(referee, native) -> None:
             out[name][...] = getattr(referee, name).numpy()
 
 
-def updates(referee: Referee, natives: dict[str, NativePPO], epochs: int, *, together=False):
+def updates(referee: Referee, natives: dict[str, NativePPO], epochs: int, *, together=False,
+            replayed=True):
     """Yields (epoch, path, what the referee has, what the native has) after each update.
 
-    Both learn from the referee's rollouts, and from the segments that it picked. together: from
-    the referee's weights and optimiser state too, each time anew.
+    Both learn from the referee's rollouts, and from the segments that it picked unless they are
+    not `replayed`. together: from the referee's weights and optimiser state, each time anew.
     """
     for epoch in range(epochs):
         referee.rollout()
@@ -127,7 +128,7 @@ def updates(referee: Referee, natives: dict[str, NativePPO], epochs: int, *, tog
             copy_rollout(referee, native)
             if together:
                 native.load_state_tensors(before)
-            if referee.settings.prio_alpha and referee.picks:
+            if replayed and referee.settings.prio_alpha and referee.picks:
                 native.replay(*map(np.stack, zip(*referee.picks)))
             metrics = native.update()
             tensors = native.rollout_tensors

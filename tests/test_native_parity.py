@@ -74,6 +74,18 @@ def test_an_update_equals_the_referees(case):
     assert compared >= 5 * len(natives)
 
 
+def test_segments_are_picked_anew_for_each_minibatch():
+    """From the V and w that the minibatch before left behind, as the referee does.
+
+    A pick is a uniform among partial sums: one in 100,000 is decided by rounding, so that the same
+    segments may be expected here.
+    """
+    for epoch, path, want, got in updates(*pair(learning_rate=0.1, replay_ratio=3.0, warm=1), 5,
+                                          together=True, replayed=False):
+        for name in ("values_now", "ratio_now"):
+            assert distance(got.rows[name], want.rows[name]) < 1e-5, (path, epoch, name)
+
+
 @every_case
 def test_ten_updates_stay_with_the_referee(case):
     referee, natives = pair(**case)
