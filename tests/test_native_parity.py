@@ -135,6 +135,16 @@ def test_products_within_rounding_of_zero_have_the_slope_of_their_side():
     replay_one(referee, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
 
 
+def test_a_logstd_beyond_its_clamp_has_no_gradient():
+    referee, natives = pair((1, 3, 1))
+    tensors = {**referee.state_tensors(), "logstd": np.array([2.5, -0.3], np.float32)}
+    for trainer in (referee, *natives.values()):
+        trainer.load_state_tensors(tensors)
+    replay_one(referee, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
+    moments = [native.state_tensors()["adam.m.logstd"] for native in natives.values()]
+    assert all(first == 0 and second != 0 for first, second in moments)
+
+
 def test_the_first_weights_are_the_referees():
     changes = dict(sizes=(3, 1), hidden_size=33, num_layers=3, seed=2**50 + 7)
     want = make_referee(**changes).state_tensors()
