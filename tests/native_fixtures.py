@@ -13,13 +13,19 @@ from ppo_fixtures import FakeVec, settings
 
 from puffer_sdk import torch_ppo
 from puffer_sdk.native import NativePPO
-from puffer_sdk.native.library import available_paths
+from puffer_sdk.native.library import available_paths, has_bf16
 
 # Odd on purpose: nothing here is a multiple of a register, a tile or a cache line
 SIZES = dict(hidden_size=20, num_layers=1, horizon=7, minibatch_size=21, total_timesteps=63 * 20)
 VEC = dict(num_agents=9, obs_size=5)
 BUFFERS = ("obs", "actions", "masks", "log_probs", "values", "rewards", "ended", "truncated",
            "bootstrap", "state0")
+
+
+# Instruction sets, and bf16 where this CPU multiplies in it: what make_native takes
+VARIANTS = {path: dict(path=path) for path in available_paths()}
+if has_bf16():
+    VARIANTS["bf16"] = dict(path="avx512", precision="bf16")
 
 
 class Referee(torch_ppo.TorchPPO):

@@ -7,14 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from native_fixtures import as_bytes, make_native, run
+from native_fixtures import VARIANTS, as_bytes, make_native, run
 from ppo_fixtures import FakeVec, one_thread, settings  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk import abi, vec
 from puffer_sdk.native import NativePPO, handle, library
-from puffer_sdk.native.library import available_paths
 
-every_path = pytest.mark.parametrize("path", available_paths())
+every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 SQUARED = dict(total_agents=40, env_settings={"size": 5})
 TARGET = dict(total_agents=32, env_settings={"num_agents": 4, "num_goals": 3, "width": 400,
                                              "height": 300})
@@ -58,15 +57,15 @@ CUTS = [dict(threads=2), dict(threads=4), dict(threads=4, block_agents=1),
         dict(num_buffers=4, threads=2), dict(num_buffers=2, env_threads=2)]
 
 
-@every_path
+@every_variant
 @pytest.mark.parametrize("name, alpha", [("squared", 0.0), ("squared", 0.8), ("target", 0.8)])
-def test_threads_blocks_and_buffers_change_no_bit(request, name, alpha, path):
+def test_threads_blocks_and_buffers_change_no_bit(request, name, alpha, variant):
     """Sparse bytes with one agent an env; floats and two heads with four agents an env."""
     folder = request.getfixturevalue(name)
-    _, want = train(folder, path=path, prio_alpha=alpha)
+    _, want = train(folder, **variant, prio_alpha=alpha)
     ways = set()
     for cut in CUTS:
-        trainer, got = train(folder, path=path, prio_alpha=alpha, **cut)
+        trainer, got = train(folder, **variant, prio_alpha=alpha, **cut)
         assert differing(got, want) == [], cut
         stats = trainer.stats()
         ways.add((stats["lockstep"], stats["blocks"] > 1))
@@ -74,11 +73,11 @@ def test_threads_blocks_and_buffers_change_no_bit(request, name, alpha, path):
     assert np.frombuffer(want["ended"], np.float32).any() or name == "target"
 
 
-@every_path
-def test_threads_change_no_bit_of_wide_networks(path):
-    """Beyond a width of 64, threads share the steps of each matrix; and bf16 where there is any."""
+@every_variant
+def test_threads_change_no_bit_of_wide_networks(variant):
+    """Beyond a width of 64, threads share the steps of each matrix."""
     def bytes_of(threads, **changes):
-        native = make_native((3, 1), dict(num_agents=24, obs_size=81, mask=True), path=path,
+        native = make_native((3, 1), dict(num_agents=24, obs_size=81, mask=True), **variant,
                              threads=threads, hidden_size=75, num_layers=2, horizon=5,
                              minibatch_size=5 * 20, **changes)
         run(native, 3)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from native_fixtures import (
+    VARIANTS,
     as_bytes,
     copy_rollout,
     distance,
@@ -72,6 +73,21 @@ def test_an_update_equals_the_referees(case):
             check_update(want, got, (path, epoch))
             compared += 1
     assert compared >= 5 * len(natives)
+
+
+def test_bf16_learns_the_same_to_its_precision():
+    """Products of eight bits: more rows cross kinks, but the gradient as a whole hardly turns."""
+    for variant in VARIANTS.values():
+        if "precision" not in variant:
+            continue
+        referee, _ = pair(warm=1, hidden_size=33)
+        native = make_native(hidden_size=33, **variant)
+        native.load_counters(referee.counters)
+        for epoch, _, want, got in updates(referee, {"bf16": native}, 5, together=True):
+            assert distance(got.rows["values_now"], want.rows["values_now"]) < 0.01, epoch
+            for name in ("muon.encoder", "muon.layers.0", "muon.decoder"):
+                change = np.linalg.norm(got.tensors[name] - want.tensors[name])
+                assert 1e-5 < change / np.linalg.norm(want.tensors[name]) < 0.08, (epoch, name)
 
 
 def test_segments_are_picked_anew_for_each_minibatch():

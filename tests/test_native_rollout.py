@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 import torch
-from native_fixtures import distance, make_native, make_referee, make_vec, run
+from native_fixtures import VARIANTS, distance, make_native, make_referee, make_vec, run
 from ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk import philox, torch_ppo
@@ -201,19 +201,19 @@ def test_reset_state_zeroes_every_horizon_and_a_barrier_once():
 
 # ---- the training scan over a stored rollout --------------------------------------------------
 
-@every_path
+@pytest.mark.parametrize("variant", VARIANTS)
 @every_case
-def test_the_training_scan_repeats_the_rollout(case, path):
+def test_the_training_scan_repeats_the_rollout(case, variant):
     """Values and log-probabilities, endings included: bit for bit on the generic path."""
     case = {**case, "learning_rate": 0.0, "prio_alpha": 0.0, "replay_ratio": 1.0}
-    native = make_native(path=path, **case)
+    native = make_native(**VARIANTS[variant], **case)
     native.load_state_tensors(trained_tensors(case | {"minibatch_size": native.batch_size}))
     weights = {name: array.copy() for name, array in native.parameters.items()}
     for _ in range(3):
         native.rollout()
         native.update()
         out = native.rollout_tensors
-        if path == "generic":
+        if variant == "generic":
             np.testing.assert_array_equal(out["values_now"], out["values"])
             assert (out["ratio_now"] == 1).all()
         np.testing.assert_allclose(out["values_now"], out["values"], rtol=1e-5, atol=1e-5)

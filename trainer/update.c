@@ -1,4 +1,4 @@
-/* update.c -- learn from a rollout: schedules, minibatches, and what to say when numbers go bad. */
+/* update.c -- learn from a rollout: schedules and minibatches. */
 #include "internal.h"
 #include <math.h>
 #include <string.h>
