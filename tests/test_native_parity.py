@@ -21,7 +21,7 @@ from native_fixtures import (
     run,
     updates,
 )
-from ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
+from ppo_fixtures import FakeVec, Recall, one_thread  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.native.library import available_paths
 
@@ -259,3 +259,19 @@ def test_counters_can_be_loaded():
     native = make_native(total_timesteps=63 * 20)
     native.load_counters(counters)
     assert native.counters == counters
+
+
+# ---- learning ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("sizes, masked, alpha", [
+    ((3,), False, 0.8), ((2, 3), True, 0.0), ((1,), False, 0.0), ((3, 1), True, 0.8)])
+def test_recalls_a_cue(sizes, masked, alpha):
+    """What the referee learns with these settings, see test_torch_ppo.py, is learned here."""
+    vec = Recall(sizes, mask=masked)
+    native = make_native(sizes, vec, hidden_size=16, horizon=16, minibatch_size=256,
+                         total_timesteps=64 * 16 * 60, prio_alpha=alpha, anneal_lr=1,
+                         learning_rate=0.03, gamma=0.95)
+    while not native.finished:
+        run(native, 1)
+    start, end = np.mean(vec.returns[:1000]), np.mean(vec.returns[-1000:])
+    assert end > 0.85 > start + 0.15, (start, end)
