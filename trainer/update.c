@@ -67,9 +67,11 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     losses->minibatches = (int32_t)wanted;
     trainer->counters.minibatch_carry = wanted - losses->minibatches;
     picking_begin(trainer);
-    for (int32_t number = 0; number < losses->minibatches; number++)
-        if (learn(trainer, number, losses, error)) return -1;
+    int32_t failed = 0;
+    for (int32_t number = 0; number < losses->minibatches && !failed; number++)
+        failed = learn(trainer, number, losses, error);
     trainer->replay_count = 0;
+    if (failed) return -1;
     if (!all_finite(trainer->all_weights, trainer->weight_count)) return blame_update(trainer, error);
     average(losses);
     trainer->counters.epoch++;
