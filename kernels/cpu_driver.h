@@ -23,13 +23,13 @@
 #include "cpu_updates.h"
 
 #define KERNEL_TABLE(NAME) const Kernels kernels_##NAME = {                                     \
-    .name = #NAME, .lanes = LANES,                                                              \
+    .name = #NAME, .lanes = LANES, .pack_pairs = PACK_PAIRS,                                    \
     .product_panels = product_panels, .product_nn = product_nn, .product_tn = product_tn,       \
     .product_narrow = product_narrow, .widen = widen, .nonzero = nonzero,                       \
     .encode_sparse = encode_sparse, .encode_sparse_backward = encode_sparse_backward,           \
-    .pack_pairs = PACK_PAIRS, .layer_dx = layer_dx,                                             \
-    .layer_step = layer_step, .layer_scan = layer_scan,                                         \
+    .layer_dx = layer_dx, .layer_step = layer_step, .layer_scan = layer_scan,                   \
     .layer_scan_backward = layer_scan_backward, .sample = sample, .loss = loss,                 \
-    .advantage = advantage, .segment_sums = segment_sums, .add_up = add_up, .square_sum = square_sum, .nesterov = nesterov,   \
-    .multiply = multiply, .add_scaled = add_scaled, .muon_polynomial = muon_polynomial,         \
+    .advantage = advantage, .segment_sums = segment_sums, .add_up = add_up,                     \
+    .square_sum = square_sum, .nesterov = nesterov, .multiply = multiply,                       \
+    .add_scaled = add_scaled, .muon_polynomial = muon_polynomial,                               \
 }

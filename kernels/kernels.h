@@ -8,7 +8,8 @@
  * Sizes: D observation, H hidden, L layers, K heads, A sum of head widths, T horizon, R rows of a
  * block. `lanes` is the number of floats of a register: 16 AVX-512, 8 AVX2, 4 NEON and generic.
  *
- * Layouts, all fp32 but for the weights of layers in a bf16 table. Hp is H rounded up to 2 lanes, Ap is A + 1 rounded up to lanes:
+ * Layouts, all fp32 but for the weights of layers in a bf16 table. Hp is H rounded up to 2 lanes,
+ * Ap is A + 1 rounded up to lanes:
  *
  *     x, h          (R, ld) ld >= Hp      activations; lanes beyond H hold finite rubbish
  *     gates         (R, ld) ld >= 3 Hp    blocks of (g, z, s) lanes each, and in the same place

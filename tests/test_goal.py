@@ -51,7 +51,7 @@ def test_a_goal_that_nothing_logs_is_refused(squared):
 
 def test_stopping_needs_a_goal(squared):
     with pytest.raises(UsageError, match="without a goal"):
-        config.resolve(squared, {"train.stop_at_goal": "1"})
+        config.resolve(squared, {"train.stop_at_goal": "1", "eval.goal": ""})
     with pytest.raises(UsageError, match="cannot be read"):
         config.resolve(squared, {"eval.goal": "better"})
 

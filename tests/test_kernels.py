@@ -8,6 +8,7 @@ import re
 import kernel_reference as reference
 import numpy as np
 import pytest
+from kernel_fixtures import PATHS
 from kernel_library import KERNELS, wide
 
 pytest_plugins = ["kernel_fixtures"]

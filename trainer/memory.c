@@ -42,8 +42,9 @@ static void plan_weights(PufferTrainer* trainer) {
         ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * Hp);
         ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * Hp * Hp);
         if (!policy->kernels->pack_pairs) continue;
-        arena_add(weights, &policy->pairs_forward[l], sizeof(float) * (size_t)(3 * Hp * (H + 1) / 2));
-        arena_add(weights, &policy->pairs_backward[l], sizeof(float) * (size_t)(3 * Hp * Hp / 2));
+        size_t column = 3 * (size_t)Hp * sizeof(uint32_t);          // a word is two in k
+        arena_add(weights, &policy->pairs_forward[l], column * (size_t)((H + 1) / 2));
+        arena_add(weights, &policy->pairs_backward[l], column * (size_t)(Hp / 2));
     }
     ARENA_ADD(weights, policy->decoder_forward, (int64_t)H * policy->Ap);
     ARENA_ADD(weights, policy->decoder_backward, (int64_t)(policy->A + 1) * Hp);

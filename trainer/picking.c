@@ -71,7 +71,8 @@ static void judge_picked(void* about, int32_t item, int32_t worker) {
 }
 
 double explained_variance(const PufferTrainer* trainer) {
-    double sums[KERNEL_SUMS] = {0}, count = (double)trainer->config.agents * trainer->config.horizon;
+    double count = (double)trainer->config.agents * trainer->config.horizon;
+    double sums[KERNEL_SUMS] = {0};
     for (int64_t i = 0; i < trainer->config.agents; i++)
         for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
     double mean_a = sums[SUM_A] / count, mean_r = sums[SUM_R] / count;
@@ -88,7 +89,8 @@ static void sort_deck(Picker* picker, int64_t n) {
     int32_t *deck = picker->deck, *other = picker->spare;
     for (int64_t run = 1; run < n; run *= 2) {
         for (int64_t low = 0; low < n; low += 2 * run) {
-            int64_t middle = low + run < n ? low + run : n, high = middle + run < n ? middle + run : n;
+            int64_t middle = low + run < n ? low + run : n;
+            int64_t high = middle + run < n ? middle + run : n;
             for (int64_t i = low, j = middle, out = low; out < high; out++) {
                 int64_t from = i < middle && (j >= high || keys[i] <= keys[j]) ? i++ : j++;
                 other_keys[out] = keys[from];
@@ -176,7 +178,8 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
         pool_run(trainer->pool, judge_group, trainer, groups(trainer));
     trainer->work[0].since = clock_now();
     if (replayed) {
-        memcpy(picker->rows, trainer->replay_rows + (int64_t)number * S, sizeof(int32_t) * (size_t)S);
+        memcpy(picker->rows, trainer->replay_rows + (int64_t)number * S,
+               sizeof(int32_t) * (size_t)S);
         memcpy(picker->q, trainer->replay_q + (int64_t)number * S, sizeof(float) * (size_t)S);
     } else if (dealt) {
         deal(trainer, number, picker->rows, picker->q);

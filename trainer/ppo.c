@@ -42,7 +42,8 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
         for (int64_t t = 1; t < T; t++)
             work->per_row[ROW_KEEP][to + t] = 1.0f - rollout->ended[from + t - 1];
         for (int64_t t = 0; t < T; t++)
-            work->per_row[ROW_ADVANTAGE][to + t] = q * ((advantage[t] - batch->mean) * batch->scale);
+            work->per_row[ROW_ADVANTAGE][to + t] =
+                q * ((advantage[t] - batch->mean) * batch->scale);
         memcpy(work->per_row[ROW_RETURN] + to, rollout->returns + from, bytes);
         memcpy(work->per_row[ROW_LOGPROB] + to, rollout->logprobs + from, bytes);
         memcpy(work->per_row[ROW_VALUE] + to, rollout->values + from, bytes);

@@ -143,7 +143,8 @@ void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
     out->bytes = trainer->bytes;
     out->threads = trainer->config.threads;
     for (int path = PUFFER_PATH_GENERIC; path <= PUFFER_PATH_NEON; path++)
-        if (kernels_find(path, trainer->config.precision) == trainer->policy.kernels) out->path = path;
+        if (kernels_find(path, trainer->config.precision) == trainer->policy.kernels)
+            out->path = path;
     out->block_agents = trainer->block_rows;
     out->blocks = trainer->block_count;
     out->lockstep = trainer->lockstep;
@@ -155,7 +156,8 @@ const char* puffer_trainer_phase(int32_t index) {
     static const char* const names[PHASES] = {
         "rollout: copy observations", "rollout: encoder", "rollout: layers", "rollout: decoder",
         "rollout: sample actions", "rollout: environments", "rollout: store",
-        "update: advantages", "update: pick segments", "update: gather", "update: encoder", "update: layers",
+        "update: advantages", "update: pick segments", "update: gather", "update: encoder",
+        "update: layers",
         "update: loss", "update: layers backward", "update: gradients of activations",
         "update: gradients of weights", "update: encoder backward", "update: add gradients",
         "update: Muon", "update: pack weights"};

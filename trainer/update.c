@@ -72,7 +72,8 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
         failed = learn(trainer, number, losses, error);
     trainer->replay_count = 0;
     if (failed) return -1;
-    if (!all_finite(trainer->all_weights, trainer->weight_count)) return blame_update(trainer, error);
+    if (!all_finite(trainer->all_weights, trainer->weight_count))
+        return blame_update(trainer, error);
     average(losses);
     trainer->counters.epoch++;
     trainer->update_seconds += seconds_now() - began;
