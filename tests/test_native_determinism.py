@@ -54,6 +54,7 @@ def differing(got, want) -> list[str]:
 
 CUTS = [dict(threads=2), dict(threads=4), dict(threads=4, block_agents=1),
         dict(threads=2, block_agents=7), dict(block_agents=5), dict(threads=3, block_agents=40),
+        dict(threads=9, block_agents=7),
         dict(num_buffers=4, threads=2), dict(num_buffers=2, env_threads=2)]
 
 

@@ -1,6 +1,7 @@
 """Numbers that go bad in the native trainer: named, placed, and stopped before weights change."""
 import ctypes
 import gc
+import os
 import re
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from native_fixtures import as_bytes, make_native, run
 from ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
-from puffer_sdk.errors import RunError
+from puffer_sdk.errors import PufferError, RunError
 from puffer_sdk.native import NativeActor
 from puffer_sdk.native.library import available_paths
 
@@ -203,3 +204,23 @@ def test_nothing_is_allocated_after_the_first_epoch(changes):
     stats = native.stats()
     assert stats["allocations"] == allocations <= 8 and stats["bytes"] > 0
     assert used[-1] - used[1] < 512, used
+
+
+def test_sizes_beyond_32_bits_are_refused():
+    """Before anything is taken: the sums of sizes would wrap otherwise."""
+    with pytest.raises(PufferError, match=r"more than 2\^31"):
+        make_native(vec=FakeVec(num_agents=1, obs_size=1 << 20), hidden_size=2048, horizon=1,
+                    minibatch_size=1)
+
+
+def test_a_trainer_ends_in_a_forked_child():
+    """Its threads are not there: closing it must not wait for them."""
+    native = make_native(threads=2)
+    run(native, 1)
+    child = os.fork()
+    if not child:
+        native.close()
+        del native
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    run(native, 1)

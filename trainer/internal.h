@@ -173,8 +173,8 @@ struct PufferTrainer {
 
 // ---- small things -----------------------------------------------------------------------------
 
-static inline int32_t round_up(int64_t value, int32_t unit) {
-    return (int32_t)((value + unit - 1) / unit * unit);
+static inline int64_t round_up(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
 }
 
 double seconds_now(void);

@@ -18,7 +18,23 @@ static void plan_blocks(PufferTrainer* trainer) {
     trainer->segments_per_block = fit < 1 ? 1 : fit > 8 ? 8 : (int32_t)fit;
     int64_t rows = (int64_t)trainer->segments_per_block * config->horizon;
     trainer->work_rows = (int32_t)(rows > BLOCK_ROWS ? rows : BLOCK_ROWS);
-    trainer->columns_ld = round_up(trainer->work_rows, KERNEL_ROWS) + KERNEL_ROWS;
+    trainer->columns_ld = (int32_t)round_up(trainer->work_rows, KERNEL_ROWS) + KERNEL_ROWS;
+}
+
+// Places in a matrix, and in a block of bytes, are counted in 32 bits
+static int32_t check_sizes(const PufferTrainer* trainer, char* error) {
+    const Policy* policy = &trainer->policy;
+    for (int m = 0; m < policy->L + 2; m++) {
+        const Matrix* matrix = &trainer->matrices[m];
+        if ((int64_t)matrix->tall * matrix->ld > INT32_MAX)
+            return fail(error, "the weights of %s would be more than 2^31: %d x %d", matrix->name,
+                        matrix->fan_out, matrix->fan_in);
+    }
+    int64_t widest = policy->D > policy->A ? policy->D : policy->A;
+    if (trainer->work_rows * (widest + 16) > INT32_MAX)
+        return fail(error, "horizon %d x %lld numbers a tick would be more than 2^31",
+                    trainer->config.horizon, (long long)widest);
+    return 0;
 }
 
 static void plan_weights(PufferTrainer* trainer) {
@@ -32,7 +48,7 @@ static void plan_weights(PufferTrainer* trainer) {
         offset += round_up((int64_t)matrix->rows * matrix->cols, 16);
         chunk += (int64_t)matrix->chunk_rows * Hp;
     }
-    int vectors = round_up(policy->heads.continuous, 16);
+    int vectors = (int32_t)round_up(policy->heads.continuous, 16);
     trainer->weight_count = offset + vectors;
     trainer->chunk_size = chunk + vectors;
     Arena* weights = &trainer->weights;
@@ -139,6 +155,7 @@ static void plan_work(PufferTrainer* trainer) {
 
 int32_t memory_take(PufferTrainer* trainer, char* error) {
     plan_blocks(trainer);
+    if (check_sizes(trainer, error)) return -1;
     plan_weights(trainer);
     plan_rollout(trainer);
     plan_work(trainer);

@@ -20,7 +20,7 @@ static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int 
     matrix->fan_in = cols;
     matrix->tall = rows > cols ? rows : cols;
     matrix->wide = rows > cols ? cols : rows;
-    matrix->ld = round_up(matrix->wide, 2 * lanes);
+    matrix->ld = (int32_t)round_up(matrix->wide, 2 * lanes);
     matrix->chunk_rows = chunk_rows;
 }
 
@@ -28,7 +28,10 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
                     char* error) {
     policy->kernels = kernels_find(config->path, config->precision == PUFFER_BF16);
     if (!policy->kernels && config->precision == PUFFER_BF16)
-        return fail(error, "this CPU has no bf16 products (they need AVX-512 BF16)");
+        return config->path == PUFFER_PATH_AUTO
+                   ? fail(error, "this CPU has no bf16 products (they need AVX-512 BF16)")
+                   : fail(error, "the '%s' kernels have no bf16 products",
+                          puffer_trainer_path_name(config->path));
     if (!policy->kernels)
         return fail(error, "this CPU cannot run the '%s' kernels",
                     puffer_trainer_path_name(config->path));
@@ -48,11 +51,11 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     policy->L = config->num_layers;
     policy->K = heads->count;
     policy->A = heads->outputs;
-    policy->Hp = round_up(policy->H, 2 * lanes);
-    policy->Ap = round_up(policy->A + 1, lanes);
+    policy->Hp = (int32_t)round_up(policy->H, 2 * lanes);
+    policy->Ap = (int32_t)round_up(policy->A + 1, lanes);
     policy->ldx = policy->Hp + 16;                  // an odd number of cache lines apart
     policy->ldg = 3 * policy->Hp + 16;
-    policy->ldw = round_up(policy->D, 16) + 16;
+    policy->ldw = (int32_t)round_up(policy->D, 16) + 16;
     policy->matrices = matrices;
 
     size_matrix(&matrices[0], policy->D, policy->H, policy->D, lanes);
@@ -114,7 +117,7 @@ static void pack_layer(const Policy* policy, int l, int unit) {
 static void pack_item(void* about, int32_t item, int32_t worker) {
     PufferTrainer* trainer = about;
     Policy* policy = &trainer->policy;
-    int lanes = policy->kernels->lanes, per_layer = round_up(policy->H, lanes) / lanes;
+    int lanes = policy->kernels->lanes, per_layer = (policy->H + lanes - 1) / lanes;
     trainer->work[worker].since = clock_now();
     if (item == 0) {
         pack_panels(policy->matrices[0].weight, policy->D, policy->H, lanes,
@@ -153,7 +156,7 @@ static void pair_layer(void* about, int32_t l, int32_t worker) {
 
 void policy_pack(PufferTrainer* trainer) {
     int lanes = trainer->policy.kernels->lanes;
-    int per_layer = round_up(trainer->policy.H, lanes) / lanes;
+    int per_layer = (trainer->policy.H + lanes - 1) / lanes;
     pool_run(trainer->pool, pack_item, trainer, 2 + trainer->policy.L * per_layer);
     if (trainer->policy.kernels->pack_pairs)
         pool_run(trainer->pool, pair_layer, trainer, trainer->policy.L);

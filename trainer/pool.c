@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#define FIRST_ROUND ((uint64_t)1 << 16)     // nobody takes part
 #define SPINS 300               // looks at the next job before sleeping: some microseconds
 
 typedef struct Member {
@@ -18,10 +20,11 @@ struct Pool {
     Member* members;            // [threads], the first one unused: the caller
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    atomic_int round;           // counts jobs; a worker takes part in each once
+    atomic_uint_fast64_t round; // number of the job << 16 | workers that take part in it
     atomic_int next;            // item to take
     atomic_int busy;            // workers that have not finished this round
     int sleepers, caller_sleeps, closing;
+    pid_t process;              // a fork's copy has no workers
     PoolJob job;
     void* about;
     int32_t items;
@@ -43,26 +46,30 @@ static void take_items(Pool* pool, int32_t worker) {
     }
 }
 
-// Until a round after `seen` begins, or the pool closes. Returns 0 when it closes
-static int wait_for_round(Pool* pool, int seen) {
-    for (int spin = 0; spin < SPINS; spin++) {
-        if (atomic_load_explicit(&pool->round, memory_order_acquire) != seen) return 1;
+// The round after `seen`, once it has begun; 0 when the pool closes
+static uint64_t wait_for_round(Pool* pool, uint64_t seen) {
+    uint64_t round = seen;
+    for (int spin = 0; spin < SPINS && round == seen; spin++) {
+        round = atomic_load_explicit(&pool->round, memory_order_acquire);
         relax();
     }
+    if (round != seen) return round;
     pthread_mutex_lock(&pool->lock);
     pool->sleepers++;
-    while (atomic_load(&pool->round) == seen && !pool->closing)
+    while ((round = atomic_load(&pool->round)) == seen && !pool->closing)
         pthread_cond_wait(&pool->wake, &pool->lock);
     pool->sleepers--;
-    int more = atomic_load(&pool->round) != seen;
     pthread_mutex_unlock(&pool->lock);
-    return more;
+    return round == seen ? 0 : round;
 }
 
+// A worker that takes part keeps the round open; one that does not may miss it altogether
 static void* work(void* argument) {
     Member* member = argument;
     Pool* pool = member->pool;
-    for (int seen = 0; wait_for_round(pool, seen); seen++) {
+    uint64_t round = FIRST_ROUND;
+    while ((round = wait_for_round(pool, round))) {
+        if ((uint64_t)member->worker >= (round & 0xffff)) continue;
         take_items(pool, member->worker);
         if (atomic_fetch_sub_explicit(&pool->busy, 1, memory_order_acq_rel) != 1) continue;
         pthread_mutex_lock(&pool->lock);
@@ -73,7 +80,8 @@ static void* work(void* argument) {
 }
 
 void pool_run(Pool* pool, PoolJob job, void* about, int32_t items) {
-    if (pool->threads == 1 || items < 2) {
+    int32_t team = items < pool->threads ? items : pool->threads;
+    if (team < 2 || pool->process != getpid()) {
         for (int32_t item = 0; item < items; item++) job(about, item, 0);
         return;
     }
@@ -81,9 +89,10 @@ void pool_run(Pool* pool, PoolJob job, void* about, int32_t items) {
     pool->about = about;
     pool->items = items;
     atomic_store(&pool->next, 0);
-    atomic_store(&pool->busy, pool->threads - 1);
+    atomic_store(&pool->busy, team - 1);
     pthread_mutex_lock(&pool->lock);
-    atomic_fetch_add(&pool->round, 1);
+    uint64_t number = (atomic_load(&pool->round) >> 16) + 1;
+    atomic_store(&pool->round, number << 16 | (uint64_t)team);
     if (pool->sleepers) pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     take_items(pool, 0);
@@ -102,6 +111,8 @@ Pool* pool_create(int32_t threads) {
     Pool* pool = calloc(1, sizeof *pool);
     if (!pool) return NULL;
     pool->threads = 1;
+    pool->process = getpid();
+    atomic_store(&pool->round, FIRST_ROUND);
     pool->members = calloc((size_t)threads, sizeof *pool->members);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
@@ -125,6 +136,11 @@ Pool* pool_create(int32_t threads) {
 
 void pool_destroy(Pool* pool) {
     if (!pool) return;
+    if (pool->process != getpid()) {            // locks may be held by threads that are not here
+        free(pool->members);
+        free(pool);
+        return;
+    }
     pthread_mutex_lock(&pool->lock);
     pool->closing = 1;
     pthread_cond_broadcast(&pool->wake);

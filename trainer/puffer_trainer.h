@@ -10,7 +10,8 @@
  *
  * It computes and nothing else: no file, no terminal, no signal. A function that can fail returns
  * 0, or -1 with a text in error[PUFFER_ERROR_SIZE]: "what went bad" or "what went bad\twhere".
- * After a failed update the weights are those of the last good minibatch.
+ * After a failed update the weights are those of the last good minibatch, unless it was its step
+ * that made them bad.
  *
  * Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
  * S segments of a minibatch. A segment is one agent's T ticks of a rollout.
@@ -52,7 +53,8 @@ typedef struct PufferTrainerConfig {
     int32_t minibatch_size;         // S * T
 
     int32_t threads;                // workers, the caller's thread among them
-    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto
+    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto, which
+                                    // leaves workers idle rather than have few agents in lockstep
     int32_t path;                   // PUFFER_PATH_
     int32_t precision;              // PUFFER_FP32 or PUFFER_BF16
     int32_t scale_obs;              // divide byte observations by 255

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LOCKSTEP_PRODUCTS 1e7       // multiply-adds of a tick: a tenth of a millisecond
+
 enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };
 
 // ---- one tick of a few rows -------------------------------------------------------------------
@@ -172,11 +174,16 @@ static void infer_item(void* about, int32_t item, int32_t worker) {
     infer_block(tick->trainer, worker, &tick->trainer->blocks[item], tick->t);
 }
 
+// How many workers step envs at a time
+static int32_t step_parts(const PufferTrainer* trainer) {
+    int32_t envs = trainer->envs.whole_steps ? 1 : trainer->envs.num_envs;
+    return envs < trainer->config.threads ? envs : trainer->config.threads;
+}
+
 static void step_item(void* about, int32_t item, int32_t worker) {
     Tick* tick = about;
     PufferTrainer* trainer = tick->trainer;
-    int64_t envs = trainer->envs.num_envs, parts = trainer->config.threads;
-    if (trainer->envs.whole_steps) parts = 1;
+    int64_t envs = trainer->envs.num_envs, parts = step_parts(trainer);
     int first = (int)(envs * item / parts), last = (int)(envs * (item + 1) / parts);
     trainer->work[worker].since = clock_now();
     if (last > first) step_envs(trainer, worker, first, last - first, tick->t);
@@ -188,8 +195,7 @@ static void run_lockstep(PufferTrainer* trainer) {
         Tick tick = {trainer, t};
         pool_run(trainer->pool, infer_item, &tick, trainer->block_count);
         if (t == T || stopped(trainer)) break;
-        pool_run(trainer->pool, step_item, &tick,
-                 trainer->envs.whole_steps ? 1 : trainer->config.threads);
+        pool_run(trainer->pool, step_item, &tick, step_parts(trainer));
         trainer->work[0].since = clock_now();
         store(trainer, &trainer->work[0], 0, trainer->config.agents, t);
     }
@@ -204,11 +210,12 @@ static int64_t find_bad(const float* x, int64_t n) {
     return -1;
 }
 
-static int32_t explain(PufferTrainer* trainer, const void* obs, char* error) {
+static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* masks,
+                       char* error) {
     const Policy* policy = &trainer->policy;
     int64_t row = trainer->bad_row, tick = trainer->bad_tick, D = policy->D, at;
     if (trainer->bad_kind == BAD_MASK) {
-        const uint8_t* mask = trainer->envs.action_mask + row * policy->A;
+        const uint8_t* mask = masks + row * policy->A;
         int head = 0;
         for (; head < policy->K; head++) {
             int any = policy->heads.dim[head] >= 0;
@@ -263,7 +270,11 @@ int32_t rollout_plan(PufferTrainer* trainer, char* error) {
         block->envs = env - block->first_env;
         block->rows = (int32_t)envs->first_row[env] - block->first_row;
     }
-    trainer->lockstep = envs->whole_steps || (threads > 1 && trainer->block_count < threads);
+    // meeting twice a tick costs some ten microseconds: worth it where a tick takes many more
+    const Policy* policy = &trainer->policy;
+    double products = (double)N * policy->H * (policy->D + 3.0 * policy->L * policy->H);
+    int pays = products > LOCKSTEP_PRODUCTS || trainer->config.block_agents > 0;
+    trainer->lockstep = envs->whole_steps || (trainer->block_count < threads && pays);
     if (!trainer->lockstep) return 0;
     if (wanted > BLOCK_ROWS) wanted = BLOCK_ROWS;
     trainer->block_count = 0;
@@ -284,7 +295,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
     if (trainer->lockstep) run_lockstep(trainer);
     else pool_run(trainer->pool, run_block, trainer, trainer->block_count);
     if (trainer->bad_kind != FINE)
-        return explain(trainer, trainer->envs.observations, error);
+        return explain(trainer, trainer->envs.observations, trainer->envs.action_mask, error);
     trainer->envs.ticks += trainer->config.horizon;
     trainer->counters.global_step += (int64_t)trainer->config.agents * trainer->config.horizon;
     trainer->rollout_seconds += seconds_now() - began;
@@ -325,8 +336,7 @@ int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsign
     if (trainer->stale) policy_pack(trainer);
     trainer->bad_kind = FINE;
     pool_run(trainer->pool, act_item, &act, (trainer->config.agents + BLOCK_ROWS - 1) / BLOCK_ROWS);
-    if (trainer->bad_kind == BAD_MASK) trainer->envs.action_mask = (unsigned char*)mask;
-    if (trainer->bad_kind != FINE) return explain(trainer, obs, error);
+    if (trainer->bad_kind != FINE) return explain(trainer, obs, mask, error);
     trainer->tick++;
     return 0;
 }
