@@ -141,7 +141,7 @@ class Train:
                                      above=0, high=1000)
     vtrace_c_clip: float = setting(1.0, "largest weight that is passed back in time",
                                    above=0, high=1000)
-    prio_alpha: float = setting(0.8, "how strongly large advantages are preferred; "
+    prio_alpha: float = setting(0.0, "how strongly large advantages are preferred; "
                                      "0 = every segment once", low=0, high=1)
     prio_beta0: float = setting(0.2, "first correction for that preference; it ends at 1",
                                 low=0, high=1)
