@@ -94,7 +94,7 @@ def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> floa
 
 
 def work(job: dict, link: isolation.Link) -> dict:
-    """The child's target: a Profile as a dict."""
+    """The child's target: a Profile as a dict; empty if it was asked to stop."""
     from .native import library
     from .training import make_vec
     from .vec import Library
@@ -109,10 +109,14 @@ def work(job: dict, link: isolation.Link) -> dict:
 
     best = rate()
     train(trainer, WARM_UP * job["seconds"], link, 0.0)
+    if link.stop:
+        return {}                               # nobody asks for it: the parent was interrupted
     trainer.stats()
     before, began = trainer.counters, time.perf_counter()
     train(trainer, job["seconds"] - (WARM_UP * job["seconds"]), link, WARM_UP * job["seconds"])
     seconds = time.perf_counter() - began
+    if link.stop:
+        return {}
     stats, after = trainer.stats(), trainer.counters
     best = max(best, rate())
     vec.close()

@@ -1,9 +1,11 @@
 """`profile`: shares that add up, figures that follow from each other, and nothing left behind."""
 import json
 import re
+import signal
+import time
 
 import pytest
-from playground import HERE, overrides
+from playground import HERE, descendants, overrides, wait_until
 
 import puffer_sdk
 from puffer_sdk import profiling
@@ -89,3 +91,33 @@ def test_the_referee_is_refused(faulty, settings, where):
 def test_an_env_that_dies_is_named(faulty):
     with pytest.raises(RunError, match="the environment failed in c_step"):
         puffer_sdk.profile(faulty, overrides("SEGFAULT", at=3), seconds=0.5)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_warm_up_ends_it(number, status, faulty, start):
+    process = start("profile", faulty, "--seconds", 30)
+    wait_until(lambda: descendants(process.pid))
+    time.sleep(1.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == status and out == ""
+    assert "interrupted" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("epochs", [0, 1, profiling.EPOCHS, profiling.EPOCHS + 1])
+def test_what_is_stopped_measures_nothing(epochs, faulty):
+    """Before the first epoch, in the warm-up, between the two halves, and after it."""
+    class Link:
+        done = 0
+        stop = property(lambda self: self.done >= epochs)
+
+        def emit(self, kind, **payload):
+            self.done += 1
+
+        def watches(self):
+            return None
+
+    built = puffer_sdk.build(faulty)
+    job = {"library": str(built.library), "folder": str(faulty), "name": "faulty",
+           "config": puffer_sdk.configure(faulty).to_dict(), "seconds": 1e-9}
+    assert profiling.work(job, Link()) == {}
