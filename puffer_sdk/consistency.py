@@ -57,11 +57,16 @@ def _auto_buffers(chosen, env) -> tuple[int, str]:
     return 1, f"{total} agents do not make two equal slices"
 
 
-def _auto_threads(chosen, env) -> tuple[int, str]:
+def available_cores() -> int:
+    """Cores that this process may run on: a container or a batch system may grant it a few."""
     try:
-        cores = len(os.sched_getaffinity(0))
+        return len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
-        cores = os.cpu_count() or 1
+        return os.cpu_count() or 1
+
+
+def _auto_threads(chosen, env) -> tuple[int, str]:
+    cores = available_cores()
     return min(cores, 1024), f"{cores} core{'s' * (cores != 1)} available"
 
 

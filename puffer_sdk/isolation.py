@@ -198,7 +198,8 @@ def child_main(fd: int, target: str, log: str) -> None:
         if _is_out_of_memory(error):
             link.emit_error(RunError(
                 "there is not enough memory", detail=str(error).partition("\n")[0] or None,
-                hint="lower vec.total_agents, train.horizon or policy.hidden_size"))
+                hint="lower vec.total_agents, train.horizon, policy.hidden_size or "
+                     "policy.num_layers"))
         else:
             link.emit("bug", text=traceback.format_exc())
     os._exit(0)                     # at once: what an env left in atexit is not our concern

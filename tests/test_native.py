@@ -9,7 +9,7 @@ import pytest
 import puffer_sdk
 from puffer_sdk import config
 from puffer_sdk.errors import RunError, UsageError
-from puffer_sdk.native import NativeActor, NativePPO, library
+from puffer_sdk.native import NativeActor, NativePPO, handle, library
 from puffer_sdk.trainers import LOSSES
 
 SIZES = {"vec.total_agents": 32, "train.horizon": 8, "train.minibatch_size": 64,
@@ -119,8 +119,63 @@ def test_what_an_env_in_python_raises_comes_out(envs, settings):
         vec.step = lambda: 1 / 0
         with pytest.raises(ZeroDivisionError):
             trainer.rollout()
+        assert trainer.counters["global_step"] == 256       # no more than was played
         del vec.step
         trainer.rollout()
+        assert trainer.counters["global_step"] == 512
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_what_an_env_raises_comes_before_what_it_left_behind(error, envs, settings):
+    vec, calls = Plain(envs()), []
+
+    def step():
+        calls.append(len(calls))
+        vec.vec.rewards[:] = np.nan
+        if len(calls) < 3:
+            raise error("mine")
+        vec.vec.step()
+
+    vec.step = step
+    with NativePPO(vec, settings()) as trainer:
+        for _ in range(2):
+            with pytest.raises(error, match="mine"):
+                trainer.rollout()
+            assert trainer.global_step == 0
+        trainer.rollout()
+        assert trainer.global_step == 256 and len(calls) == 10
+        assert np.isfinite(list(trainer.update().values())).all()
+
+
+def test_a_trainer_after_an_exception_is_as_one_with_fresh_envs(envs, settings):
+    vec = Plain(envs())
+    with NativePPO(vec, settings()) as one, NativePPO(envs(), settings()) as other:
+        vec.step = lambda: 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            one.rollout()
+        one.barrier(envs())
+        learn(one, 2)
+        learn(other, 2)
+        assert same(one.state_tensors(), other.state_tensors()) and one.counters == other.counters
+
+
+def test_ctrl_c_in_a_rollout_leaves_the_books_right(envs, settings, monkeypatch):
+    """Python sees the signal once C has returned."""
+    vec = envs()
+    with NativePPO(vec, settings()) as trainer:
+        trainer.rollout()
+        call = trainer._handle.call
+
+        def interrupted(name, *args):
+            call(name, *args)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(trainer._handle, "call", interrupted)
+            trainer.rollout()
+        assert vec.ticks == 16 and trainer.global_step == 512
+        learn(trainer, 1)
+        assert vec.ticks == 24 and trainer.global_step == 768
 
 
 def test_state_tensors_and_counters_make_another_trainer_the_same(envs, settings):
@@ -273,6 +328,67 @@ def test_an_agent_without_a_legal_action_is_named(envs, settings):
     assert "this head's 5" in caught.value.expected and "do nothing" in caught.value.hint
 
 
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(("name", "make", "message"), [
+    ("terminals", lambda a: a.astype(bool), "terminals have another type"),
+    ("truncations", lambda a: a.astype(np.uint8), "truncations have another type"),
+    ("rewards", lambda a: a.astype(np.float64), "rewards have another type"),
+    ("rewards", lambda a: a.astype(">f4"), "rewards have another type"),
+    ("rewards", lambda a: a[:, None], "rewards have another shape"),
+    ("rewards", lambda a: a[1:], "rewards have another shape"),
+    ("rewards", lambda a: np.zeros(64, np.float32)[::2], "rewards are not contiguous"),
+    ("rewards", lambda a: a.tolist(), "rewards are no NumPy array"),
+    ("actions", lambda a: a.astype(np.int64), "actions have another type"),
+    ("actions", lambda a: a[:, 0], "actions have another shape"),
+    ("actions", read_only, "actions are read-only"),
+    ("observations", lambda a: a.astype(np.float64), "observations have another type"),
+    ("observations", lambda a: a[:, 1:], "observations have another shape"),
+    ("observations", np.asfortranarray, "observations are not contiguous"),
+    ("action_mask", lambda a: np.ones((32, 5), np.float32), "action_mask have another type"),
+    ("action_mask", lambda a: np.ones((32, 4), np.uint8), "action_mask have another shape")])
+def test_arrays_that_c_would_misread(name, make, message, envs, settings):
+    vec = Plain(envs())
+    setattr(vec, name, make(getattr(vec, name)))
+    with pytest.raises(UsageError, match=message) as caught:
+        NativePPO(vec, settings())
+    assert caught.value.expected and caught.value.actual
+
+
+def test_arrays_that_changed_since_are_looked_at_again(envs, settings):
+    vec, other = Plain(envs()), Plain(envs())
+    with NativePPO(vec, settings()) as trainer:
+        other.rewards = np.zeros(32)
+        trainer.barrier(other)
+        with pytest.raises(UsageError, match="rewards have another type"):
+            trainer.rollout()
+
+
+def test_masks_of_bools_and_arrays_that_only_the_env_writes_are_fine(envs, settings):
+    vec = Plain(envs())
+    vec.action_mask = np.ones((32, 5), bool)
+    vec.observations = vec.vec.observations.view()
+    vec.observations.flags.writeable = False
+    with NativePPO(vec, settings()) as trainer:
+        learn(trainer, 1)
+
+
+def test_too_much_memory_is_a_refused_setting(envs, settings):
+    with pytest.raises(UsageError, match="memory") as caught:
+        NativePPO(envs(), settings(policy__hidden_size=16384, policy__num_layers=64))
+    assert "policy.num_layers" in caught.value.hint
+
+
+def test_threads_follow_the_cores_that_are_granted(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2}, raising=False)
+    assert handle.choose_threads(SimpleNamespace()) == 3
+    assert handle.choose_threads(SimpleNamespace(), 5) == 5
+
+
 # -- picking --------------------------------------------------------------------------------------
 
 
@@ -295,6 +411,8 @@ def test_segments_can_be_given(envs, settings):
             one.replay([rows * 0 + 32], [q])
         with pytest.raises(UsageError, match="another shape"):
             one.pick(advantages[1:])
+        with pytest.raises(UsageError, match="minibatch cannot be -1"):
+            one.pick(advantages, -1)
 
 
 # -- acting ---------------------------------------------------------------------------------------
@@ -350,5 +468,8 @@ def test_an_actor_refuses_what_does_not_fit(actor):
         one.act(np.zeros((31, 121), np.uint8))
     with pytest.raises(UsageError, match="these masks have another shape"):
         one.act(np.zeros((32, 121), np.uint8), np.ones((32, 4), np.uint8))
+    for wrong in (np.zeros(31), np.zeros((32, 1)), np.zeros(33, bool)):
+        with pytest.raises(UsageError, match="these terminals have another shape"):
+            one.ended(wrong)
     with pytest.raises(UsageError, match="no tensor 'encoder'"):
         one.load_weights({})

@@ -69,7 +69,7 @@ class NativeActor:
 
     def ended(self, terminals: np.ndarray) -> None:
         """Zero the state of agents whose episode just ended, before their next observation."""
-        ended = np.ascontiguousarray(terminals, np.float32)
+        ended = _rows("terminals", terminals, (self.n,), np.float32)
         self._handle.tell("ended", self._handle.pointer("float*", ended))
 
     def reset(self) -> None:
@@ -77,7 +77,7 @@ class NativeActor:
         self._handle.tell("reset_state")
 
 
-def _rows(name: str, array: np.ndarray, shape: tuple[int, int], dtype) -> np.ndarray:
+def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype) -> np.ndarray:
     array = np.ascontiguousarray(array, dtype)
     if array.shape != shape:
         raise UsageError(f"these {name} have another shape", expected=shape, actual=array.shape)

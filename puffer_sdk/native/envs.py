@@ -13,17 +13,42 @@ def bind_envs(vec, handle: Handle, threads: int):
     return (CompiledEnvs if isinstance(vec, VecEnv) else PythonEnvs)(vec, handle, threads)
 
 
+def check_arrays(vec) -> dict[str, np.ndarray | None]:
+    """The vec's arrays by name. Raises UsageError where C would take one for what it is not."""
+    n, f32 = vec.num_agents, (np.float32,)
+    arrays = {}
+    for name, shape, dtypes in (
+            ("observations", (n, vec.obs_size), (np.uint8, np.float32)),
+            ("actions", (n, len(vec.act_sizes)), f32), ("rewards", (n,), f32),
+            ("terminals", (n,), f32), ("truncations", (n,), f32),
+            ("action_mask", (n, sum(vec.act_sizes)), (np.uint8, np.bool_))):
+        array = arrays[name] = getattr(vec, name)
+        if array is None and name == "action_mask":
+            continue
+        if not isinstance(array, np.ndarray):
+            raise UsageError(f"the envs' {name} are no NumPy array", expected="a NumPy array",
+                             actual=type(array).__name__)
+        if array.dtype not in dtypes:
+            raise UsageError(f"the envs' {name} have another type", actual=array.dtype.str,
+                             expected=" or ".join(np.dtype(each).name for each in dtypes))
+        if array.shape != shape:
+            raise UsageError(f"the envs' {name} have another shape", expected=shape,
+                             actual=array.shape)
+        if not array.flags.c_contiguous:
+            raise UsageError(f"the envs' {name} are not contiguous", expected="rows in one piece",
+                             actual=f"strides of {array.strides} bytes",
+                             hint="the native trainer looks at whole rows")
+        if name == "actions" and not array.flags.writeable:
+            raise UsageError(f"the envs' {name} are read-only", expected="a writable array",
+                             actual="a read-only one", hint="the trainer writes into them")
+    return arrays
+
+
 class Envs:
     """A PufferTrainerEnvs over a vec's own arrays; keeps what C looks at alive."""
 
     def __init__(self, owner, handle: Handle, first_row: np.ndarray, **fields):
-        self.owner, self.first_row = owner, first_row
-        self.arrays = {name: getattr(owner, name) for name in (
-            "observations", "actions", "rewards", "terminals", "truncations", "action_mask")}
-        for name, array in self.arrays.items():
-            if array is not None and not array.flags.c_contiguous:
-                raise UsageError(f"the envs' {name} are not contiguous",
-                                 hint="the native trainer writes to whole rows")
+        self.owner, self.first_row, self.arrays = owner, first_row, check_arrays(owner)
         self.c = handle.ffi.new("PufferTrainerEnvs*", {
             **{name: handle.pointer({"observations": "void*", "action_mask": "unsigned char*"}
                                     .get(name, "float*"), array)
@@ -36,6 +61,9 @@ class Envs:
 
     def after(self, ticks: int) -> None:
         """The trainer has stepped them so often."""
+
+    def failed(self) -> BaseException | None:
+        """What stepping them raised in the last rollout, once."""
 
 
 class CompiledEnvs(Envs):
@@ -62,7 +90,8 @@ class PythonEnvs(Envs):
         self.failure: BaseException | None = None
         self.watches = ffi.new("PufferWatch[]", threads)
         self.call_step = ffi.callback(
-            "void(PufferVec*, int32_t, int32_t, int32_t, PufferWatch*)", self.step)
+            "void(PufferVec*, int32_t, int32_t, int32_t, PufferWatch*)", self.step,
+            onerror=self.keep)
         self.count = ffi.callback("int32_t(const PufferVec*)", lambda _: 1)
         self.seed = ffi.callback("uint32_t(const PufferVec*, int32_t)", lambda _, env: 0)
         self.api = ffi.new("PufferApi*", {
@@ -75,12 +104,13 @@ class PythonEnvs(Envs):
 
     def step(self, vec, first, count, flags, watch) -> None:
         if self.failure is None:
-            try:
-                self.owner.step()
-            except BaseException as error:  # noqa: BLE001   nothing may pass through the C side
-                self.failure = error
+            self.owner.step()
 
-    def after(self, ticks: int) -> None:
-        if self.failure is not None:
-            failure, self.failure = self.failure, None
-            raise failure
+    def keep(self, kind, error, trace) -> None:
+        """Nothing may pass through the C side."""
+        if self.failure is None:
+            self.failure = error.with_traceback(trace)
+
+    def failed(self) -> BaseException | None:
+        failure, self.failure = self.failure, None
+        return failure

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .. import abi
+from ..consistency import available_cores
 from ..errors import PufferError, RunError, UsageError, did_you_mean
 from ..philox import MAX_SEED
 from ..trainers import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT, check_tensors
@@ -16,7 +17,7 @@ from .library import PATHS, PRECISIONS, library
 
 PATH_VARIABLE = "PUFFER_TRAINER_PATH"       # forces an instruction set, for tests and reports
 MAX_THREADS = 64                            # watches on the page that a parent reads
-MEMORY_HINT = "lower vec.total_agents, train.horizon or policy.hidden_size"
+MEMORY_HINT = "lower vec.total_agents, train.horizon, policy.hidden_size or policy.num_layers"
 
 
 class Handle:
@@ -76,7 +77,7 @@ class Handle:
     def _refusal(self) -> PufferError:
         what, where = self._texts()
         if "memory" in what:
-            return RunError(what, where=where, hint=MEMORY_HINT)
+            return UsageError(what, where=where, hint=MEMORY_HINT)
         if "threads" in what:
             return RunError(what, where=where, hint="lower vec.num_threads")
         return UsageError(what, where=where,
@@ -126,7 +127,7 @@ def choose_path(name: str = "auto") -> int:
 def choose_threads(config, threads: int | None = None) -> int:
     """How many threads work: as asked, or [vec] num_threads, or the cores there are."""
     if threads is None:
-        threads = getattr(getattr(config, "vec", None), "num_threads", None) or os.cpu_count()
+        threads = getattr(getattr(config, "vec", None), "num_threads", None) or available_cores()
     return max(1, min(int(threads), MAX_THREADS))
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import UsageError
 from ..trainers import LOSSES, Schedules, check_same_envs, check_sizes
-from .envs import bind_envs
+from ..vec import whole_number
+from .envs import bind_envs, check_arrays
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 from .library import PATHS
 
@@ -41,6 +42,7 @@ class NativePPO(Schedules):
         self.config, self.settings = config, config.train
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         self.threads = choose_threads(config, threads)
+        check_arrays(vec)
         check_sizes(vec, config.train)
         train = self.settings
         self._handle = Handle({
@@ -92,7 +94,11 @@ class NativePPO(Schedules):
         self.vec, self._envs = vec, None
 
     def rollout(self) -> None:
-        """T ticks of all agents into the buffers, then the value of what comes next."""
+        """T ticks of all agents into the buffers, then the value of what comes next.
+
+        Raises what an env in Python raised; then nothing counts as stepped, and the next rollout
+        begins with fresh episodes.
+        """
         handle, began = self._open, time.perf_counter()
         if self._envs is None:
             envs = bind_envs(self.vec, handle, self.threads)
@@ -100,10 +106,17 @@ class NativePPO(Schedules):
             handle.call("attach", envs.c)
             self._envs = envs
             self._meter.seconds["env"] += time.perf_counter() - began
-        self._envs.check()
-        handle.call("rollout")
-        self._envs.after(self.horizon)
-        self._meter.seconds["rollout"] += time.perf_counter() - began
+        envs, before = self._envs, self.global_step
+        envs.check()
+        try:
+            handle.call("rollout")
+        finally:                        # also after Ctrl-C, which Python sees once C has returned
+            failure = envs.failed()
+            if failure is not None:     # it comes first: what else went wrong follows from it
+                handle.counters.global_step, self._envs = before, None
+                raise failure
+            envs.after((self.global_step - before) // self.agents)
+            self._meter.seconds["rollout"] += time.perf_counter() - began
 
     def update(self) -> dict[str, float]:
         """Learn from the rollout; the metrics of this epoch. The epoch counter moves on."""
@@ -188,6 +201,7 @@ class NativePPO(Schedules):
     def pick(self, advantages: np.ndarray, minibatch: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The S segments that this epoch's minibatch would take from them, and their weights q."""
         handle = self._open
+        whole_number("minibatch", minibatch, 0, 2**31 - 1)
         advantages = np.ascontiguousarray(advantages, np.float32)
         if advantages.shape != (self.agents, self.horizon):
             raise UsageError("these advantages have another shape",
