@@ -34,8 +34,11 @@ def require(resolved: Config, *, verbose: bool = False) -> None:
 
 def require_actor(trained: Config, *, verbose: bool = False) -> None:
     """require, for playing with a checkpoint's weights."""
-    backend = "torch" if trained.policy.torch_class else "native"
-    require(replace(trained, train=replace(trained.train, backend=backend)), verbose=verbose)
+    if trained.policy.torch_class:
+        require_torch(trained)
+    else:
+        from .native import build_trainer
+        build_trainer(verbose=verbose, referee=False)
 
 
 def require_torch(resolved: Config) -> None:

@@ -176,8 +176,13 @@ def probe_libclang() -> Finding:
 
 def probe_trainer() -> Finding:
     """Compiled or not; a child opens it, and says what it can do here."""
-    from .native import library
+    from .native import handle, library
 
+    try:
+        handle.choose_path()
+    except PufferError as error:
+        return Finding("trainer", "missing", f"{error.where}={error.actual} is not a path",
+                       f"unset it, or one of {error.expected}")
     try:
         toolchain.find_compiler()
     except PufferError:

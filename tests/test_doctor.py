@@ -208,3 +208,10 @@ def test_an_old_python_is_old(monkeypatch):
     monkeypatch.setattr(doctor, "OLDEST_PYTHON", (99, 0))
     found = doctor.probe_python()
     assert found.status == "old" and "99.0 or newer" in found.found
+
+
+def test_a_path_that_is_none(monkeypatch):
+    monkeypatch.setenv("PUFFER_TRAINER_PATH", "bogus")
+    found = doctor.probe_trainer()
+    assert found.status == "missing" and found.found == "PUFFER_TRAINER_PATH=bogus is not a path"
+    assert "avx2" in found.get

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from puffer_sdk import abi, compiled, paths, toolchain
+from puffer_sdk import abi, backends, compiled, config, paths, toolchain
 from puffer_sdk.errors import BuildError
 from puffer_sdk.native import library
 
@@ -107,6 +107,9 @@ def test_a_compilers_error_is_ours_to_mend(small):
         library.build_trainer()
     assert caught.value.exit_status == 3 and "two.c:1" in caught.value.where
     assert "--train.backend torch" in caught.value.hint and caught.value.detail
+    with pytest.raises(BuildError) as caught:       # eval has no such setting to follow
+        backends.require_actor(config.defaults())
+    assert caught.value.hint.endswith("another compiler in CC")
     assert list((small / "cache/trainer").iterdir()) == []
 
 

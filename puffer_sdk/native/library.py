@@ -31,10 +31,11 @@ def sources() -> list[Path]:
     return found
 
 
-def build_trainer(*, verbose: bool = False, fresh: bool = False) -> Path:
+def build_trainer(*, verbose: bool = False, fresh: bool = False, referee: bool = True) -> Path:
     """The trainer's library, compiled unless that was done before.
 
     fresh     compile it again, whatever the cache holds
+    referee   whether the PyTorch trainer could stand in, for the hint
     Raises BuildError with what the compiler said, RunError where nothing can be written.
     """
     compiler = toolchain.find_compiler()
@@ -51,7 +52,8 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False) -> Path:
                         verbose=verbose)
     except BuildError as error:
         error.hint = "these are our own sources: please report this with the lines above; " \
-                     "until then, another compiler in CC, or --train.backend torch"
+                     "until then, another compiler in CC" \
+                     + (", or --train.backend torch" if referee else "")
         raise
     prune(folder, NAME, keep=KEEP, spare=library)
     return library
@@ -92,7 +94,8 @@ def library():
         return abi.trainer_ffi().dlopen(os.fspath(path))
     except OSError as error:
         raise RunError("the native trainer does not open", where=path, detail=str(error),
-                       hint="delete the file; until this is mended, --train.backend torch"
+                       hint="delete the file; until this is mended, train with "
+                            "--train.backend torch"
                        ) from None
 
 
