@@ -64,6 +64,7 @@ class Trainer:
         self.config = _config_for(vec, config)
         self._trainer = backends.make_trainer(vec, self.config)
         self._env_facts = _facts_of(vec)
+        self._rolled_out = False        # whether there is something to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
         self.metrics: dict[str, float] = {}     # what the last update() returned
 
@@ -71,12 +72,15 @@ class Trainer:
 
     def rollout(self) -> None:
         """`horizon` ticks of all agents with the present policy."""
-        began = time.perf_counter()
+        began, self._rolled_out = time.perf_counter(), False
         self._trainer.rollout()
+        self._rolled_out = True
         self._seconds += time.perf_counter() - began
 
     def update(self) -> dict[str, float]:
         """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl."""
+        if not self._rolled_out:
+            raise UsageError("there is no rollout to learn from", hint="roll out first: rollout()")
         began = time.perf_counter()
         self.metrics = self._trainer.update()
         self._seconds += time.perf_counter() - began
@@ -133,6 +137,7 @@ class Trainer:
         self._trainer.load_state_tensors(past.tensors)
         self._trainer.load_counters(past.facts["counters"])
         self._trainer.barrier(vec)
+        self._rolled_out = False
         self._seconds = float(past.facts["seconds"])
 
     # -- the end

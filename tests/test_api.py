@@ -106,6 +106,28 @@ def test_a_checkpoint_of_other_sizes_is_refused(vec, squared, tmp_path):
         trainer.load(saved)
 
 
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_there_is_nothing_to_learn_before_a_rollout(backend, vec, tmp_path, monkeypatch):
+    with puffer_sdk.Trainer(vec, {**SMALL, "train.backend": backend}) as trainer:
+        with pytest.raises(UsageError, match="no rollout to learn from") as caught:
+            trainer.update()
+        assert "roll out first" in caught.value.hint and trainer.epoch == 0
+        learn(trainer, 1)
+        trainer.update()                            # once more from the same: allowed
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(trainer._trainer, "rollout", lambda: raise_(KeyboardInterrupt))
+            trainer.rollout()
+        with pytest.raises(UsageError, match="no rollout"):
+            trainer.update()                        # half of one does not count
+        learn(trainer, 1).load(trainer.save(tmp_path / "a.safetensors"))
+        with pytest.raises(UsageError, match="no rollout"):
+            trainer.update()
+
+
+def raise_(error):
+    raise error
+
+
 @pytest.mark.parametrize(("settings", "message"), [
     ({"env.size": 5}, "env.size is settled"), ({"vec.total_agents": 64}, "these envs are made"),
     ({"train.gama": 1}, "no setting 'gama'"), ({"train.minibatch_size": 12}, "not a multiple"),
