@@ -8,6 +8,7 @@ holds what a resumed run needs besides tensors, as one JSON text under the key "
     config           the resolved settings
     counters         epoch, global step, ... (the trainer's own)
     epoch, step      where the run was
+    goal             where it was first met, if it was: {"goal", "step", "seconds"}
 """
 from __future__ import annotations
 

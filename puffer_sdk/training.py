@@ -66,6 +66,10 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     resolved = config.resolve(folder, settings, spec=built.spec,
                               ini=past.run.config_path if past else None)
     backends.require(resolved, verbose=verbose)
+    met = past and reached_before(past.checkpoint, resolved)
+    if met and resolved.train.stop_at_goal:
+        ui.say(f"the goal {met['goal']} was reached after {met['step']:,} steps: this run is over; "
+               "--train.stop-at-goal 0 goes on")
     building.binding.write_config_header(built.spec, resolved.env, built.library.parent)
     with isolation.Signals() as signals:
         run = past.run if past else runs.create_run(home, tag or "")
@@ -110,6 +114,12 @@ def find_resumable(home: Path, which: str) -> _Past:
             ui.warn(f"skipping {path.name}: {error.message}")
     raise UsageError("none of this run's checkpoints can be read", where=run.folder,
                      hint="start anew without --resume")
+
+
+def reached_before(past: checkpoint.Checkpoint, resolved: Config) -> dict | None:
+    """{"goal", "step", "seconds"}: when the goal of these settings was first reached, if it was."""
+    met = past.facts.get("goal")
+    return met if met and met["goal"] == str(parse_goal(resolved.eval.goal)) else None
 
 
 def still_running(run: runs.Run) -> UsageError:
@@ -283,6 +293,8 @@ class _Worker:
         self.trainer = backends.make_trainer(self.vec, self.config)
         self.before = 0.0               # seconds that earlier parts of the run took
         self.watch = GoalWatch(parse_goal(self.config.eval.goal))
+        self.met = past and reached_before(past, self.config)   # the goal, when it first was
+        self.watch.reached = bool(self.met)
         self.saving = threading.Lock()  # held while a checkpoint is written
         if past:
             self.trainer.load_state_tensors(past.tensors)
@@ -294,6 +306,8 @@ class _Worker:
         self.began, saved = time.perf_counter(), None
         self.snapshot = self.state()
         self.link.emit("ready")
+        if self.met:
+            self.link.emit("goal", **self.met)
         threading.Thread(target=self.rescue, daemon=True).start()
         while not self.is_over() and not self.link.stop:
             self.train_epoch()
@@ -341,7 +355,9 @@ class _Worker:
                    **{f"time/{name}": value for name, value in timers.items()}}
         self.link.emit("metrics", **metrics)
         if self.watch.look(log):
-            self.link.emit("goal", step=metrics["step"], seconds=metrics["seconds"])
+            self.met = {"goal": str(self.watch.goal), "step": metrics["step"],
+                        "seconds": metrics["seconds"]}
+            self.link.emit("goal", **self.met)
 
     def state(self) -> tuple[Path, dict, dict]:
         """What a checkpoint holds, and where it would be written: (path, tensors, facts)."""
@@ -349,7 +365,8 @@ class _Worker:
         facts = {"env": self.env_facts, "config": self.job["config"],
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step,
-                 "seconds": self.before + time.perf_counter() - self.began}
+                 "seconds": self.before + time.perf_counter() - self.began,
+                 **({"goal": self.met} if self.met else {})}
         path = Path(self.job["checkpoints"]) / f"{trainer.global_step:012d}.safetensors"
         return path, trainer.state_tensors(), facts
 

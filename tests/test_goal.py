@@ -75,6 +75,23 @@ def test_training_ends_at_the_goal_and_eval_judges_it(squared, tmp_path):
     assert elsewhere.solved is None
 
 
+def test_a_run_that_stopped_at_its_goal_is_over(squared, tmp_path, capfd):
+    settings = {"eval.goal": "perf >= 0.3", "train.stop_at_goal": "1"}
+    first = training.train(squared, settings, runs_dir=tmp_path)
+    assert "was reached after" not in capfd.readouterr().err
+    again = training.train(squared, resume="latest", runs_dir=tmp_path)
+    said = capfd.readouterr().err
+    assert f"reached after {first.steps:,} steps" in said and "--train.stop-at-goal 0" in said
+    assert (again.steps, again.goal, again.checkpoint) == (first.steps, first.goal,
+                                                           first.checkpoint)
+    further = {"train.stop_at_goal": "0", "train.total_timesteps": first.steps + 150_000}
+    on = training.train(squared, further, resume="latest", runs_dir=tmp_path)
+    assert on.steps > first.steps and on.goal == first.goal     # when it was first reached
+    other = training.train(squared, {**further, "eval.goal": "perf >= 0"}, resume="latest",
+                           runs_dir=tmp_path)
+    assert other.goal != first.goal                             # another goal is another matter
+
+
 def test_eval_says_so_with_its_status(squared, tmp_path):
     import subprocess
     training.train(squared, {"train.total_timesteps": "100_000"}, runs_dir=tmp_path)
