@@ -141,16 +141,16 @@ def table(figures: dict) -> str:
     """The figures as Markdown."""
     machine, s, t = figures["machine"], figures["squared"]["runs"], figures["target"]["runs"]
     reached = [r["seconds_to_95"] for r in s if r["seconds_to_95"] is not None]
-    quickly = f"; 0.95 after {spread(reached, 0)} s" if len(reached) == len(s) else ""
+    quickly = f"; 0.95 after {spread(reached, 1)} s" if len(reached) == len(s) else ""
     lines = [
         "| | steps | seconds | result |",
         "|---|---|---|---|",
         f"| Squared, {len(s)} seeds | {s[0]['steps'] / 1e6:.1f} M "
-        f"| {spread([r['seconds'] for r in s], 0)} "
+        f"| {spread([r['seconds'] for r in s], 1)} "
         f"| perf {spread([r['perf'] for r in s], 2)}{quickly}; "
         f"random {s[0]['random_perf']:.2f} |",
         f"| Target, {len(t)} seeds | {t[0]['steps'] / 1e6:.1f} M "
-        f"| {spread([r['seconds'] for r in t], 0)} "
+        f"| {spread([r['seconds'] for r in t], 1)} "
         f"| {spread([r['goals'] for r in t], 1)} goals per agent per 1000 ticks; "
         f"random {t[0]['random_goals']:.1f} |",
         "",
