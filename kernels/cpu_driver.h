@@ -30,6 +30,6 @@
     .layer_dx = layer_dx, .layer_step = layer_step, .layer_scan = layer_scan,                   \
     .layer_scan_backward = layer_scan_backward, .sample = sample, .loss = loss,                 \
     .advantage = advantage, .segment_sums = segment_sums, .add_up = add_up,                     \
-    .square_sum = square_sum, .nesterov = nesterov, .multiply = multiply,                       \
+    .square_sum = square_sum, .nesterov = nesterov,                                             \
     .add_scaled = add_scaled, .muon_polynomial = muon_polynomial,                               \
 }

@@ -106,10 +106,6 @@ static void nesterov(int64_t n, float mu, float scale, const float* g, float* m,
     }
 }
 
-static void multiply(int64_t n, float factor, float* x) {
-    for (int64_t i = 0; i < n; i++) x[i] *= factor;
-}
-
 static void add_scaled(int64_t n, float factor, const float* x, float* y) {
     for (int64_t i = 0; i < n; i++) y[i] = s_fma(factor, x[i], y[i]);
 }

@@ -163,7 +163,6 @@ typedef struct Kernels {
     double (*square_sum)(int64_t n, const float* x);
     // m = mu m + scale g; u = scale g + mu m
     void (*nesterov)(int64_t n, float mu, float scale, const float* g, float* m, float* u);
-    void (*multiply)(int64_t n, float factor, float* x);
     void (*add_scaled)(int64_t n, float factor, const float* x, float* y);   // y += factor x
     // P = b G + c P, and a on the diagonal, for rows first to last of an (n, ld) matrix
     void (*muon_polynomial)(int first, int last, int ld, float a, float b, float c,

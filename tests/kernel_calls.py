@@ -335,11 +335,6 @@ class Table:
         self.c.nesterov(n, mu, scale, pointer(gradient), m.pointer, u.pointer)
         return m.done()[0], u.done()[0]
 
-    def multiply(self, factor, x):
-        out = Out(1, len(x), len(x), x[None])
-        self.c.multiply(len(x), factor, out.pointer)
-        return out.done()[0]
-
     def add_scaled(self, factor, x, y):
         out = Out(1, len(x), len(x), y[None])
         self.c.add_scaled(len(x), factor, pointer(x), out.pointer)

@@ -278,8 +278,6 @@ static void updates(void) {
     kernels->nesterov(N, 0.95f, 0.3f, g, m, u);
     show("nesterov", m, 1, N, N);
     show("nesterov", u, 1, N, N);
-    kernels->multiply(N, 0.7f, u);
-    show("multiply", u, 1, N, N);
     kernels->add_scaled(N, 0.7f, g, u);
     show("add_scaled", u, 1, N, N);
     free(g), free(m), free(u), free(sum);
