@@ -105,6 +105,14 @@ def test_a_second_signal_never_leaves_half_a_file(start, faulty, tmp_path):
     assert runs.find_run(tmp_path / "faulty", "1").status == "interrupted"
 
 
+def test_a_signal_after_the_end_does_not_change_the_status():
+    """Between a command's last line and the end of its process: seen as -2 in place of 130."""
+    late = ("import os, signal, sys; from puffer_sdk.cli import main; sys.argv[1:] = ['explain', "
+            "'nonsense']; status = main(); os.kill(os.getpid(), signal.SIGINT); sys.exit(status)")
+    done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("delay", [0.15, 0.4, 0.8, 1.3])
 def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(ENDLESS))

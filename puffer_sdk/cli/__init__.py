@@ -72,10 +72,13 @@ def cli():
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status (errors.py lists them)."""
+    """Run the command line; returns the exit status (errors.py lists them).
+
+    argv    the words behind `puffer-sdk`; None: this process is the command, and takes its own
+    """
     ui.open_streams()
     try:
-        with stoppable():
+        with stoppable(then=signal.SIG_IGN if argv is None else None):
             result = cli.main(args=argv, prog_name="puffer-sdk", standalone_mode=False)
         return result if isinstance(result, int) else errors.OK
     except errors.PufferError as error:
@@ -116,10 +119,13 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
     """SIGINT and SIGTERM raise Stopped, once: a second one does not disturb the cleaning up.
 
     A third ends the process on the spot.
+    then    the handler from the end of the block on; None: as before it. A process that has
+            nothing left to do but to return its status ignores them, or a late second Ctrl-C
+            would take the place of that status
     """
     received = []
 
@@ -148,4 +154,4 @@ def stoppable() -> Iterator[None]:
     finally:
         sys.unraisablehook = old_hook
         for number, handler in old.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler if then is None else then)
