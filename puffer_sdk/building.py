@@ -35,27 +35,32 @@ class Build:
     warnings: str = ""      # what the compiler remarked on
 
 
-def env_flags(spec: Spec) -> list[str]:
-    """The flags that every compilation of this environment carries, library or program."""
+def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
+    """The flags that every compilation of this environment carries, library or program.
+
+    raylib_headers    of the raylib that it will draw with; the wheel's unless given
+    """
     flags = ["-std=gnu11", "-ffp-contract=off", "-DRAYMATH_STATIC_INLINE",
-             f"-I{paths.include_dir()}", f"-I{raylib.headers()}", f"-I{spec.folder}",
+             f"-I{paths.include_dir()}", f"-I{raylib_headers or raylib.headers()}",
+             f"-I{spec.folder}",
              f'-DPUFFER_NAME="{spec.name}"']
     if spec.has_truncations:
         flags.append("-DPUFFER_HAS_TRUNCATIONS")
     return flags
 
 
-def library_flags(spec: Spec) -> list[str]:
+def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     """env_flags for code that becomes part of a library, where rand() is the env's own."""
     prelude = paths.include_dir() / "puffer_prelude.h"
-    return [*env_flags(spec), "-DPUFFER_LIBRARY", "-include", str(prelude)]
+    return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", "-include", str(prelude)]
 
 
 def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt: str = "-O3",
-          verbose: bool = False) -> Build:
+          raylib_headers: Path | None = None, verbose: bool = False) -> Build:
     """Compile the environment in `folder` into its library, unless that has been done.
 
-    env_settings    [env] values for build/NAME_config.h, which NAME.c includes
+    env_settings      [env] values for build/NAME_config.h, which NAME.c includes
+    raylib_headers    for a library that will draw: those of the raylib that serves it
     Raises BuildError with the author's file and line.
     """
     began = time.perf_counter()
@@ -66,7 +71,7 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
         binding.write_config_header(spec, env_settings, build_dir)
 
     compiler = toolchain.find_compiler()
-    flags = [*library_flags(spec), opt, "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
+    flags = [*library_flags(spec, raylib_headers), opt, "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
     key = _key(compiler, [*flags, *SHARED], source, spec)
     library = build_dir / f"{spec.name}-{key}.so"
     command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]

@@ -366,14 +366,15 @@ _loaded: ctypes.CDLL | None = None
 _lock = threading.Lock()
 
 
-def load_null() -> None:
+def load_null(*, beneath: bool = False) -> None:
     """Makes raylib's names resolvable in this process, once; a real raylib that is there stays.
 
     Call it before an env library is opened. Raises BuildError or RunError.
+    beneath    also where a real raylib is there: for the names that it lacks
     """
     global _loaded
     with _lock:
-        if _loaded is not None or hasattr(ctypes.CDLL(None), "InitWindow"):
+        if _loaded is not None or (hasattr(ctypes.CDLL(None), "InitWindow") and not beneath):
             return
         library = null_library()
         try:

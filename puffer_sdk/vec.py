@@ -388,6 +388,12 @@ class VecEnv:
             alone, both = (sorted(self._trials[way])[TRIALS // 2] for way in (False, True))
             self._alone, self._trials = alone <= both, None
 
+    def render(self, env: int = 0) -> None:
+        """Have one env draw itself, with the raylib of this process (screen.py opens one)."""
+        self._check_open()
+        with self.library.among_resources():
+            self.library.api.render(self._handle, env, self._watch(0))
+
     def log(self) -> dict[str, float]:
         """Means over the log entries since the last call, and their number `n`; then cleared.
 

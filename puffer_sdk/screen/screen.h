@@ -1,0 +1,48 @@
+/* screen.h -- a raylib that somebody else directs.  c_render's calls -> frames, and a side panel.
+ *
+ * An environment draws as it likes: it opens its window, asks for a frame rate, waits. This
+ * library stands between it and raylib. It defines the few raylib functions that decide over the
+ * window and over time, does what its caller wants, and hands all drawing on.
+ *
+ *     screen_open("libraylib.so", 0)      before the env library is opened; NULL, or what is wrong
+ *     screen_begin(1);  c_render(env);    then screen_pixels() is the picture that it drew
+ *     screen_close();
+ *
+ * What an env sees: its window opens once and stays (closing is left to screen_close, opening it
+ * again does nothing), time moves by 1 / fps a frame, nobody wants to quit, ESC is never down.
+ * One window a process, as in raylib.
+ */
+#pragma once
+#include <stdint.h>
+
+typedef struct ScreenInfo {
+    int32_t ready;                  // 1 once the env has opened its window
+    int32_t width, height;          // of the env's picture, pixels
+    int32_t asked_fps;              // what the env asked of SetTargetFPS; 0: nothing yet
+    int32_t frames;                 // EndDrawing calls since screen_begin
+    int32_t pixel_stride;           // bytes of a row of screen_pixels
+    int32_t bottom_up;              // 1: its first row is the picture's last
+} ScreenInfo;
+
+// raylib      the shared library that draws; its names become global in this process
+// visible     1: a window on the desktop; 0: nothing is shown and nothing waits
+const char* screen_open(const char* raylib, int32_t visible);
+void screen_close(void);
+
+void screen_begin(int32_t capture);             // before c_render; 1: keep the picture
+ScreenInfo screen_info(void);
+const unsigned char* screen_pixels(void);       // RGBA rows; NULL: nothing was drawn
+
+// With a window: the pace, the keys as raylib numbers them, the panel at its right side
+void screen_set_fps(int32_t fps);
+int32_t screen_key_down(int32_t key);
+int32_t screen_key_pressed(int32_t key);
+int32_t screen_should_close(void);              // the window's own button
+void screen_set_title(const char* title);
+
+// The panel shows lines of text. A line's first character is its style: 'h' heading, 't' text,
+// 's' small print, 'o' the observation as cells, 'v' the values as a curve, '-' a rule.
+// The arrays are borrowed until the next call. text NULL hides the panel
+//   cells (count) in [0, 1], columns of them in a row; curve (points), any unit
+void screen_panel(const char* text, const float* cells, int32_t count, int32_t columns,
+                  const float* curve, int32_t points);
