@@ -71,7 +71,8 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
         binding.write_config_header(spec, env_settings, build_dir)
 
     compiler = toolchain.find_compiler()
-    flags = [*library_flags(spec, raylib_headers), opt, "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
+    flags = [*library_flags(spec, raylib_headers), opt, "-march=native", "-fPIC",
+             "-fvisibility=hidden", "-Wall"]
     key = _key(compiler, [*flags, *SHARED], source, spec)
     library = build_dir / f"{spec.name}-{key}.so"
     command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]
