@@ -4,6 +4,7 @@ The same inputs give the same bytes, and a file whose bytes would not change is 
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,6 +25,26 @@ def render(spec: Spec) -> str:
     """The text of the generated binding.c."""
     return template("binding.c.jinja").render(spec=spec, logs=list(_log_values(spec)),
                                                log_floats=1 + len(spec.log_names))
+
+
+def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
+    """build/NAME_player.c: the binding, and NAME.c for the sake of its c_keys.
+
+    The binding itself where there is no c_keys.
+    """
+    program = spec.folder / f"{spec.name}.c"
+    try:
+        text = program.read_text(errors="replace")
+    except OSError:
+        return source
+    if not re.search(r"\bvoid\s+c_keys\s*\(", text):
+        return source
+    lines = (f"// Generated from {program.name} by puffer-sdk play. Do not edit.",
+             f'#include "{source.name}"', "#define main puffer_program_main",
+             f'#include "{program.name}"', "#undef main", "",
+             '__attribute__((visibility("default"))) void puffer_keys(void* env) {',
+             "    c_keys((Env*)env);", "}", "")
+    return write_if_changed(build_dir / f"{spec.name}_player.c", "\n".join(lines))
 
 
 def _log_values(spec: Spec):

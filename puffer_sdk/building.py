@@ -56,11 +56,12 @@ def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
 
 
 def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt: str = "-O3",
-          raylib_headers: Path | None = None, verbose: bool = False) -> Build:
+          raylib_headers: Path | None = None, keys: bool = False, verbose: bool = False) -> Build:
     """Compile the environment in `folder` into its library, unless that has been done.
 
     env_settings      [env] values for build/NAME_config.h, which NAME.c includes
     raylib_headers    for a library that will draw: those of the raylib that serves it
+    keys              with puffer_keys(env), which calls the c_keys of NAME.c, where it has one
     Raises BuildError with the author's file and line.
     """
     began = time.perf_counter()
@@ -70,9 +71,12 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
     if env_settings is not None:
         binding.write_config_header(spec, env_settings, build_dir)
 
+    if keys:
+        source = binding.write_player(spec, source, build_dir)
+
     compiler = toolchain.find_compiler()
     flags = [*library_flags(spec, raylib_headers), opt, "-march=native", "-fPIC",
-             "-fvisibility=hidden", "-Wall"]
+             "-fvisibility=hidden", "-Wall", *(["-w", f"-I{build_dir}"] if keys else [])]
     key = _key(compiler, [*flags, *SHARED], source, spec)
     library = build_dir / f"{spec.name}-{key}.so"
     command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]

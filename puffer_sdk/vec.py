@@ -394,6 +394,23 @@ class VecEnv:
         with self.library.among_resources():
             self.library.api.render(self._handle, env, self._watch(0))
 
+    def take_over(self, other: VecEnv) -> None:
+        """The other's buffers, and the bytes of its env structs, whose memory they now share.
+
+        For a library that was rebuilt with the same structs. The other is not closed after that:
+        what its envs allocated is ours.
+        """
+        for name in ("observations", "actions", "rewards", "terminals", "truncations"):
+            getattr(self, name)[:] = getattr(other, name)
+        if self.action_mask is not None:
+            self.action_mask[:] = other.action_mask
+        for env in range(self.num_envs):
+            theirs = other.library.api.env_struct(other.handle, env)
+            ffi().memmove(self.library.api.env_struct(self.handle, env), theirs,
+                          self.library.api.env_struct_size())
+        self.ticks, other._handle = other.ticks, None
+        self._bind()                    # their pointers led to the other's buffers
+
     def log(self) -> dict[str, float]:
         """Means over the log entries since the last call, and their number `n`; then cleared.
 

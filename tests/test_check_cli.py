@@ -11,7 +11,7 @@ import time
 import pytest
 from check_fixtures import QUICK, TESTS, made, specimen
 
-from puffer_sdk import ui
+from puffer_sdk import saves, ui
 from puffer_sdk.checking import CheckResult, allowing, check, report, rules, sarif, watching
 from puffer_sdk.checking.facts import Finding
 from puffer_sdk.cli import main
@@ -240,15 +240,15 @@ def test_changes_are_told_by_code():
 
 def test_watch_sees_the_authors_files_alone(tmp_path):
     folder = specimen("puf105_lamp", tmp_path / "lamp")
-    before = watching.stamps(folder)
+    before = saves.stamps(folder)
     for name in ("build/lamp.so", ".git/HEAD", "__pycache__/x", "lamp.h~", ".lamp.h.swp"):
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("x")
-    assert watching.stamps(folder) == before
+    assert saves.stamps(folder) == before
     (folder / "resources").mkdir()
     (folder / "resources" / "map.txt").write_text("x")
-    assert watching.stamps(folder) != before
+    assert saves.stamps(folder) != before
 
 
 def test_watch_goes_on_after_a_header_that_does_not_compile(tmp_path, capsys):

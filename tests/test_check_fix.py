@@ -9,7 +9,8 @@ import sys
 import pytest
 from check_fixtures import QUICK, made, specimen
 
-from puffer_sdk.checking import CheckResult, check, fixing, remedies, watching
+from puffer_sdk import saves
+from puffer_sdk.checking import CheckResult, check, fixing, remedies
 from puffer_sdk.checking.facts import Finding
 from puffer_sdk.cli import main
 from puffer_sdk.errors import RunError
@@ -237,13 +238,13 @@ def test_fix_reaches_an_ini_in_upstreams_layout(tmp_path):
     ini = tmp_path / "config" / "lamp.ini"
     ini.write_text("[env]\nmax_tick = 90\n")
     (lamp / "lamp.ini").unlink()
-    before = watching.stamps(lamp)
+    before = saves.stamps(lamp)
     result = check(lamp, budget=0.01)
     found = next(f for f in result.findings if f.code == "PUF105")
     assert (found.file, found.line) == ("../../config/lamp.ini", 2)
     fixing.apply(result, fixing.propose(result))
     assert ini.read_text() == "[env]\nmax_ticks = 90\n"
-    assert watching.stamps(lamp) != before
+    assert saves.stamps(lamp) != before
 
 
 def test_a_fix_that_does_not_compile_is_undone(tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ COMMANDS = {
     "build": "Compile an environment into a library.",
     "train": "Train a policy.",
     "profile": "Show where the time of training goes.",
+    "play": "Watch and drive an environment in a window.",
     "eval": "Measure a policy against random and idle play.",
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",
@@ -28,7 +29,7 @@ COMMANDS = {
     "explain": "Explain a rule of check.",
     "doctor": "Show what this machine has and lacks.",
 }
-LATER = {"play": "play", "sweep": "sweep", "report": "report"}
+LATER = {"sweep": "sweep", "report": "report"}
 
 
 class LazyGroup(click.Group):

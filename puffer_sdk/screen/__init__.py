@@ -133,6 +133,10 @@ class Screen:
         """Whether a key went down since the frame before."""
         return bool(self._lib.screen_key_pressed(key))
 
+    def forget_keys(self) -> None:
+        """From here on, the env sees keys that are down, or were in a frame since this call."""
+        self._lib.screen_forget_keys()
+
     def should_close(self) -> bool:
         """Whether the window's own button was pressed."""
         return bool(self._lib.screen_should_close())

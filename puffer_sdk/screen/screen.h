@@ -35,8 +35,10 @@ const unsigned char* screen_pixels(void);       // RGBA rows; NULL: nothing was 
 
 // With a window: the pace, the keys as raylib numbers them, the panel at its right side
 void screen_set_fps(int32_t fps);
-int32_t screen_key_down(int32_t key);
-int32_t screen_key_pressed(int32_t key);
+int32_t screen_key_down(int32_t key);           // now
+int32_t screen_key_pressed(int32_t key);        // since the frame before
+void screen_forget_keys(void);  // until the next call, a key that was down in any frame counts as
+                                // down for the env: a tap between two ticks is not lost
 int32_t screen_should_close(void);              // the window's own button
 void screen_set_title(const char* title);
 
