@@ -250,17 +250,19 @@ def best_score(runs: list[Run]) -> dict | None:
     return None
 
 
-def write_atomically(path: Path, text: str, *, what: str) -> None:
+def write_atomically(path: Path, content: str | bytes, *, what: str, hint: str =
+                     "free some space, or choose another place: --runs-dir") -> None:
     """A file that is either the old one or the new one, never half. Raises RunError."""
+    data = content.encode() if isinstance(content, str) else content
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(data)
         draft.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise RunError(f"cannot save {what}", where=path, detail=error.strerror or str(error),
-                       hint="free some space, or choose another place: --runs-dir") from None
+                       hint=hint) from None
 
 
 def _records(data: bytes) -> list[dict]:

@@ -23,6 +23,7 @@ COMMANDS = {
     "profile": "Show where the time of training goes.",
     "play": "Watch and drive an environment in a window.",
     "eval": "Measure a policy against random and idle play.",
+    "export": "Write a policy for C, ONNX or PyTorch.",
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",
     "runs": "List, compare and delete runs.",

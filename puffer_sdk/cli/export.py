@@ -1,0 +1,41 @@
+"""`puffer-sdk export`: parse, write the file, say how it is used."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .. import paths, ui
+from .options import format_option, runs_dir_option
+
+
+@click.command()
+@click.argument("run", required=False, metavar="[RUN]")
+@click.option("--to", type=click.Choice(["c", "onnx", "torch"]), default="c", show_default=True,
+              help="c: a flat file for puffernet.h. onnx: for ONNX runtimes. torch: a "
+                   "torch.export program.")
+@click.option("--load-model-path", "model", metavar="PATH",
+              help="'latest', a run's number or folder, or a checkpoint file  [default: latest]")
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path),
+              help="The file to write  [default: NAME_policy.bin, .onnx or .pt2, here].")
+@runs_dir_option
+@format_option
+def command(run, to, model, output, runs_dir, format_):
+    """Write a trained policy for C, ONNX or PyTorch.
+
+    RUN is an environment, whose newest run is taken, or a run's folder, or a checkpoint file;
+    with none, the environment you stand in.
+    """
+    from ..exporting import export_policy
+
+    done = export_policy(run, to, output, model=model, runs_dir=runs_dir)
+    size = done.path.stat().st_size
+    if format_ == "json":
+        ui.out(json.dumps({"path": str(done.path), "to": to, "bytes": size,
+                           "checkpoint": str(done.policy.path), **done.policy.about()}))
+        return
+    ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB, trained for "
+           f"{done.policy.step:,} steps)")
+    for line in done.usage():
+        ui.out(f"    {line}")
