@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import toolchain
 from .errors import RunError
-from .paths import PACKAGE
+from .paths import PACKAGE, include_dir
 from .spec import Spec
 
 
@@ -61,13 +61,17 @@ def _log_values(spec: Spec):
 def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir: Path) -> Path:
     """build/NAME_config.h: the [env] settings as C, for NAME.c to include after NAME.h.
 
-    Settings that no struct field takes are left out (check reports them as PUF105).
+    Settings that no struct field takes are left out (check reports them as PUF105). A copy of
+    puffernet.h goes beside it, so that a compiler needs to be told of no folder.
     """
     types = {f.name: f.type for f in spec.settable}
     settings = [(name, c_literal(value, types[name]))
                 for name, value in env_settings.items() if name in types]
+    observations = next((f.type for f in spec.fields if f.name == "observations"), "void *")
     text = template("config.h.jinja").render(spec=spec, settings=settings,
-                                              ini=f"{spec.name}.ini")
+                                              ini=f"{spec.name}.ini", observations=observations)
+    policies = (include_dir() / "puffernet.h").read_text(encoding="utf-8")
+    write_if_changed(build_dir / "puffernet.h", policies)
     return write_if_changed(build_dir / f"{spec.name}_config.h", text)
 
 

@@ -1,56 +1,53 @@
-/* breakout.c -- breakout in a window: it plays at random, or you play.
+/* breakout.c -- breakout in a window: the trained policy plays, or you do.
  *
- *     hold LEFT SHIFT     you decide; let go, and dice do
+ *     hold LEFT SHIFT     you decide; let go, and the policy does
  *     left, right         move the paddle     (or A, D)
  *
- * Needs raylib (https://www.raylib.com). `puffer-sdk build` comes first: it writes
- * build/breakout_config.h, the settings of breakout.ini as C, so that none is stated twice.
+ *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
+ *     puffer-sdk build --fast     a program to enjoy: build/breakout-fast
+ *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
- *     puffer-sdk build
+ * All three play the policy of the newest run, and at random before there is one. After any of
+ * them, or a plain `puffer-sdk build`, an installed raylib will do as well:
+ *
  *     cc -O2 breakout.c -o build/breakout -lraylib -lm && build/breakout
  */
 #include "breakout.h"
-#include "build/breakout_config.h"
+#include "build/breakout_config.h"     // made from breakout.ini, so that nothing is said twice
 
-#include <stdlib.h>             // calloc, free
-#include <time.h>               // time: another game each time, unlike in training
+#include <time.h>
 
-static int key_action(void) {
-    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) return ACT_LEFT;
-    if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) return ACT_RIGHT;
-    return ACT_STAY;
+// Agent 0's action, from the keyboard. `puffer-sdk play` calls this as well
+static void c_keys(Breakout* env) {
+    int action = ACT_STAY;
+    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) action = ACT_LEFT;
+    if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) action = ACT_RIGHT;
+    env->actions[0] = (float)action;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     Breakout game = {0};
-    Breakout* env = &game;      // by this name, because OBS_SIZE is said in terms of it
-    env->rng = (unsigned int)time(NULL);
-    breakout_configure(env);
+    Breakout* env = &game;
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    breakout_configure(env);     // the settings of breakout.ini
     init(env);
-
-    // What a trainer would own: here it is ours to allocate, and to free
-    size_t agents = (size_t)env->num_agents;
-    env->observations = calloc(agents * (size_t)OBS_SIZE, sizeof *env->observations);
-    env->actions = calloc(agents * NUM_ATNS, sizeof *env->actions);
-    env->rewards = calloc(agents, sizeof *env->rewards);
-    env->terminals = calloc(agents, sizeof *env->terminals);
-    env->truncations = calloc(agents, sizeof *env->truncations);
+    breakout_allocate(env);      // the arrays that a trainer would own
+    PufferNet* policy = breakout_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
-        bool by_hand = IsKeyDown(KEY_LEFT_SHIFT);
-        env->actions[0] = (float)(by_hand ? key_action() : GetRandomValue(0, ACT_COUNT - 1));
+        breakout_act(env, policy);
+        if (IsKeyDown(KEY_LEFT_SHIFT)) {
+            c_keys(env);        // yours instead of what was decided for agent 0
+        }
         c_step(env);
         c_render(env);
     }
 
+    puffernet_free(policy);
     c_close(env);
     CloseWindow();
-    free(env->observations);
-    free(env->actions);
-    free(env->rewards);
-    free(env->terminals);
-    free(env->truncations);
+    breakout_free(env);
     return 0;
 }

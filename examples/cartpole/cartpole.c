@@ -1,57 +1,54 @@
-/* cartpole.c -- cartpole in a window: it plays at random, or you play.
+/* cartpole.c -- cartpole in a window: the trained policy plays, or you do.
  *
- *     hold LEFT SHIFT     you decide; let go, and dice do
+ *     hold LEFT SHIFT     you decide; let go, and the policy does
  *     left, right         push        (or A, D); with neither, it pushes in turns
  *
- * Needs raylib (https://www.raylib.com). `puffer-sdk build` comes first: it writes
- * build/cartpole_config.h, the settings of cartpole.ini as C, so that none is stated twice.
+ *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
+ *     puffer-sdk build --fast     a program to enjoy: build/cartpole-fast
+ *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
- *     puffer-sdk build
+ * All three play the policy of the newest run, and at random before there is one. After any of
+ * them, or a plain `puffer-sdk build`, an installed raylib will do as well:
+ *
  *     cc -O2 cartpole.c -o build/cartpole -lraylib -lm && build/cartpole
  */
 #include "cartpole.h"
-#include "build/cartpole_config.h"
+#include "build/cartpole_config.h"     // made from cartpole.ini, so that nothing is said twice
 
-#include <stdlib.h>             // calloc, free
-#include <time.h>               // time: another game each time, unlike in training
+#include <time.h>
 
+// Agent 0's action, from the keyboard. `puffer-sdk play` calls this as well.
 // There is no action that does nothing; left and right in turns come close
-static int key_action(int tick) {
-    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) return ACT_LEFT;
-    if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) return ACT_RIGHT;
-    return tick % 2 ? ACT_LEFT : ACT_RIGHT;
+static void c_keys(Cartpole* env) {
+    int action = env->tick % 2 ? ACT_LEFT : ACT_RIGHT;
+    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) action = ACT_LEFT;
+    if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) action = ACT_RIGHT;
+    env->actions[0] = (float)action;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     Cartpole game = {0};
     Cartpole* env = &game;
-    env->rng = (unsigned int)time(NULL);
-    cartpole_configure(env);
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    cartpole_configure(env);     // the settings of cartpole.ini
     init(env);
-
-    // What a trainer would own: here it is ours to allocate, and to free
-    env->observations = calloc(OBS_SIZE, sizeof *env->observations);
-    env->actions = calloc(NUM_ATNS, sizeof *env->actions);
-    env->rewards = calloc(1, sizeof *env->rewards);
-    env->terminals = calloc(1, sizeof *env->terminals);
-    env->truncations = calloc(1, sizeof *env->truncations);
+    cartpole_allocate(env);      // the arrays that a trainer would own
+    PufferNet* policy = cartpole_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
-        bool by_hand = IsKeyDown(KEY_LEFT_SHIFT);
-        env->actions[0] = (float)(by_hand ? key_action(env->tick)
-                                          : GetRandomValue(0, ACT_COUNT - 1));
+        cartpole_act(env, policy);
+        if (IsKeyDown(KEY_LEFT_SHIFT)) {
+            c_keys(env);        // yours instead of what was decided for agent 0
+        }
         c_step(env);
         c_render(env);
     }
 
+    puffernet_free(policy);
     c_close(env);
     CloseWindow();
-    free(env->observations);
-    free(env->actions);
-    free(env->rewards);
-    free(env->terminals);
-    free(env->truncations);
+    cartpole_free(env);
     return 0;
 }

@@ -1,55 +1,53 @@
-/* pendulum.c -- pendulum in a window: it plays at random, or you play.
+/* pendulum.c -- pendulum in a window: the trained policy plays, or you do.
  *
- *     hold LEFT SHIFT     you decide; let go, and dice do
+ *     hold LEFT SHIFT     you decide; let go, and the policy does
  *     left, right         all of the torque, counter-clockwise or clockwise   (or A, D)
  *
- * Needs raylib (https://www.raylib.com). `puffer-sdk build` comes first: it writes
- * build/pendulum_config.h, the settings of pendulum.ini as C, so that none is stated twice.
+ *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
+ *     puffer-sdk build --fast     a program to enjoy: build/pendulum-fast
+ *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
- *     puffer-sdk build
+ * All three play the policy of the newest run, and at random before there is one. After any of
+ * them, or a plain `puffer-sdk build`, an installed raylib will do as well:
+ *
  *     cc -O2 pendulum.c -o build/pendulum -lraylib -lm && build/pendulum
  */
 #include "pendulum.h"
-#include "build/pendulum_config.h"
+#include "build/pendulum_config.h"     // made from pendulum.ini, so that nothing is said twice
 
-#include <stdlib.h>             // calloc, free
-#include <time.h>               // time: another game each time, unlike in training
+#include <time.h>
 
-static float key_action(void) {
-    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) return 1.0f;
-    if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) return -1.0f;
-    return 0.0f;
+// Agent 0's action, from the keyboard. `puffer-sdk play` calls this as well
+static void c_keys(Pendulum* env) {
+    float torque = 0.0f;
+    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) torque = 1.0f;
+    if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) torque = -1.0f;
+    env->actions[0] = torque;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     Pendulum game = {0};
     Pendulum* env = &game;
-    env->rng = (unsigned int)time(NULL);
-    pendulum_configure(env);
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    pendulum_configure(env);     // the settings of pendulum.ini
     init(env);
-
-    // What a trainer would own: here it is ours to allocate, and to free
-    env->observations = calloc(OBS_SIZE, sizeof *env->observations);
-    env->actions = calloc(NUM_ATNS, sizeof *env->actions);
-    env->rewards = calloc(1, sizeof *env->rewards);
-    env->terminals = calloc(1, sizeof *env->terminals);
-    env->truncations = calloc(1, sizeof *env->truncations);
+    pendulum_allocate(env);      // the arrays that a trainer would own
+    PufferNet* policy = pendulum_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
-        bool by_hand = IsKeyDown(KEY_LEFT_SHIFT);
-        env->actions[0] = by_hand ? key_action() : (float)GetRandomValue(-100, 100) / 100.0f;
+        pendulum_act(env, policy);
+        if (IsKeyDown(KEY_LEFT_SHIFT)) {
+            c_keys(env);        // yours instead of what was decided for agent 0
+        }
         c_step(env);
         c_render(env);
     }
 
+    puffernet_free(policy);
     c_close(env);
     CloseWindow();
-    free(env->observations);
-    free(env->actions);
-    free(env->rewards);
-    free(env->terminals);
-    free(env->truncations);
+    pendulum_free(env);
     return 0;
 }

@@ -1,56 +1,53 @@
-/* pong.c -- pong in a window: it plays at random, or you play.
+/* pong.c -- pong in a window: the trained policy plays, or you do.
  *
- *     hold LEFT SHIFT     you decide; let go, and dice do
+ *     hold LEFT SHIFT     you decide; let go, and the policy does
  *     up, down            move the paddle     (or W, S)
  *
- * Needs raylib (https://www.raylib.com). `puffer-sdk build` comes first: it writes
- * build/pong_config.h, the settings of pong.ini as C, so that none is stated twice.
+ *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
+ *     puffer-sdk build --fast     a program to enjoy: build/pong-fast
+ *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
- *     puffer-sdk build
+ * All three play the policy of the newest run, and at random before there is one. After any of
+ * them, or a plain `puffer-sdk build`, an installed raylib will do as well:
+ *
  *     cc -O2 pong.c -o build/pong -lraylib -lm && build/pong
  */
 #include "pong.h"
-#include "build/pong_config.h"
+#include "build/pong_config.h"     // made from pong.ini, so that nothing is said twice
 
-#include <stdlib.h>             // calloc, free
-#include <time.h>               // time: another game each time, unlike in training
+#include <time.h>
 
-static int key_action(void) {
-    if (IsKeyDown(KEY_UP)   || IsKeyDown(KEY_W)) return ACT_UP;
-    if (IsKeyDown(KEY_DOWN) || IsKeyDown(KEY_S)) return ACT_DOWN;
-    return ACT_STAY;
+// Agent 0's action, from the keyboard. `puffer-sdk play` calls this as well
+static void c_keys(Pong* env) {
+    int action = ACT_STAY;
+    if (IsKeyDown(KEY_UP)   || IsKeyDown(KEY_W)) action = ACT_UP;
+    if (IsKeyDown(KEY_DOWN) || IsKeyDown(KEY_S)) action = ACT_DOWN;
+    env->actions[0] = (float)action;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     Pong game = {0};
-    Pong* env = &game;          // by this name, because OBS_SIZE is said in terms of it
-    env->rng = (unsigned int)time(NULL);
-    pong_configure(env);
+    Pong* env = &game;
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    pong_configure(env);     // the settings of pong.ini
     init(env);
-
-    // What a trainer would own: here it is ours to allocate, and to free
-    size_t agents = (size_t)env->num_agents;
-    env->observations = calloc(agents * (size_t)OBS_SIZE, sizeof *env->observations);
-    env->actions = calloc(agents * NUM_ATNS, sizeof *env->actions);
-    env->rewards = calloc(agents, sizeof *env->rewards);
-    env->terminals = calloc(agents, sizeof *env->terminals);
-    env->truncations = calloc(agents, sizeof *env->truncations);
+    pong_allocate(env);      // the arrays that a trainer would own
+    PufferNet* policy = pong_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
-        bool by_hand = IsKeyDown(KEY_LEFT_SHIFT);
-        env->actions[0] = (float)(by_hand ? key_action() : GetRandomValue(0, ACT_COUNT - 1));
+        pong_act(env, policy);
+        if (IsKeyDown(KEY_LEFT_SHIFT)) {
+            c_keys(env);        // yours instead of what was decided for agent 0
+        }
         c_step(env);
         c_render(env);
     }
 
+    puffernet_free(policy);
     c_close(env);
     CloseWindow();
-    free(env->observations);
-    free(env->actions);
-    free(env->rewards);
-    free(env->terminals);
-    free(env->truncations);
+    pong_free(env);
     return 0;
 }

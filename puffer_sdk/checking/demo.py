@@ -69,7 +69,12 @@ def _read(program: Path, spec: Spec) -> Source:
     from clang import cindex
 
     config = spec.folder / "build" / f"{spec.name}_config.h"
-    stub = (f"#define NUM_ATNS 1\nvoid {spec.name}_configure({spec.struct}* env);\n"
+    name, env = spec.name, f"{spec.struct}* env"
+    stub = ("#define NUM_ATNS 1\ntypedef struct PufferNet PufferNet;\n"
+            "void puffernet_free(PufferNet* net);\n"
+            f"void {name}_configure({env});\nvoid {name}_allocate({env});\n"
+            f"void {name}_free({env});\nvoid {name}_act({env}, PufferNet* policy);\n"
+            f"PufferNet* {name}_policy({env}, int argc, char** argv);\n"
             if not spec.binding else "")
     unit = cindex.Index.create().parse(
         str(program), args=[*header.clang_flags(spec.folder), "-Wno-everything"],

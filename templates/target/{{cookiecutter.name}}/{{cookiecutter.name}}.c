@@ -1,65 +1,57 @@
-/* {{ cookiecutter.name }}.c -- {{ cookiecutter.name }} in a window: it plays at random, or you steer one agent.
+/* {{ cookiecutter.name }}.c -- {{ cookiecutter.name }} in a window: the trained policy plays, or you steer one agent.
  *
- *     hold LEFT SHIFT     you steer the red agent; let go, and dice do
+ *     hold LEFT SHIFT     you steer the red agent; let go, and the policy does
  *     left, right         turn        (or A, D)
  *     up, down            accelerate  (or W, S)
  *
- * Needs raylib (https://www.raylib.com). `puffer-sdk build` comes first: it writes
- * build/{{ cookiecutter.name }}_config.h, the settings of {{ cookiecutter.name }}.ini as C, so that none is stated twice.
+ *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
+ *     puffer-sdk build --fast     a program to enjoy: build/{{ cookiecutter.name }}-fast
+ *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
- *     puffer-sdk build
+ * All three play the policy of the newest run, and at random before there is one. After any of
+ * them, or a plain `puffer-sdk build`, an installed raylib will do as well:
+ *
  *     cc -O2 {{ cookiecutter.name }}.c -o build/{{ cookiecutter.name }} -lraylib -lm && build/{{ cookiecutter.name }}
  */
 #include "{{ cookiecutter.name }}.h"
-#include "build/{{ cookiecutter.name }}_config.h"
+#include "build/{{ cookiecutter.name }}_config.h"     // made from {{ cookiecutter.name }}.ini, so that nothing is said twice
 
-#include <stdlib.h>             // calloc, free
-#include <time.h>               // time: another game each time, unlike in training
+#include <time.h>
 
+// Agent 0's actions, from the keyboard. `puffer-sdk play` calls this as well.
 // The middle action of a head keeps things as they are; one beside it is a gentle nudge
-static void key_actions(float* actions) {
+static void c_keys({{ cookiecutter.__struct }}* env) {
     int left  = IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A);
     int right = IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D);
     int up    = IsKeyDown(KEY_UP)    || IsKeyDown(KEY_W);
     int down  = IsKeyDown(KEY_DOWN)  || IsKeyDown(KEY_S);
-    actions[HEAD_TURN] = (float)(TURNS / 2 + right - left);
-    actions[HEAD_THRUST] = (float)(THRUSTS / 2 + up - down);
+    env->actions[HEAD_TURN] = (float)(TURNS / 2 + right - left);
+    env->actions[HEAD_THRUST] = (float)(THRUSTS / 2 + up - down);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     {{ cookiecutter.__struct }} game = {0};
-    {{ cookiecutter.__struct }}* env = &game;          // by this name, because OBS_SIZE is said in terms of it
-    env->rng = (unsigned int)time(NULL);
-    {{ cookiecutter.name }}_configure(env);
+    {{ cookiecutter.__struct }}* env = &game;
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    {{ cookiecutter.name }}_configure(env);     // the settings of {{ cookiecutter.name }}.ini
     init(env);
-
-    // What a trainer would own: here it is ours to allocate, and to free
-    size_t agents = (size_t)env->num_agents;
-    env->observations = calloc(agents * (size_t)OBS_SIZE, sizeof *env->observations);
-    env->actions = calloc(agents * NUM_ATNS, sizeof *env->actions);
-    env->rewards = calloc(agents, sizeof *env->rewards);
-    env->terminals = calloc(agents, sizeof *env->terminals);
+    {{ cookiecutter.name }}_allocate(env);      // the arrays that a trainer would own
+    PufferNet* policy = {{ cookiecutter.name }}_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
-        for (int a = 0; a < env->num_agents; a++) {
-            float* actions = &env->actions[a * HEAD_COUNT];
-            actions[HEAD_TURN] = (float)GetRandomValue(0, TURNS - 1);
-            actions[HEAD_THRUST] = (float)GetRandomValue(0, THRUSTS - 1);
-        }
+        {{ cookiecutter.name }}_act(env, policy);
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
-            key_actions(env->actions);
+            c_keys(env);        // yours instead of what was decided for agent 0
         }
         c_step(env);
         c_render(env);
     }
 
+    puffernet_free(policy);
     c_close(env);
     CloseWindow();
-    free(env->observations);
-    free(env->actions);
-    free(env->rewards);
-    free(env->terminals);
+    {{ cookiecutter.name }}_free(env);
     return 0;
 }
