@@ -1,0 +1,52 @@
+"""A file that is there whole or not at all.  bytes, as they come -> PATH, renamed when complete
+
+runs.write_atomically does it for a text; a Draft is for what is written over a while.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import RunError, UsageError
+
+
+class Draft:
+    """A file under a temporary name beside PATH: `keep` renames it, `drop` removes it.
+
+    what    "the GIF": what an error says could not be written
+    """
+
+    def __init__(self, path: Path, *, what: str):
+        self.path, self.what = Path(path), what
+        if not self.path.parent.is_dir():
+            raise UsageError("there is no such folder to write to", where=self.path.parent)
+        if self.path.is_dir():
+            raise UsageError(f"{what} needs the name of a file", where=self.path,
+                             actual="a folder")
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with self.errors():
+            self.file = self.temporary.open("wb+")
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """An OSError inside becomes a RunError that names the file; nothing is left then."""
+        try:
+            yield
+        except OSError as error:
+            self.drop()
+            raise RunError(f"cannot write {self.what}", where=self.path,
+                           detail=error.strerror or str(error),
+                           hint="free some space, or choose another place") from None
+
+    def keep(self) -> None:
+        with self.errors():
+            self.file.close()
+            self.temporary.replace(self.path)
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            self.file.close()
+        with contextlib.suppress(OSError):
+            self.temporary.unlink()
