@@ -116,8 +116,7 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
         raise UsageError("the export needs a file name in a folder that exists", where=target)
     if target.resolve() == path.resolve():
         raise UsageError("the export would replace the checkpoint itself", where=target)
-    data = {"c": pack, "onnx": to_onnx, "torch": to_torch}[to](policy)
-    runs.write_atomically(target, data, what="the export",
+    runs.write_atomically(target, WRITERS[to](policy), what="the export",
                           hint="free some space, or choose another place: --output")
     return Exported(target, to, policy)
 
@@ -316,6 +315,7 @@ def to_torch(policy: Policy) -> bytes:
     backends.require_torch(policy.config)
     net = build_policy(policy.obs_size, policy.act_sizes, policy.config).eval()
     load_weights(net, policy.weights)
+    net.requires_grad_(False)
     kind = torch.uint8 if policy.obs_dtype == "uint8" else torch.float32
     state = net.initial_state(2)
     example = torch.zeros((2, policy.obs_size), dtype=kind), state
@@ -337,3 +337,6 @@ def to_torch(policy: Policy) -> bytes:
                        detail=f"{type(error).__name__}: {error}"[:2000],
                        hint="its step() must be traceable for any n") from None
     return buffer.getvalue()
+
+
+WRITERS = {"c": pack, "onnx": to_onnx, "torch": to_torch}
