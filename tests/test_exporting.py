@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -409,3 +411,74 @@ def test_exporting_to_c_imports_neither_torch_nor_onnx(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, made.path, tmp_path / "x"], text=True,
                           capture_output=True, check=True, env={"PYTHONPATH": ":".join(sys.path)})
     assert done.stdout.strip() == "set()"
+
+
+# ---- docs/export.md ---------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "export.md"
+
+
+def test_the_page_works_as_written(project, tmp_path):
+    """Its commands, then its programs, on a squared that is called my_env."""
+    text = PAGE.read_text()
+    run = tmp_path / "runs" / "my_env" / "0007"
+    shutil.copytree(project / "runs" / "squared" / "0002", run)
+    path = next((run / "checkpoints").glob("*"))
+    past = checkpoint.load(path)
+    checkpoint.save(path, past.tensors, {**past.facts, "env": {**past.facts["env"],
+                                                              "name": "my_env"}})
+    folder = shutil.copytree(project / "squared", tmp_path / "my_env",
+                             ignore=shutil.ignore_patterns("build"))
+    (folder / "squared.h").rename(folder / "my_env.h")
+    (tmp_path / "pyproject.toml").write_text("")
+    commands = re.findall(r"^    puffer-sdk (.*?)(?:  .*)?$", text, re.M)
+    inline = re.findall(r"`puffer-sdk ([^`]*)`", text)
+    assert len(commands) == 4 and len(inline) == 1
+
+    def python(*words):
+        return subprocess.run([sys.executable, *words], cwd=tmp_path, check=True, text=True,
+                              capture_output=True).stdout
+
+    for command in [*commands[:3], *inline]:
+        assert python("-m", "puffer_sdk", *command.split()).startswith("exported  my_env_policy.")
+    (call,) = re.findall(r"`(puffer_sdk\.export\(.*?\))`", text)
+    python("-c", f"import puffer_sdk\n{call}")
+    onnx.checker.check_model(str(tmp_path / "policy.onnx"))
+    (where,) = re.findall(r'`python -c "(.*?)"`', text)
+    program, ocean = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
+    (tmp_path / "play.c").write_text(program)
+    include = python("-c", where).strip()
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{include}", "play.c",
+                    "-o", "play", "-lm"], cwd=tmp_path, check=True)
+    out = subprocess.run([tmp_path / "play"], cwd=tmp_path, capture_output=True, text=True,
+                         check=True).stdout.splitlines()
+    assert len(out) == 10 and all(re.fullmatch(r"action [0-4], value -?\d\.\d{3}", x) for x in out)
+    (tmp_path / "ocean.c").write_text(
+        '#include "puffernet.h"\nint main(void) {\nfloat observations[2] = {0}, actions[1];\n'
+        f"{ocean}\n}}")
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", f"-I{paths.include_dir()}", "ocean.c",
+                    "-o", "ocean", "-lm"], cwd=tmp_path, check=True)
+    subprocess.run([tmp_path / "ocean"], cwd=tmp_path, check=True, capture_output=True)
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+        python("-c", block + "assert logits.shape == (4, 5) and actions.shape == (4,)\n"
+                             "assert about['env'] == 'my_env'\n")
+
+
+def test_the_pages_tables_are_the_format(tmp_path):
+    """Offsets on the page, in the header's drawing and in what is written are the same."""
+    heads = 3
+    data = make_policy(tmp_path, (2, 1, 4)).export("c", tmp_path / "p.bin").read_bytes()
+    size = 120 + 4 * heads
+    assert data.endswith(b"PUFFNET1")
+    assert int.from_bytes(data[-12:-8], "little") == size
+    assert np.frombuffer(data[-size:], "<u4")[[0, 2, 3, 4, 5]].tolist() == [1, 6, 16, 1, heads]
+    rows = re.findall(r"^\| (\d+)(?: \+ 4K)? \| (\S+)(?: x (\w))? \|", PAGE.read_text(), re.M)
+    width, place = {"u32": 4, "u64": 8, "char[32]": 32, "char[8]": 8}, 0
+    for at, kind, times in rows:
+        assert int(at) == place, at
+        place += width[kind] * (0 if times == "K" else int(times or 1))
+    assert place == 120
+    drawn = (paths.include_dir() / "puffernet.h").read_text()
+    for at, kind, _ in rows[:9]:
+        if kind.startswith("u"):
+            assert re.search(rf"^ \* +{at}  {kind}", drawn, re.M), at

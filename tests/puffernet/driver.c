@@ -1,7 +1,7 @@
 // Plays a policy over a script of observations.  policy.bin + script + call -> what came out
 //
 //     script   int32: agents, obs_size, bytes (0 or 1), masked, K, hidden, layers, ticks, greedy,
-//              seed, act_sizes[K]; then per tick observations, (masks,) terminals of the tick before
+//              seed, act_sizes[K]; then per tick observations, (masks,) the last tick's terminals
 //     output   float32 per tick: actions (agents, K), logits (agents, A), values (agents)
 //     call     act: puffernet_load and puffernet_act. five, three: Ocean's calls
 #include "puffernet.h"
