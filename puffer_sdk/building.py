@@ -71,12 +71,12 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
     if env_settings is not None:
         binding.write_config_header(spec, env_settings, build_dir)
 
-    if keys:
-        source = binding.write_player(spec, source, build_dir)
-
     compiler = toolchain.find_compiler()
     flags = [*library_flags(spec, raylib_headers), opt, "-march=native", "-fPIC",
-             "-fvisibility=hidden", "-Wall", *(["-w", f"-I{build_dir}"] if keys else [])]
+             "-fvisibility=hidden", "-Wall"]
+    if keys:
+        source = binding.write_player(spec, source, build_dir)
+        flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}"]
     key = _key(compiler, [*flags, *SHARED], source, spec)
     library = build_dir / f"{spec.name}-{key}.so"
     command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]

@@ -52,7 +52,7 @@ def writable(folder: Path, *, purpose: str) -> Path:
     from .errors import RunError
 
     own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
-    fallback = Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / f"{folder.name}-{own}"
+    fallback = Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
     for candidate in (folder, fallback):
         try:
             candidate.mkdir(parents=True, exist_ok=True)
@@ -83,9 +83,12 @@ def is_packaged(env_folder: Path) -> bool:
 
 
 def build_dir(env_folder: Path) -> Path:
-    """Where this environment's build products go (created by the caller)."""
+    """Where this environment's build products go (created by the caller): a folder `build`.
+
+    Its parent is on the include path of programs, which say #include "build/NAME_config.h".
+    """
     if is_packaged(env_folder):
-        return cache_dir() / "build" / env_folder.name
+        return cache_dir() / "examples" / env_folder.name / "build"
     return env_folder / "build"
 
 

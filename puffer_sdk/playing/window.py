@@ -34,9 +34,10 @@ KEY = {"ESCAPE": 256, "F1": 290, "F2": 291, "F5": 294, "F6": 295, "F12": 301, "L
 class Window:
     """The loop: keys, ticks, frames. Ends with ESC, the window's button, or link.stop."""
 
-    HELP = ("s SHIFT drive    P pause    F1 panel", "s .  one tick    ,  one tick back",
-            "s -  =  slower, faster    [  ]  agent", "s F5 again   F6 next seed   F2 who plays",
-            "s F12 picture    Ctrl+F12 GIF    ESC end")
+    HELP = ("sP pause     .  one tick     ,  one tick back",
+            "s-  =  slower, faster     [  ]  agent",
+            "sF5 again    F6 next seed    F2 who plays",
+            "sF12 picture    Ctrl+F12 GIF", "sF1 panel    ESC end")
 
     def __init__(self, game: Game, shown: screen.Screen, job: dict, link):
         self.game, self.shown, self.job, self.link = game, shown, job, link
@@ -46,7 +47,7 @@ class Window:
         self.frame, self.ticks = 0, 0
         self.held: dict[str, int] = {}          # frames
         self.low = self.high = None                         # of each observation so far
-        self.hand = _hand(game.library, game.vec, game.config)
+        self.hand, self.drives = _hand(game.library, game.vec, game.config)
         self.by_hand = False
 
     # -- the loop
@@ -208,7 +209,7 @@ class Window:
         library = Library(news.library, Path(self.job["folder"]))
         self.tell(self.game.adopt(library, news.config, news.same_state)
                   + f" ({news.seconds:.2f} s)")
-        self.hand = _hand(library, self.game.vec, news.config)
+        self.hand, self.drives = _hand(library, self.game.vec, news.config)
         self.agent = min(self.agent, self.game.vec.num_agents - 1)
         self.low = self.high = None
 
@@ -253,11 +254,12 @@ class Window:
         if game.values is not None:
             lines += [f"tvalue {game.values[agent]:.4g}", "v"]
         kind = "bytes" if game.vec.observations.dtype == np.uint8 else "floats"
-        return [*lines, "-", *self.HELP, "-", f"sobservation, {len(observed)} {kind}", "o"]
+        return [*lines, "-", f"sSHIFT {self.drives}", *self.HELP, "-",
+                f"sobservation, {len(observed)} {kind}", "o"]
 
 
 def _hand(library: Library, vec: VecEnv, config: Config):
-    """What SHIFT does: hand(vec, shown) writes actions from the keyboard.
+    """What SHIFT does: hand(vec, shown) writes actions from the keyboard; and a word for it.
 
     The env's own c_keys where NAME.c has one. Otherwise digits choose of the first head, arrows
     push the first two continuous ones, and what is not touched idles.
@@ -267,13 +269,13 @@ def _hand(library: Library, vec: VecEnv, config: Config):
     except AttributeError:
         text = config.eval.idle_action
         idle = parse_action(text) if text else (0.0,) * vec.num_atns
-        return lambda vec, shown: _generic_keys(vec, shown, idle)
+        return lambda vec, shown: _generic_keys(vec, shown, idle), "digits, arrows"
     keys.argtypes, keys.restype = [ctypes.c_void_p], None
 
     def own(vec: VecEnv, shown) -> None:
         keys(int(ffi().cast("intptr_t", library.api.env_struct(vec.handle, 0))))
 
-    return own
+    return own, "drive"
 
 
 def _generic_keys(vec: VecEnv, shown: screen.Screen, idle: tuple[float, ...]) -> None:
