@@ -172,7 +172,7 @@ def _inputs_key(wheel: Wheel) -> str:
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for name in ("raylib.h.modified", "rlgl.h.modified", "defines.py", "colors.py"):
         digest.update(wheel.read(name).encode())
-    digest.update(_raymath_text().encode())
+    digest.update(_raymath_text().encode() + _additions().encode())
     return digest.hexdigest()[:12]
 
 
@@ -198,7 +198,20 @@ def raylib_h(wheel: Wheel) -> str:
         "#include <stdarg.h>", _COMMON, _COMPOUND_LITERAL,
         _macros(versions), _macros(colors), _macros(aliases),
         "#define GetMouseRay GetScreenToWorldRay     // its name in older versions", "",
-        _extern_c(body), _LIBRARY_BUILDS, "#endif // RAYLIB_H", ""])
+        _extern_c(body), _additions(), "#endif // RAYLIB_H", ""])
+
+
+def with_additions(text: str) -> str:
+    """raylib's own raylib.h, with what ours has and that lacks, before its guard ends."""
+    head, guard, tail = text.rpartition("#endif")
+    note = "\n// What follows was added by puffer-sdk; raylib's own file ends here.\n"
+    return head + note + _additions() + guard + tail
+
+
+def _additions() -> str:
+    """What every raylib.h ends with: chance from the env's generator, the names of 5.5."""
+    compat = (paths.include_dir() / "raylib_compat.h").read_text(encoding="utf-8")
+    return _LIBRARY_BUILDS + "\n" + compat
 
 
 def rlgl_h(wheel: Wheel) -> str:
@@ -337,6 +350,7 @@ def null_text(wheel: Wheel) -> str:
         parts += [f"\n// {header}: {len(declared)} functions", *map(_null_definition, declared)]
     return "\n".join([f"// raylib_null.c -- made by puffer-sdk from the {wheel} wheel: raylib for",
                       "// processes that do not draw. Every function returns zero.",
+                      "#define PUFFER_NO_COMPAT",
                       '#include "raylib.h"', '#include "rlgl.h"', *parts, ""])
 
 

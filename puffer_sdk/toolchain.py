@@ -9,12 +9,14 @@ import json
 import os
 import platform
 import re
+import selectors
 import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -137,43 +139,124 @@ def _ask_version(program: str, args: tuple[str, ...], *, origin: str) -> Compile
                     text.partition("\n")[0])
 
 
-def _environment() -> dict[str, str]:
+def _environment(changes: Mapping[str, str | None] | None = None) -> dict[str, str]:
     """Our environment with the compiler's messages in English and without colours."""
-    return {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "CCACHE_COLOR": "0"}
+    merged = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "CCACHE_COLOR": "0",
+              **(changes or {})}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: str,
-                 verbose: bool = False, timeout: float = TIMEOUT) -> str:
+                 verbose: bool = False, timeout: float = TIMEOUT,
+                 env: Mapping[str, str | None] | None = None) -> str:
     """Runs one compiler command and returns what it said (warnings, perhaps).
 
     source    the author's file that the command is about: errors in its folder come first
     what      how messages call the thing being compiled
+    env       variables that the command needs; None takes one away
     Raises BuildError at the first error's file:line, or after `timeout` seconds. The command
     and everything it started is gone when this returns, also on Ctrl-C.
     """
-    words = [os.fspath(word) for word in command]
-    if verbose:
-        ui.say(shlex.join(words))
+    return run_compilers([command], source=source, what=what, verbose=verbose, timeout=timeout,
+                         env=env)[0]
+
+
+def run_compilers(commands: Sequence[Sequence[str | os.PathLike]], *, source: Path, what: str,
+                  verbose: bool = False, timeout: float = TIMEOUT,
+                  env: Mapping[str, str | None] | None = None,
+                  on_done: Callable[[int], None] = lambda count: None) -> list[str]:
+    """Runs compiler commands, as many at once as there are cores; what each of them said.
+
+    on_done(count) after each one. Raises what run_compiler does, for the first that fails; the
+    others are gone by then.
+    """
+    waiting = [(number, [os.fspath(word) for word in command])
+               for number, command in enumerate(commands)]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    running: list[_Running] = []
+    said: dict[int, str] = {}
     try:
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, env=_environment(),
-                                 start_new_session=True)
-    except OSError as error:
-        raise BuildError(f"'{words[0]}' does not run", detail=str(error),
-                         hint=install_hint("gcc")) from None
-    _limit_orphan(child.pid, int(timeout) + 10)
-    try:
-        raw, _ = child.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"compiling {what} took more than {timeout:g} seconds", where=source,
-                         detail=shlex.join(words),
-                         hint="look for a macro or a table that expands without end") from None
+        while waiting or running:
+            while waiting and len(running) < (cores or 1):
+                number, words = waiting.pop(0)
+                if verbose:
+                    ui.say(_shown(words, env))
+                running.append(_Running(number, words, env, timeout))
+            over = running.pop(_first_over(running))
+            try:
+                text = over.finish(source, what)
+            finally:
+                over.kill()
+            said[over.number] = text
+            on_done(len(said))
     finally:
-        kill_group(child)
-    text = _ESCAPES.sub("", raw.decode(errors="replace"))
-    if child.returncode:
-        raise _refusal(text, child.returncode, words, source, what)
-    return text
+        for command in running:
+            command.kill()
+    return [said[number] for number in sorted(said)]
+
+
+def _shown(words: Sequence[str], env: Mapping[str, str | None] | None) -> str:
+    """The command as a user could type it."""
+    changes = (env or {}).items()
+    drop = [word for name, value in changes if value is None for word in ("-u", name)]
+    give = [f"{name}={value}" for name, value in changes if value is not None]
+    return shlex.join([*(["env", *drop] if drop else []), *give, *words])
+
+
+class _Running:
+    """A compiler command on its way."""
+
+    def __init__(self, number: int, words: list[str], env: Mapping[str, str | None] | None,
+                 timeout: float):
+        self.number, self.words, self.timeout = number, words, timeout
+        try:
+            self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                          stderr=subprocess.STDOUT, env=_environment(env),
+                                          start_new_session=True)
+        except OSError as error:
+            raise BuildError(f"'{words[0]}' does not run", detail=str(error),
+                             hint=install_hint("gcc")) from None
+        self.deadline = time.monotonic() + timeout
+        _limit_orphan(self.child.pid, int(timeout) + 10)
+        self.raw = bytearray()
+
+    def read(self) -> bool:
+        """Takes in what the command said; False once it has said all."""
+        chunk = os.read(self.child.stdout.fileno(), 1 << 16)
+        self.raw += chunk
+        return bool(chunk)
+
+    def finish(self, source: Path, what: str) -> str:
+        """Its text. Raises BuildError when it failed, or is not over although its time is."""
+        try:
+            self.child.wait(max(0.0, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"compiling {what} took more than {self.timeout:g} seconds",
+                             where=source, detail=shlex.join(self.words),
+                             hint="look for a macro or a table that expands without end"
+                             ) from None
+        text = _ESCAPES.sub("", self.raw.decode(errors="replace"))
+        if self.child.returncode:
+            raise _refusal(text, self.child.returncode, self.words, source, what)
+        return text
+
+    def kill(self) -> None:
+        kill_group(self.child)
+
+
+def _first_over(running: Sequence[_Running]) -> int:
+    """Waits until a command has closed its output, or its time is over; which one."""
+    with selectors.DefaultSelector() as selector:
+        for number, command in enumerate(running):
+            selector.register(command.child.stdout, selectors.EVENT_READ, number)
+        while True:
+            first = min(running, key=lambda command: command.deadline)
+            left = first.deadline - time.monotonic()
+            if left <= 0:
+                return running.index(first)
+            for key, _ in selector.select(left):
+                if not running[key.data].read():
+                    return key.data
 
 
 def _limit_orphan(pid: int, seconds: int) -> None:
@@ -280,7 +363,8 @@ def write_file(target: Path, text: str) -> None:
 
 
 def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Path, what: str,
-               verbose: bool = False, timeout: float = TIMEOUT) -> str:
+               verbose: bool = False, timeout: float = TIMEOUT,
+               env: Mapping[str, str | None] | None = None) -> str:
     """`command -o target`, in one stroke: target is the finished file or what it was before.
 
     Returns the compiler's text. Raises BuildError as run_compiler does, RunError when the
@@ -289,7 +373,7 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
     try:
         with replacing(target) as temporary:
             text = run_compiler([*command, "-o", temporary], source=source, what=what,
-                                verbose=verbose, timeout=timeout)
+                                verbose=verbose, timeout=timeout, env=env)
             if not temporary.stat().st_size:
                 raise BuildError(f"the compiler made no file of {what}",
                                  where=source, detail=shlex.join(map(os.fspath, command)),
