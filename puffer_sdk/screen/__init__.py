@@ -134,7 +134,7 @@ class Screen:
         return bool(self._lib.screen_key_pressed(key))
 
     def forget_keys(self) -> None:
-        """From here on, the env sees keys that are down, or were in a frame since this call."""
+        """From here on, the env sees keys that are down, or went down since this call."""
         self._lib.screen_forget_keys()
 
     def should_close(self) -> bool:

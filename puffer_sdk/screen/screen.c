@@ -39,7 +39,7 @@ static struct {
     void* library;
     int visible, capture;
     int fps;                        // the pace of the window
-    bool seen_down[512];            // keys, since screen_forget_keys
+    bool tapped[512];               // keys that went down since screen_forget_keys
     int64_t drawn;                  // frames since screen_open: what GetTime goes by
     const unsigned char* pixels;    // the last picture
     unsigned char* copy;            // raylib's memory, where it has to copy them
@@ -116,9 +116,9 @@ EXPORT int GetRenderHeight(void) { return info.ready ? info.height : real.GetRen
 // Old environments call exit() on ESC. F keys are the player's
 static bool is_ours(int key) { return key == KEY_ESCAPE || (key >= KEY_F1 && key <= KEY_F12); }
 
-static bool was_down(int key) { return key >= 0 && key < 512 && own.seen_down[key]; }
+static bool was_tapped(int key) { return key >= 0 && key < 512 && own.tapped[key]; }
 
-EXPORT bool IsKeyDown(int key) { return !is_ours(key) && (real.IsKeyDown(key) || was_down(key)); }
+EXPORT bool IsKeyDown(int key) { return !is_ours(key) && (real.IsKeyDown(key) || was_tapped(key)); }
 EXPORT bool IsKeyPressed(int key) { return !is_ours(key) && real.IsKeyPressed(key); }
 EXPORT bool IsKeyReleased(int key) { return !is_ours(key) && real.IsKeyReleased(key); }
 EXPORT bool IsKeyUp(int key) { return is_ours(key) || real.IsKeyUp(key); }
@@ -230,7 +230,7 @@ EXPORT void EndDrawing(void) {
     if (own.visible) {
         if (own.text != NULL) draw_panel();
         real.EndDrawing();          // shows it, waits for the next frame's time, reads the keys
-        for (int key = 0; key < 512; key++) own.seen_down[key] |= real.IsKeyDown(key);
+        for (int key = 0; key < 512; key++) own.tapped[key] |= real.IsKeyPressed(key);
     }
     info.frames += 1;
     own.drawn += 1;
@@ -252,7 +252,7 @@ EXPORT void screen_set_fps(int32_t fps) {
 
 EXPORT int32_t screen_key_down(int32_t key) { return info.ready && real.IsKeyDown(key); }
 EXPORT int32_t screen_key_pressed(int32_t key) { return info.ready && real.IsKeyPressed(key); }
-EXPORT void screen_forget_keys(void) { memset(own.seen_down, 0, sizeof own.seen_down); }
+EXPORT void screen_forget_keys(void) { memset(own.tapped, 0, sizeof own.tapped); }
 EXPORT int32_t screen_should_close(void) { return info.ready && real.WindowShouldClose(); }
 
 EXPORT void screen_set_title(const char* title) {

@@ -37,8 +37,8 @@ const unsigned char* screen_pixels(void);       // RGBA rows; NULL: nothing was 
 void screen_set_fps(int32_t fps);
 int32_t screen_key_down(int32_t key);           // now
 int32_t screen_key_pressed(int32_t key);        // since the frame before
-void screen_forget_keys(void);  // until the next call, a key that was down in any frame counts as
-                                // down for the env: a tap between two ticks is not lost
+void screen_forget_keys(void);  // until the next call, a key that goes down counts as down for the
+                                // env though it is up again: a tap between two ticks is not lost
 int32_t screen_should_close(void);              // the window's own button
 void screen_set_title(const char* title);
 
