@@ -170,7 +170,8 @@ def test_a_full_disk_is_an_error_and_loses_nothing(folder, monkeypatch):
         self.touch()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
+    for name in ("write_text", "write_bytes"):
+        monkeypatch.setattr(f"pathlib.Path.{name}", full)
     with pytest.raises(RunError, match="cannot save the run's state") as caught:
         run.set_status("finished")
     assert caught.value.exit_status == 4 and "No space left" in caught.value.detail
