@@ -24,7 +24,7 @@ from pathlib import Path
 from . import paths, toolchain
 from .errors import BuildError, RunError
 
-PIN = "raylib==5.5.0.4"
+PIN = "raylib==6.0.1.1"
 VARIANTS = ("raylib", "raylib_sdl", "raylib_drm", "raylib_dynamic")     # one folder, four wheels
 
 # Guard macros of raylib's own headers: whoever comes first defines the type.
@@ -89,7 +89,7 @@ class Wheel:
     """An installed wheel that carries raylib's headers."""
 
     name: str           # "raylib"
-    version: str        # "5.5.0.4"
+    version: str        # "6.0.1.1"
     folder: Path        # raylib.h.modified, rlgl.h.modified, raymath.h.modified, defines.py, ...
 
     def __str__(self) -> str:

@@ -197,6 +197,7 @@ def clang_functions(header):
                                                      *(f"-isystem{item}" for item in system)])
     return {item.spelling: item.type.spelling for item in unit.cursor.get_children()
             if item.kind == cindex.CursorKind.FUNCTION_DECL
+            and item.storage_class != cindex.StorageClass.STATIC
             and str(item.location.file) == str(header)}
 
 

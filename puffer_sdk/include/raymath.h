@@ -788,8 +788,9 @@ RMAPI Quaternion QuaternionCubicHermiteSpline(Quaternion q1, Quaternion outTange
 // The shortest turn that brings one direction to the other; both of length 1, as in raylib.
 // Zero for opposite directions, where every axis at right angles would do
 RMAPI Quaternion QuaternionFromVector3ToVector3(Vector3 from, Vector3 to) {
-    Vector3 axis = Vector3CrossProduct(from, to);
-    float w = 1.0f + Vector3DotProduct(from, to);
+    Vector3 axis = Vector3CrossProduct(from, to);   // |from||to| = hypot(cross, dot): any length
+    float along = Vector3DotProduct(from, to);
+    float w = sqrtf(Vector3LengthSqr(axis) + along*along) + along;
     return QuaternionNormalize(rm_vec4(axis.x, axis.y, axis.z, w));
 }
 
@@ -893,18 +894,27 @@ RMAPI Matrix MatrixCompose(Vector3 translation, Quaternion rotation, Vector3 sca
 RMAPI void MatrixDecompose(Matrix mat, Vector3 *translation, Quaternion *rotation,
                            Vector3 *scale) {
     *translation = rm_vec3(mat.m12, mat.m13, mat.m14);
-    Vector3 x = rm_vec3(mat.m0, mat.m4, mat.m8);
-    Vector3 y = rm_vec3(mat.m1, mat.m5, mat.m9);
-    Vector3 z = rm_vec3(mat.m2, mat.m6, mat.m10);
-    float volume = Vector3DotProduct(x, Vector3CrossProduct(y, z));
-    Vector3 size = rm_vec3(Vector3Length(x), Vector3Length(y), Vector3Length(z));
-    if (volume < 0.0f) size = Vector3Negate(size);  // a mirror image is no turn
-    *scale = size;
-    *rotation = QuaternionIdentity();
-    if (FloatEquals(volume, 0.0f)) return;          // flat: it has no turn
-    mat.m0 /= size.x; mat.m4 /= size.x; mat.m8 /= size.x;
-    mat.m1 /= size.y; mat.m5 /= size.y; mat.m9 /= size.y;
-    mat.m2 /= size.z; mat.m6 /= size.z; mat.m10 /= size.z;
+    // The rows over their largest entry, so that no square overflows or vanishes
+    Vector3 row[3] = { rm_vec3(mat.m0, mat.m4, mat.m8), rm_vec3(mat.m1, mat.m5, mat.m9),
+                       rm_vec3(mat.m2, mat.m6, mat.m10) };
+    float largest = 1e-9f, size[3];
+    for (int i = 0; i < 3; i++)
+        largest = fmaxf(largest, fmaxf(fabsf(row[i].x), fmaxf(fabsf(row[i].y), fabsf(row[i].z))));
+    for (int i = 0; i < 3; i++) {
+        row[i] = Vector3Scale(row[i], 1.0f/largest);
+        for (int j = 0; j < i; j++)                 // what leans on the rows before is shear
+            row[i] = Vector3Subtract(row[i],
+                                     Vector3Scale(row[j], Vector3DotProduct(row[i], row[j])));
+        size[i] = Vector3Length(row[i]);
+        if (size[i] > 1e-9f) row[i] = Vector3Scale(row[i], 1.0f/size[i]);
+    }
+    float turn = Vector3DotProduct(row[0], Vector3CrossProduct(row[1], row[2])) < 0.0f ? -1.0f
+                                                                                      : 1.0f;
+    *scale = Vector3Scale(rm_vec3(size[0], size[1], size[2]), turn*largest);
+    for (int i = 0; i < 3; i++) row[i] = Vector3Scale(row[i], turn);    // a mirror is no turn
+    mat.m0 = row[0].x; mat.m4 = row[0].y; mat.m8 = row[0].z;
+    mat.m1 = row[1].x; mat.m5 = row[1].y; mat.m9 = row[1].z;
+    mat.m2 = row[2].x; mat.m6 = row[2].y; mat.m10 = row[2].z;
     *rotation = QuaternionFromMatrix(mat);
 }
 
