@@ -200,7 +200,7 @@ def _shown(words: Sequence[str], env: Mapping[str, str | None] | None) -> str:
     changes = (env or {}).items()
     drop = [word for name, value in changes if value is None for word in ("-u", name)]
     give = [f"{name}={value}" for name, value in changes if value is not None]
-    return shlex.join([*(["env", *drop] if drop else []), *give, *words])
+    return shlex.join([*(["env", *drop, *give] if changes else []), *words])
 
 
 class _Running:

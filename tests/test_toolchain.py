@@ -332,3 +332,46 @@ def test_cpu_features_key_is_short_and_stable():
     again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT,
                            check=True)
     assert again.stdout.strip() == key
+
+
+# ---- several commands at once ----------------------------------------------------------------
+
+def test_commands_run_side_by_side_and_answer_in_order(tmp_path):
+    meet = [["sh", "-c", f"touch {tmp_path}/{me}; n=0; while [ ! -e {tmp_path}/{other} ]; do "
+             f"n=$((n+1)); [ $n -gt 200 ] && exit 1; sleep 0.05; done; echo {me}"]
+            for me, other in (("a", "b"), ("b", "a"))]
+    counted = []
+    if len(os.sched_getaffinity(0)) < 2:
+        meet = [["echo", "a"], ["echo", "b"]]
+    said = toolchain.run_compilers([*meet, ["echo", "c"]], source=tmp_path, what="a test",
+                                   on_done=counted.append)
+    assert said == ["a\n", "b\n", "c\n"]
+    assert counted == [1, 2, 3]
+
+
+def test_the_first_that_fails_ends_the_others(tmp_path):
+    pid = tmp_path / "pid"
+    slow = ["sh", "-c", f"echo $$ > {pid}; exec sleep 60"]
+    wrong = ["sh", "-c", f"while [ ! -s {pid} ]; do sleep 0.02; done; echo no luck; exit 3"]
+    if len(os.sched_getaffinity(0)) < 2:
+        wrong = ["sh", "-c", "echo no luck; exit 3"]
+        slow = wrong
+    with pytest.raises(BuildError) as caught:
+        toolchain.run_compilers([slow, wrong, ["touch", tmp_path / "never"]], source=tmp_path,
+                                what="a test")
+    assert "no luck" in caught.value.detail
+    assert not (tmp_path / "never").exists()
+    if pid.exists():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+
+
+def test_variables_of_a_command_are_given_taken_and_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TAKEN", "here")
+    said = toolchain.run_compiler(["sh", "-c", "echo ${TAKEN-gone} $GIVEN"], source=tmp_path,
+                                  what="a test", verbose=True,
+                                  env={"TAKEN": None, "GIVEN": "two words"})
+    assert said == "gone two words\n"
+    shown = capsys.readouterr().err.strip()
+    assert shown.startswith("env -u TAKEN 'GIVEN=two words' sh -c")
+    assert os.popen(shown).read() == said                       # as a user could type it
