@@ -20,8 +20,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from . import paths, raylib, toolchain
+from . import paths, raylib, raylib_fetch, raylib_recipes, toolchain
 from .errors import PufferError
 
 SECONDS = 5             # what one program that a probe starts may take
@@ -158,6 +159,62 @@ def probe_raylib() -> Finding:
     except (PufferError, OSError) as error:
         return _unusable("raylib", error)
     return Finding("raylib", "ok", f"{found}, headers compile")
+
+
+def probe_raylib_desktop() -> Finding:
+    """Which raylib opens windows: the source, or the wheel in its stead. Fetches nothing."""
+    try:
+        raylib_recipes.check_desktop_headers()
+    except PufferError as error:
+        try:
+            return Finding("raylib_desktop", "optional",
+                           f"{raylib.find_wheel()}, the wheel; {error.message}", error.hint)
+        except PufferError:
+            return Finding("raylib_desktop", "optional", error.message, error.hint)
+    found = _raylib_source("raylib_desktop")
+    with suppress(PufferError):
+        if found.status == "optional":
+            return Finding(found.name, found.status,
+                           f"{raylib.find_wheel()}, the wheel; {found.found}", found.get)
+    return found
+
+
+def probe_raylib_headless() -> Finding:
+    """Which raylib draws into memory, for pictures without a screen."""
+    return _raylib_source("raylib_headless")
+
+
+def probe_raylib_web() -> Finding:
+    """Which raylib is compiled into web pages."""
+    try:
+        raylib_recipes.find_emcc()
+    except PufferError as error:
+        return Finding("raylib_web", "optional", "needs emscripten", error.hint)
+    return _raylib_source("raylib_web")
+
+
+def _raylib_source(name: str) -> Finding:
+    """Where raylib's source is, or would come from."""
+    get = "point PUFFER_RAYLIB at raylib's source, or unset it to have it fetched"
+    given = os.environ.get("PUFFER_RAYLIB", "").strip()
+    if os.path.isfile(given):                               # unpacked when it is needed
+        return Finding(name, "ok", f"{given}, PUFFER_RAYLIB's archive")
+    try:
+        source = raylib_fetch.given_source()
+    except PufferError as error:
+        return Finding(name, "missing", f"PUFFER_RAYLIB={given} is not raylib's source: "
+                       f"{error.actual}", get)
+    if source is not None:
+        return Finding(name, "ok", f"{raylib_fetch.version_of(source)}, PUFFER_RAYLIB={given}")
+    source = raylib_fetch.cached_source()
+    if source is not None:
+        return Finding(name, "ok", f"{raylib_fetch.version_of(source)}, source from the cache")
+    if raylib_fetch.is_offline():
+        return Finding(name, "optional", "no source in the cache, and PUFFER_OFFLINE is set", get)
+    hosts = list(dict.fromkeys(urlsplit(item.url).netloc or item.url
+                               for item in raylib_fetch.archives()))
+    return Finding(name, "ok", f"{raylib_fetch.VERSION}, fetched at the first build from "
+                   + ", else ".join(hosts))
 
 
 def probe_libclang() -> Finding:
@@ -336,6 +393,6 @@ def probe_valgrind() -> Finding:
                  toolchain.install_hint("valgrind"))
 
 
-PROBES = (probe_python, probe_compiler, probe_raylib, probe_libclang, probe_cache, probe_trainer,
-          probe_make, probe_git, probe_torch, probe_gpu, probe_nvcc, probe_emscripten, probe_clang,
-          probe_valgrind)
+PROBES = (probe_python, probe_compiler, probe_raylib, probe_raylib_desktop, probe_raylib_headless,
+          probe_raylib_web, probe_libclang, probe_cache, probe_trainer, probe_make, probe_git,
+          probe_torch, probe_gpu, probe_nvcc, probe_emscripten, probe_clang, probe_valgrind)

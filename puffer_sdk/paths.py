@@ -51,8 +51,7 @@ def writable(folder: Path, *, purpose: str) -> Path:
     from . import ui
     from .errors import RunError
 
-    own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
-    fallback = Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
+    fallback = stand_in(folder)
     for candidate in (folder, fallback):
         try:
             candidate.mkdir(parents=True, exist_ok=True)
@@ -66,6 +65,12 @@ def writable(folder: Path, *, purpose: str) -> Path:
         return candidate
     raise RunError(f"cannot write a folder for {purpose}", where=folder, detail=reason,
                    hint="make the folder writable, or point PUFFER_CACHE at one that is")
+
+
+def stand_in(folder: Path) -> Path:
+    """What `writable` uses where folder cannot be written."""
+    own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
+    return Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
 
 
 def project_root(env_folder: Path) -> Path:

@@ -11,6 +11,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,10 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from . import paths, ui
-from .errors import BuildError, PufferError, RunError, UsageError
+from .errors import BuildError, RunError, UsageError
 
 VERSION = "6.0"
 TIMEOUT = 5                 # seconds without an answer, or without a byte, before a place is left
+ASK_AGAIN = 300             # seconds for which a build with a stand-in does not ask again
+REFUSED = "unreachable"     # a file in the cache: its time is that of the last fruitless fetch
 MOST_BYTES = 64 << 20       # no archive of raylib is larger
 
 Progress = Callable[[str, int, int], None]
@@ -68,7 +71,8 @@ def find_source(*, fetch: bool = True, on_progress: Progress | None = None,
     if source is not None:
         return source
     if not fetch or is_offline():
-        why = "PUFFER_OFFLINE is set" if is_offline() else "fetching was not asked for"
+        why = "PUFFER_OFFLINE is set" if is_offline() else \
+            "no place had it a moment ago" if was_refused() else "fetching was not asked for"
         raise BuildError(f"raylib's source is not in the cache, and {why}", where=_home(),
                          hint="point PUFFER_RAYLIB at raylib's source, or unset PUFFER_OFFLINE "
                               "once while there is a network")
@@ -85,7 +89,7 @@ def is_source(folder: Path) -> bool:
 
 
 def version_of(folder: Path) -> str:
-    """ "6.0": what raylib.h calls itself."""
+    """What raylib.h calls itself: 6.0, 6.1-dev."""
     with suppress(OSError, UnicodeDecodeError):
         text = (folder / "raylib.h").read_text(encoding="utf-8")
         found = re.search(r'^\s*#\s*define\s+RAYLIB_VERSION\s+"([^"]+)"', text, re.MULTILINE)
@@ -111,17 +115,9 @@ def _home() -> Path:
 
 def cached_source() -> Path | None:
     """The cache's source folder, if it is there and as it was extracted."""
-    for home in (_home(), _fallback_home()):
-        if home is not None and _is_intact(home / f"source-{VERSION}"):
+    for home in (_home(), paths.stand_in(_home())):
+        if _is_intact(home / f"source-{VERSION}"):
             return home / f"source-{VERSION}" / "src"
-    return None
-
-
-def _fallback_home() -> Path | None:
-    """Where `paths.writable` puts what the cache cannot take."""
-    with suppress(PufferError, OSError):
-        if not os.access(paths.cache_dir(), os.W_OK):
-            return paths.writable(_home(), purpose="raylib")
     return None
 
 
@@ -320,7 +316,9 @@ def _fetch_any(on_progress: Progress, verbose: bool) -> Path:
         try:
             with tempfile.TemporaryFile(dir=home) as file:
                 _download(archive, file, on_progress)
-                return _keep(file, home / f"source-{VERSION}", archive.url)
+                source = _keep(file, home / f"source-{VERSION}", archive.url)
+            (home / REFUSED).unlink(missing_ok=True)
+            return source
         except _Refused as refused:
             tried.append(f"{archive.name}: {archive.url}\n    {refused}")
         except OSError as error:
@@ -328,9 +326,19 @@ def _fetch_any(on_progress: Progress, verbose: bool) -> Path:
                            detail=error.strerror or str(error),
                            hint="free some space, or point PUFFER_CACHE at another disk"
                            ) from None
+    with suppress(OSError):
+        (home / REFUSED).touch()
     raise BuildError(f"raylib {VERSION}'s source could not be fetched", detail="\n".join(tried),
                      hint=f"download {OFFICIAL.url} elsewhere and set PUFFER_RAYLIB to the file; "
                           "PUFFER_OFFLINE=1 skips fetching")
+
+
+def was_refused() -> bool:
+    """True if no place had it a short while ago, so that asking again can wait."""
+    with suppress(OSError):
+        age = time.time() - (_home() / REFUSED).stat().st_mtime
+        return 0 <= age < ASK_AGAIN
+    return False
 
 
 class _Refused(Exception):
@@ -358,7 +366,7 @@ def _chunks(archive: Archive) -> Iterator[tuple[bytes, int]]:
 
     request = urllib.request.Request(archive.url, headers={"User-Agent": "puffer-sdk"})
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        with urllib.request.build_opener().open(request, timeout=TIMEOUT) as answer:
             total = int(answer.headers.get("Content-Length") or 0)
             came = 0
             while chunk := answer.read(1 << 16):

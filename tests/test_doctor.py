@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from puffer_sdk import doctor, raylib
+from puffer_sdk import doctor, raylib, raylib_fetch, raylib_recipes
 from puffer_sdk.errors import BuildError
 from puffer_sdk.native import library
 
@@ -111,6 +111,45 @@ def test_a_missing_wheel(monkeypatch):
     monkeypatch.setattr(raylib, "VARIANTS", ("a_wheel_that_nobody_made",))
     found = doctor.probe_raylib()
     assert (found.status, found.get) == ("missing", f"pip install {raylib.PIN}")
+
+
+def test_which_raylib_serves_which_build(monkeypatch, tmp_path):
+    for name in ("PUFFER_RAYLIB", "PUFFER_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(raylib_fetch, "APT", tmp_path)
+    (tmp_path / "sources.list").write_text("deb http://mirror.example/debian sid main\n")
+    monkeypatch.setattr(raylib_fetch, "find_source", lambda **how: pytest.fail("fetched"))
+    probes = (doctor.probe_raylib_desktop, doctor.probe_raylib_headless, doctor.probe_raylib_web)
+    for probe in probes:
+        found = probe()
+        assert found.status == "ok"
+        assert found.found == "6.0, fetched at the first build from github.com, else mirror.example"
+    monkeypatch.setenv("PUFFER_OFFLINE", "1")
+    desktop, headless, web = (probe() for probe in probes)
+    why = "no source in the cache, and PUFFER_OFFLINE is set"
+    assert (desktop.status, desktop.found) == ("optional", f"{raylib.find_wheel()}, the wheel; "
+                                               + why)
+    assert (headless.status, headless.found) == ("optional", why) == (web.status, web.found)
+    assert all("PUFFER_RAYLIB" in found.get for found in (desktop, headless, web))
+    monkeypatch.setattr(raylib_fetch, "cached_source", lambda: tmp_path)
+    (tmp_path / "raylib.h").write_text('#define RAYLIB_VERSION  "6.0"\n')
+    assert {probe().found for probe in probes} == {"6.0, source from the cache"}
+    monkeypatch.setenv("PUFFER_RAYLIB", str(tmp_path / "nowhere"))
+    assert {probe().status for probe in probes} == {"missing"}
+    assert "nothing of that name" in doctor.probe_raylib_web().found
+    assert not (tmp_path / "cache").exists()
+
+
+def test_what_windows_and_pages_lack(monkeypatch):
+    monkeypatch.setattr(raylib_recipes, "_WINDOW", "#include <X11/not_installed.h>\n")
+    found = doctor.probe_raylib_desktop()
+    assert found.status == "optional" and doctor.is_healthy([found])
+    assert found.found == (f"{raylib.find_wheel()}, the wheel; windows cannot be compiled here: "
+                           "X11/not_installed.h is missing")
+    assert "libx11" in found.get.lower()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert doctor.probe_raylib_web().found == "needs emscripten"
 
 
 def test_another_version_of_the_wheel_is_said(monkeypatch):
