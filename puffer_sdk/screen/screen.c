@@ -1,5 +1,6 @@
 // screen.c -- see screen.h. Loaded before raylib, so that the env's calls come here first
 #define _GNU_SOURCE                 // RTLD_DEFAULT and friends
+#define PUFFER_NO_COMPAT            // its macros would rename what is defined here
 #include "raylib.h"
 #include "screen.h"
 
