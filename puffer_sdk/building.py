@@ -38,11 +38,11 @@ class Build:
 def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     """The flags that every compilation of this environment carries, library or program.
 
-    raylib_headers    of the raylib that it will draw with; the wheel's unless given
+    raylib_headers    of the raylib that it will be linked with; the wheel's unless given
     """
+    headers = raylib_headers or raylib.headers()
     flags = ["-std=gnu11", "-ffp-contract=off", "-DRAYMATH_STATIC_INLINE",
-             f"-I{paths.include_dir()}", f"-I{raylib_headers or raylib.headers()}",
-             f"-I{spec.folder}",
+             f"-I{paths.include_dir()}", f"-I{headers}", f"-I{spec.folder}",
              f'-DPUFFER_NAME="{spec.name}"']
     if spec.has_truncations:
         flags.append("-DPUFFER_HAS_TRUNCATIONS")

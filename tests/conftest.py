@@ -1,12 +1,13 @@
 """Environments that many tests need, made once a session. Copy before you change one."""
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
-from puffer_sdk import scaffold
+from puffer_sdk import config, programs, scaffold
 
 # Behind nohup or a shell's `&` a process starts with these ignored, and so do its children:
 # tests that send them would test the shell
@@ -31,6 +32,52 @@ def squared(templates) -> Path:
 @pytest.fixture(scope="session")
 def target(templates) -> Path:
     return templates["target"]
+
+
+GAMES = ("squared", "target", "breakout", "cartpole", "pendulum", "pong", "snake")
+
+
+@pytest.fixture(scope="session")
+def games(templates, tmp_path_factory) -> dict[str, Path]:
+    """A copy of both templates and of every example, to make programs of."""
+    root = tmp_path_factory.mktemp("games")
+    (root / "pyproject.toml").touch()           # where runs/ is looked for
+    examples = Path(__file__).resolve().parents[1] / "examples"
+    return {name: shutil.copytree(templates.get(name) or examples / name, root / name,
+                                  ignore=shutil.ignore_patterns("build", "runs"))
+            for name in GAMES}
+
+
+@pytest.fixture(scope="session")
+def make_program(games):
+    """make_program("pong", "web") -> Program, built once a session."""
+    made = {}
+
+    def make(name: str, target: str) -> programs.Program:
+        if (name, target) not in made:
+            made[name, target] = programs.build_program(
+                games[name], target, env_settings=config.resolve(games[name]).env)
+        return made[name, target]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def display():
+    """A virtual screen."""
+    from display import Display
+    screen = Display()
+    yield screen
+    screen.close()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """A headless Chromium."""
+    from browser import Browser
+    chromium = Browser(tmp_path_factory.mktemp("chromium"))
+    yield chromium
+    chromium.close()
 
 
 PROBE = """\

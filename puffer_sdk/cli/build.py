@@ -1,4 +1,4 @@
-"""`puffer-sdk build`: parse, build, say where it is."""
+"""`puffer-sdk build`: parse, build the library or programs, say where they are."""
 from __future__ import annotations
 
 import json
@@ -7,29 +7,38 @@ import shlex
 import click
 
 from .. import paths, ui
-from ..errors import UsageError
-from .options import env_argument, format_option, takes_settings, verbose_option
+from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 
 
 @click.command()
 @env_argument
 @takes_settings
-@click.option("--local", is_flag=True, hidden=True)
-@click.option("--fast", is_flag=True, hidden=True)
-@click.option("--web", is_flag=True, hidden=True)
+@click.option("--local", is_flag=True, help="A program to debug: stops at the first bad access.")
+@click.option("--fast", is_flag=True, help="A program to enjoy.")
+@click.option("--web", is_flag=True, help="A page to show, in build/web.")
+@click.option("--load-model-path", "model", metavar="PATH", default="latest", show_default=True,
+              help="Whose policy programs play: 'latest', 'none', a run's number or folder, or a "
+                   "checkpoint file.")
+@runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, local, fast, web, format_, verbose):
-    """Compile ENV into the library that check, train and Python use.
+def command(env, settings, local, fast, web, model, runs_dir, format_, verbose):
+    """Compile ENV into the library that check, train and Python use, or into programs.
 
-    One compiler command, shown with --verbose. Unchanged sources are not compiled again. The
-    other commands build by themselves.
+    One compiler command each, shown with --verbose. What is unchanged is not compiled again. The
+    other commands build the library by themselves.
     """
+    asked = [name for name, wanted in (("local", local), ("fast", fast), ("web", web)) if wanted]
+    if asked:
+        _programs(env, settings, asked, None if model == "none" else model, runs_dir, format_,
+                  verbose)
+    else:
+        _library(env, settings, format_, verbose)
+
+
+def _library(env, settings, format_, verbose):
     from ..api import build
 
-    for name, asked in (("--local", local), ("--fast", fast), ("--web", web)):
-        if asked:
-            raise UsageError(f"this version does not have build {name} yet")
     built = build(env, settings)
     if verbose:
         ui.say(shlex.join(built.command))
@@ -37,7 +46,35 @@ def command(env, settings, local, fast, web, format_, verbose):
         ui.out(json.dumps({"library": str(built.library), "seconds": built.seconds,
                            "cached": built.cached, "command": built.command}))
         return
-    if built.warnings.strip():
-        ui.say(built.warnings.strip())
-    how = "unchanged" if built.cached else f"compiled in {built.seconds:.2f} s"
-    ui.out(f"built  {paths.shown(built.library)} ({how})")
+    _tell(built.library, built.cached, built.seconds, built.warnings)
+
+
+def _programs(env, settings, targets, model, runs_dir, format_, verbose):
+    from ..programs import build_programs
+
+    bar = ui.Progress()
+    with bar:
+        made = build_programs(env, settings, targets, model=model, runs_dir=runs_dir,
+                              verbose=verbose, on_progress=bar.update)
+    for program in made:
+        if verbose:
+            ui.say(shlex.join(program.command))
+    if format_ == "json":
+        ui.out(json.dumps({"programs": [
+            {"target": program.target, "path": str(program.path), "bytes": program.bytes,
+             "seconds": program.seconds, "cached": program.cached,
+             "policy": str(program.policy) if program.policy else None,
+             "command": program.command} for program in made]}))
+        return
+    for program in made:
+        size = f", {program.bytes / 1000:.0f} KB" if program.target == "web" else ""
+        _tell(program.path, program.cached, program.seconds, program.warnings, size)
+    if "web" in targets:
+        ui.say(f"to see the page: python3 -m http.server -d {paths.shown(made[-1].path.parent)}")
+
+
+def _tell(path, cached, seconds, warnings, more=""):
+    if warnings.strip():
+        ui.say(warnings.strip())
+    how = "unchanged" if cached else f"compiled in {seconds:.2f} s"
+    ui.out(f"built  {paths.shown(path)} ({how}{more})")
