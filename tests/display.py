@@ -45,6 +45,33 @@ class Display:
         return subprocess.run(["xdotool", *words], env=self.env, capture_output=True, text=True,
                               timeout=30).stdout.strip()
 
+    def tap(self, *keys: str, seconds: float = 0.1) -> None:
+        """Press keys together, as a hand would: raylib sees what is down when it looks."""
+        for key in keys:
+            self.tool("keydown", key)
+        time.sleep(seconds)
+        for key in reversed(keys):
+            self.tool("keyup", key)
+        time.sleep(0.05)
+
+    def wait_for(self, found, seconds: float = 20):
+        """found(pixels) of the whole screen, once it is something."""
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = found(self.pixels())
+            if answer is not None and answer is not False:
+                return answer
+            assert time.monotonic() < deadline, "the screen never showed it"
+            time.sleep(0.05)
+
+    def steady(self) -> np.ndarray:
+        """The screen's pixels, once two looks agree on them."""
+        def same(pixels: np.ndarray):
+            time.sleep(0.1)
+            return pixels if (self.pixels() == pixels).all() else None
+
+        return self.wait_for(same)
+
     @contextmanager
     def running(self, *command, cwd: Path, **env: str):
         """A program with its window in focus; it is gone at the end."""

@@ -7,18 +7,11 @@ import time
 
 import numpy as np
 import pytest
-from displays import display
 from PIL import Image, ImageSequence
 from playground import COMMAND, wait_until
 
 NIGHT, TEAL, GOLD = (16, 24, 32), (0, 205, 190), (255, 190, 60)
 PANEL = (18, 22, 28)
-
-
-@pytest.fixture(scope="module")
-def screen():
-    with display() as found:
-        yield found
 
 
 @pytest.fixture
@@ -28,11 +21,11 @@ def folder(squared, tmp_path):
 
 
 @pytest.fixture
-def play(screen, start, tmp_path):
+def play(display, start, tmp_path):
     """play(*args) -> a running game whose window is there."""
     def go(*args):
-        process = start("play", *args, env=screen.env)
-        screen.wait_for(lambda picture: process.poll() is not None or
+        process = start("play", *args, env=display.env)
+        display.wait_for(lambda picture: process.poll() is not None or
                         (panel_left(picture) and is_color(picture, GOLD).any()))
         assert process.poll() is None, process.communicate()
         return process
@@ -67,72 +60,63 @@ def place(picture, color):
     return (int(rows.mean() // 58), int(columns.mean() // 58)) if len(rows) > 500 else None
 
 
-def steady(screen):
-    """A picture that two looks agree on."""
-    def same(picture):
-        time.sleep(0.1)
-        return picture if (screen.picture() == picture).all() else None
-
-    return screen.wait_for(same)
-
-
-def end(process, screen):
-    screen.tap("Escape", seconds=0.2)
+def end(process, display):
+    display.tap("Escape", seconds=0.2)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 0 and "Traceback" not in err, err
     return out, err
 
 
-def test_keys_pause_step_back_and_drive(play, screen, folder, tmp_path):
+def test_keys_pause_step_back_and_drive(play, display, folder, tmp_path):
     process = play(folder, "--paused", "--seed", 4, "--load-model-path", "none")
-    first = steady(screen)
+    first = display.steady()
     assert place(first, TEAL) == (5, 5)
-    screen.tap("shift", "period")       # a tick with nothing pressed: it stays
-    assert place(steady(screen), TEAL) == (5, 5)
+    display.tap("shift", "period")       # a tick with nothing pressed: it stays
+    assert place(display.steady(), TEAL) == (5, 5)
     for key, expected in (("Right", (5, 6)), ("s", (6, 6)), ("Left", (6, 5))):
-        screen.xdotool("keydown", "shift", "keydown", key)
+        display.tool("keydown", "shift", "keydown", key)
         time.sleep(0.15)
-        screen.tap("period")
-        screen.xdotool("keyup", key, "keyup", "shift")
-        moved = steady(screen)
+        display.tap("period")
+        display.tool("keyup", key, "keyup", "shift")
+        moved = display.steady()
         assert place(moved, TEAL) == expected, key
-    screen.tap("comma")
-    assert place(steady(screen), TEAL) == (6, 6)
-    screen.tap("comma")
-    screen.tap("comma")
-    screen.tap("comma")
-    again = steady(screen)
+    display.tap("comma")
+    assert place(display.steady(), TEAL) == (6, 6)
+    display.tap("comma")
+    display.tap("comma")
+    display.tap("comma")
+    again = display.steady()
     assert (board(again) == board(first)).all()
     for _ in range(4):
-        screen.tap("period")            # what was done is done again, without SHIFT
-    assert (board(steady(screen)) == board(moved)).all()
-    out, _ = end(process, screen)
+        display.tap("period")            # what was done is done again, without SHIFT
+    assert (board(display.steady()) == board(moved)).all()
+    out, _ = end(process, display)
     assert re.fullmatch(r"played  \d+ ticks, 0 episodes\n", out)
 
 
-def test_without_pause_it_moves_and_ends_after_ticks(play, screen, folder, tmp_path):
+def test_without_pause_it_moves_and_ends_after_ticks(play, display, folder, tmp_path):
     process = play(folder, "--ticks", 30)
-    before = board(screen.picture())
-    screen.wait_for(lambda picture: (board(picture) != before).any())
+    before = board(display.pixels())
+    display.wait_for(lambda picture: (board(picture) != before).any())
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0 and out.startswith("played  30 ticks")
     assert "no trained policy yet: dice play" in err
 
 
-def test_pictures_and_gifs_show_the_game_alone(play, screen, folder, tmp_path):
+def test_pictures_and_gifs_show_the_game_alone(play, display, folder, tmp_path):
     process = play(folder, "--seed", 4)
-    screen.tap("p")
-    screen.tap("F12")
+    display.tap("p")
+    display.tap("F12")
     wait_until(lambda: (tmp_path / "squared-001.png").exists())
-    shown = board(steady(screen))
+    shown = board(display.steady())
     picture = np.asarray(Image.open(tmp_path / "squared-001.png").convert("RGB"))
     assert picture.shape == (682, 638, 3) == shown.shape
     assert (picture == shown).mean() > 0.99         # the panel is not in it
-    screen.tap("Control_L", "F12")
-    screen.tap("p")
+    display.tap("Control_L", "F12")
+    display.tap("p")
     time.sleep(1.5)
-    screen.tap("Control_L", "F12", seconds=0.3)
-    out, err = end(process, screen)
+    display.tap("Control_L", "F12", seconds=0.3)
+    out, err = end(process, display)
     assert re.search(r"saved squared-001\.png\nsaved squared-001\.gif, \d+ frames", err)
     frames = [np.asarray(frame.convert("RGB")) for frame in
               ImageSequence.Iterator(Image.open(tmp_path / "squared-001.gif"))]
@@ -141,48 +125,48 @@ def test_pictures_and_gifs_show_the_game_alone(play, screen, folder, tmp_path):
     assert is_color(frames[0], GOLD).sum() > 1000
 
 
-def test_the_panel_can_be_hidden(play, screen, folder):
+def test_the_panel_can_be_hidden(play, display, folder):
     process = play(folder, "--paused")
-    screen.tap("F1")
-    screen.wait_for(lambda picture: panel_left(picture) is None)
-    screen.tap("F1")
-    screen.wait_for(panel_left)
-    end(process, screen)
+    display.tap("F1")
+    display.wait_for(lambda picture: panel_left(picture) is None)
+    display.tap("F1")
+    display.wait_for(panel_left)
+    end(process, display)
 
 
-def test_a_saved_file_is_rebuilt_and_the_game_goes_on(play, screen, folder):
+def test_a_saved_file_is_rebuilt_and_the_game_goes_on(play, display, folder):
     process = play(folder, "--paused", "--watch", "--seed", 4)
     for _ in range(3):
-        screen.tap("period")
-    before = place(steady(screen), TEAL)
+        display.tap("period")
+    before = place(display.steady(), TEAL)
     header = folder / "squared.h"
     text = header.read_text()
     header.write_text(text.replace("teal = {0, 205, 190, 255}", "teal = {255, 60, 60, 255}"))
-    red = screen.wait_for(lambda picture: picture if place(picture, (255, 60, 60)) else None)
+    red = display.wait_for(lambda picture: picture if place(picture, (255, 60, 60)) else None)
     assert place(red, (255, 60, 60)) == before      # the state is the one it had
     header.write_text(text.replace("env->tick += 1;", "env->tick += oops;"))
     assert "rebuilt, the game goes on" in process.stderr.readline() + process.stderr.readline()
     said = "".join(process.stderr.readline() for _ in range(2))
     assert "oops" in said and re.search(r"squared\.h:\d+", said)
     header.write_text(text)
-    screen.wait_for(lambda picture: place(picture, TEAL) == before)
-    end(process, screen)
+    display.wait_for(lambda picture: place(picture, TEAL) == before)
+    end(process, display)
 
 
-def test_an_env_that_exits_on_escape_does_not_end_the_player(play, screen, folder, tmp_path):
+def test_an_env_that_exits_on_escape_does_not_end_the_player(play, display, folder, tmp_path):
     header = folder / "squared.h"
     header.write_text(header.read_text().replace(
         "    BeginDrawing();", "    if (IsKeyDown(KEY_ESCAPE)) _Exit(7);\n    BeginDrawing();")
         .replace("#include <string.h>", "#include <stdlib.h>\n#include <string.h>"))
-    end(play(folder), screen)
+    end(play(folder), display)
 
 
-def test_an_env_that_dies_while_drawing_is_named(screen, start, folder):
+def test_an_env_that_dies_while_drawing_is_named(display, start, folder):
     header = folder / "squared.h"
     header.write_text(header.read_text().replace(
         "    BeginDrawing();",
         "    if (env->tick == 3) *(volatile int*)8 = 1;\n    BeginDrawing();"))
-    process = start("play", folder, "--seed", 9, env=screen.env)
+    process = start("play", folder, "--seed", 9, env=display.env)
     out, err = process.communicate(timeout=40)
     assert process.returncode == 4 and "SIGSEGV" in err and "c_render" in err and "env 0" in err
 
@@ -200,11 +184,11 @@ def test_without_a_display_it_says_so(env, status, said, folder):
     assert done.returncode == status and said in done.stderr and "--gif" in done.stderr
 
 
-def test_the_window_and_the_headless_picture_agree(play, screen, folder, tmp_path):
+def test_the_window_and_the_headless_picture_agree(play, display, folder, tmp_path):
     """A GPU's rasteriser (here Mesa's) beside the software renderer: text, bars, tiles."""
     process = play(folder, "--paused", "--seed", 4)
-    shown = board(steady(screen)).astype(int)
-    end(process, screen)
+    shown = board(display.steady()).astype(int)
+    end(process, display)
     script = (
         "import sys; from pathlib import Path; from PIL import Image\n"
         "from puffer_sdk import building, config, raylib_source\n"
