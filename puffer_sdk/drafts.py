@@ -12,6 +12,14 @@ from pathlib import Path
 from .errors import RunError, UsageError
 
 
+def check(path: Path, what: str) -> None:
+    """Raises UsageError where no file can be."""
+    if not path.parent.is_dir():
+        raise UsageError("there is no such folder to write to", where=path.parent)
+    if path.is_dir():
+        raise UsageError(f"{what} needs the name of a file", where=path, actual="a folder")
+
+
 class Draft:
     """A file under a temporary name beside PATH: `keep` renames it, `drop` removes it.
 
@@ -20,11 +28,7 @@ class Draft:
 
     def __init__(self, path: Path, *, what: str):
         self.path, self.what = Path(path), what
-        if not self.path.parent.is_dir():
-            raise UsageError("there is no such folder to write to", where=self.path.parent)
-        if self.path.is_dir():
-            raise UsageError(f"{what} needs the name of a file", where=self.path,
-                             actual="a folder")
+        check(self.path, what)
         self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         with self.errors():
             self.file = self.temporary.open("wb+")

@@ -1,15 +1,15 @@
 """Encode a GIF.  frames (h, w, 3) uint8, one after the other -> FILE.gif, small and exact
 
-A GIF has 256 colours, and which they are is known after the last frame. So frames wait in a Spool
-(what changed in each, compressed, on the disk once it is long), and `close` encodes: memory does
-not grow with the number of frames.
-
     colours    all of them exactly, where the frames together have 256 or fewer; else the best 255,
                the same for all frames and without dithering, so that nothing flickers
     regions    each frame is the box that changed, and in it what did not change is transparent
                where that is shorter
     time       delays are hundredths of a second that add up to the right total. Browsers show
                delays below 2 slowly, so above 50 frames a second every nth frame is left out
+
+Frames are encoded as they come. The 257th colour shows that the best ones have to be found, which
+takes all frames: so what changed in each is kept too, compressed, on the disk once it is long.
+Memory does not grow with the number of frames.
 
 Pillow compresses (LZW) and finds the best colours. Its own GIF writer is not used: it keeps all
 frames in memory, takes colours from the first frame or gives each frame its own, and spends 9 bits
@@ -38,20 +38,27 @@ LONGEST = 65535             # hundredths of a second that one frame may last
 
 def pack(frame: np.ndarray) -> np.ndarray:
     """(h, w, 3) uint8 as (h, w) 0xRRGGBB."""
-    wide = np.empty((*frame.shape[:2], 4), np.uint8)
-    wide[..., 2::-1] = frame
-    wide[..., 3] = 0
+    wide = np.zeros((*frame.shape[:2], 4), np.uint8)
+    for channel in range(3):            # one by one: five times as fast as all three at once
+        wide[..., 2 - channel] = frame[..., channel]
     return wide.view("<u4")[..., 0]
 
 
 def unpack(packed: np.ndarray) -> np.ndarray:
     """What `pack` was given."""
-    return np.ascontiguousarray(packed).astype("<u4").view(np.uint8).reshape(
-        *packed.shape, 4)[..., 2::-1]
+    wide = np.ascontiguousarray(packed, "<u4").view(np.uint8).reshape(*packed.shape, 4)
+    frame = np.empty((*packed.shape, 3), np.uint8)
+    for channel in range(3):
+        frame[..., channel] = wide[..., 2 - channel]
+    return frame
 
 
-def changed_box(old: np.ndarray, new: np.ndarray) -> tuple[int, int, int, int] | None:
+def changed_box(old: np.ndarray | None, new: np.ndarray) -> tuple[int, int, int, int] | None:
     """The smallest (top, bottom, left, right) outside of which nothing differs; None: nothing."""
+    if old is None:
+        return 0, new.shape[0], 0, new.shape[1]
+    if old.shape != new.shape:
+        raise ValueError(f"a frame of {new.shape} among frames of {old.shape}")
     differs = old != new
     rows = np.flatnonzero(differs.any(axis=1))
     if not len(rows):
@@ -62,50 +69,44 @@ def changed_box(old: np.ndarray, new: np.ndarray) -> tuple[int, int, int, int] |
 
 
 class Spool:
-    """Packed frames of one size, kept as what changed. Append them; iterate as often as wanted."""
+    """Frames (h, w) of one size and type, kept as what changed. Iterate as often as wanted."""
 
     def __init__(self):
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)   # noqa: SIM115
         self._entries: list[tuple] = []         # (box, bytes), or (None, 0): as the one before
         self._last: np.ndarray | None = None
+        self.shape, self.dtype = None, None     # (h, w), once there is a frame
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def shape(self) -> tuple[int, int] | None:
-        """(h, w), once there is a frame."""
-        return None if self._last is None else self._last.shape
+    def append(self, frame: np.ndarray) -> None:
+        """The array is kept until the next call: do not write into it."""
+        box = changed_box(self._last, frame)
+        self._last = frame
+        self.append_part(None if box is None else frame[box[0]:box[1], box[2]:box[3]], box)
 
-    def append(self, packed: np.ndarray) -> np.ndarray:
-        """Returns the part that changed: all of the first frame, perhaps nothing of others."""
-        if self._last is None:
-            box = (0, packed.shape[0], 0, packed.shape[1])
-        elif packed.shape != self._last.shape:
-            raise ValueError(f"a frame of {packed.shape} among frames of {self._last.shape}")
-        else:
-            box = changed_box(self._last, packed)
-        self._last = packed
-        if box is None:
-            self._entries.append((None, 0))
-            return packed[:0]
-        part = np.ascontiguousarray(packed[box[0]:box[1], box[2]:box[3]])
-        data = zlib.compress(part, 1)
-        self._file.write(data)
+    def append_part(self, part: np.ndarray | None, box: tuple | None) -> None:
+        """The same for what is known to have changed; nothing: None, None."""
+        data = b""
+        if box is not None:
+            data = zlib.compress(np.ascontiguousarray(part), 1)
+            self._file.write(data)
+            if not self._entries:
+                self.shape, self.dtype = part.shape, part.dtype
         self._entries.append((box, len(data)))
-        return part
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, tuple | None]]:
-        """(the packed frame, the box that changed or None). The frame is valid until the next."""
-        if self._last is None:
+        """(the frame, the box that changed or None). The frame is valid until the next."""
+        if not self._entries:
             return
-        canvas = np.zeros_like(self._last)
+        canvas = np.zeros(self.shape, self.dtype)
         position = 0
         for box, size in self._entries:
             if box is not None:
                 self._file.seek(position)
                 top, bottom, left, right = box
-                part = np.frombuffer(zlib.decompress(self._file.read(size)), np.uint32)
+                part = np.frombuffer(zlib.decompress(self._file.read(size)), self.dtype)
                 canvas[top:bottom, left:right] = part.reshape(bottom - top, right - left)
                 position += size
             yield canvas, box
@@ -129,25 +130,81 @@ class GifWriter:
         self.fps, self.count = float(fps), 0
         self.every = max(1, int(np.ceil(fps / FASTEST)))        # of so many frames, one is shown
         self._draft = Draft(path, what="the GIF")
-        self._spool = Spool()
-        self._seen = np.zeros(1 << 24, bool)
+        self._spool = Spool()               # indices while all colours are exact, then packed
+        self._last: np.ndarray | None = None
+        self._blocks: Blocks | None = None
+        self._index = np.full(1 << 24, -1, np.int16)    # of a packed colour
+        self._colours = np.empty(0, np.uint32)          # as their indices have it
+        self._exact = True
 
     def write(self, frame: np.ndarray) -> None:
         """The next frame, (h, w, 3) uint8, of the same size as the others."""
-        if self.count % self.every == 0:
-            with self._draft.errors():
-                self._seen[self._spool.append(pack(frame))] = True
         self.count += 1
+        if (self.count - 1) % self.every:
+            return
+        packed = pack(frame)
+        box = changed_box(self._last, packed)
+        self._last = packed
+        part = None if box is None else packed[box[0]:box[1], box[2]:box[3]]
+        with self._draft.errors():
+            if self._exact and box is not None:
+                self._exact = self._know(part)
+                if not self._exact:
+                    self._unpack_spool()
+            if self._exact and box is not None:
+                part = self._index[part].astype(np.uint8)
+                self._blocks = self._blocks or Blocks(self._draft.file, packed.shape)
+                self._blocks.add(part, box, self._start(self.count - 1), len(self._colours))
+            self._spool.append_part(part, box)
+
+    def _know(self, part: np.ndarray) -> bool:
+        """Give the colours that are new an index; False where there are too many."""
+        new = part[self._index[part] < 0]
+        if new.size:
+            new = distinct(new)
+            if len(self._colours) + len(new) > 256:
+                return False
+            self._index[new] = np.arange(len(self._colours), len(self._colours) + len(new))
+            self._colours = np.concatenate([self._colours, new])
+        return True
+
+    def _unpack_spool(self) -> None:
+        """From here on the spool holds packed colours: what was exact has to be done again."""
+        old, self._spool = self._spool, Spool()
+        for indices, box in old:
+            part = None if box is None else self._colours[indices[box[0]:box[1], box[2]:box[3]]]
+            self._spool.append_part(part, box)
+        old.close()
+
+    def _start(self, frame: int) -> int:
+        """When it begins, in hundredths of a second."""
+        return round(100 * frame / self.fps)
 
     def close(self, on_progress=None) -> None:
-        """Encode and put the file in its place. on_progress(done, total) counts frames."""
+        """Encode what is left and put the file in its place. on_progress(done, total): frames."""
         if not self.count:
             self.abandon()
             raise UsageError("a GIF needs a frame at least", where=self._draft.path)
         with self._draft.errors():
-            self._encode(self._draft.file, on_progress)
+            if not self._exact:
+                self._encode(on_progress)
+            self._blocks.end(self._start(self.count), self._colours)
         self._draft.keep()
         self._spool.close()
+
+    def _encode(self, on_progress) -> None:
+        """All over again, with the best colours."""
+        self._draft.file.seek(0)
+        self._draft.file.truncate()
+        self._blocks = Blocks(self._draft.file, self._spool.shape)
+        self._colours = best_colours(*_sample(self._spool), 255)
+        table = Table(self._colours)
+        for i, (packed, box) in enumerate(self._spool):
+            if box is not None:
+                part = table.indices(packed[box[0]:box[1], box[2]:box[3]])
+                self._blocks.add(part, box, self._start(i * self.every), len(self._colours))
+            if on_progress:
+                on_progress(i + 1, len(self._spool))
 
     def abandon(self) -> None:
         """Leave nothing behind."""
@@ -163,38 +220,58 @@ class GifWriter:
         else:
             self.abandon()
 
-    def starts(self) -> list[int]:
-        """When each shown frame begins, in hundredths of a second; and when the last one ends."""
-        times = [round(100 * i / self.fps) for i in range(0, self.count, self.every)]
-        return [*times, max(round(100 * self.count / self.fps), times[-1] + 2)]
 
-    def _encode(self, file, on_progress) -> None:
-        colours, table = palette(self._spool, self._seen)
-        clear = len(colours) if len(colours) < 256 else None    # the index that means: as before
-        bits = max(2, (len(colours) - (clear is None)).bit_length())
-        height, width = self._spool.shape
-        file.write(b"GIF89a" + struct.pack("<HHBBB", width, height, 0xF0 | bits - 1, 0, 0))
-        entries = np.zeros((1 << bits, 3), np.uint8)
-        entries[:len(colours)] = unpack(colours)
-        file.write(entries.tobytes())
-        file.write(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")          # for ever
-        starts = self.starts()
-        shown, begun, waiting = None, 0, b""
-        for i, (packed, box) in enumerate(self._spool):
-            if box is not None:
-                top, bottom, left, right = box
-                part = table.indices(packed[top:bottom, left:right])
-                if shown is None:
-                    shown, waiting = part.copy(), _image(part, None, 0, 0, bits, None)
-                else:
-                    image = _change(shown[top:bottom, left:right], part, top, left, bits, clear)
-                    if image:
-                        _write(file, waiting, starts[i] - begun, clear)
-                        shown[top:bottom, left:right], begun, waiting = part, starts[i], image
-            if on_progress:
-                on_progress(i + 1, len(self._spool))
-        _write(file, waiting, starts[-1] - begun, clear)
-        file.write(b";")
+class Blocks:
+    """The GIF's own format: a header, then images and how long each stays.
+
+    An image is written when the next one is known, as its delay comes before it.
+    """
+
+    TABLE = 13                  # where the 256 colours begin
+
+    def __init__(self, file, shape: tuple[int, int]):
+        self.file, self.shape = file, shape
+        self.shown: np.ndarray | None = None            # (h, w) indices: what viewers see
+        self.waiting, self.clear, self.begun = b"", None, 0
+        file.write(b"GIF89a" + struct.pack("<HHBBB", shape[1], shape[0], 0xF7, 0, 0)
+                   + bytes(768) + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")  # for ever
+
+    def add(self, part: np.ndarray, box: tuple, when: int, colours: int) -> None:
+        """From `when` on, the box holds these indices, all below `colours`."""
+        bits = max(2, min(colours, 255).bit_length())
+        clear = colours if colours < 256 else None      # the index that means: as before
+        top, bottom, left, right = box
+        if self.shown is None:
+            image = _image(part, None, 0, 0, bits, None)
+            self.shown = np.empty(self.shape, np.uint8)
+        else:
+            image = _change(self.shown[top:bottom, left:right], part, top, left, bits, clear)
+            if not image:
+                return
+            self._write(when)
+        self.shown[top:bottom, left:right] = part
+        self.waiting, self.clear, self.begun = image, clear, when
+
+    def end(self, when: int, colours: np.ndarray) -> None:
+        """The last image stays until `when`. colours: packed, by index."""
+        self._write(max(when, self.begun + 2))
+        self.file.write(b";")
+        self.file.seek(self.TABLE)
+        self.file.write(unpack(colours).tobytes())
+
+    def _write(self, until: int) -> None:
+        delay, image, clear = until - self.begun, self.waiting, self.clear
+        while True:
+            now = min(delay, LONGEST)
+            flags = KEEP | (clear is not None)
+            self.file.write(b"\x21\xf9\x04" + struct.pack("<BHBB", flags, now, clear or 0, 0)
+                            + image)
+            delay -= now
+            if not delay:
+                return
+            # One pixel that changes nothing goes on waiting; without a clear index, all of them
+            image = _image(np.full((1, 1), clear, np.uint8), None, 0, 0, 8, None) \
+                if clear is not None else _image(self.shown, None, 0, 0, 8, None)
 
 
 def _change(old: np.ndarray, new: np.ndarray, top: int, left: int, bits: int,
@@ -223,19 +300,6 @@ def _lzw(part: np.ndarray, bits: int) -> bytes:
 
     packed = Image.fromarray(np.ascontiguousarray(part)).tobytes("gif", "L", bits, 0)
     return bytes([bits]) + packed + b"\0"
-
-
-def _write(file, image: bytes, delay: int, clear: int | None) -> None:
-    """An image that stays for `delay` hundredths of a second."""
-    flags = KEEP | (clear is not None)
-    while True:
-        now = min(delay, LONGEST)
-        file.write(b"\x21\xf9\x04" + struct.pack("<BHBB", flags, now, clear or 0, 0) + image)
-        delay -= now
-        if not delay:
-            return
-        # one pixel that changes nothing goes on waiting; without a clear index, the image again
-        image = _image(np.full((1, 1), clear, np.uint8), None, 0, 0, 8, None) if clear else image
 
 
 # -- colours -----------------------------------------------------------------------
@@ -286,14 +350,6 @@ def distinct(packed: np.ndarray) -> np.ndarray:
 def _points(colours: np.ndarray) -> np.ndarray:
     """Packed colours as (n, 3) floats whose distances are roughly what eyes see."""
     return unpack(colours).astype(np.float32) * np.float32([0.55, 0.77, 0.33])
-
-
-def palette(spool: Spool, seen: np.ndarray) -> tuple[np.ndarray, Table]:
-    """(n <= 256 packed colours, the table of entries); seen: flags of all packed colours."""
-    colours = np.flatnonzero(seen).astype(np.uint32)
-    if len(colours) > 256:
-        colours = best_colours(*_sample(spool), 255)
-    return colours, Table(colours)
 
 
 def _sample(spool: Spool) -> tuple[np.ndarray, np.ndarray]:

@@ -150,19 +150,24 @@ class PngWriter:
     def __init__(self, folder: Path, fps: float = 0, *, force: bool = False):
         self.folder, self.count = Path(folder), 0
         self._drafts: list[Path] = []
-        if self.folder.exists() and not self.folder.is_dir():
-            raise UsageError("--frames needs a folder", where=self.folder, actual="a file")
-        if not self.folder.parent.is_dir():
-            raise UsageError("there is no such folder to write to", where=self.folder.parent)
-        others = sorted(item.name for item in self.folder.glob("*")
-                        if not OUR_FRAMES.fullmatch(item.name)) if self.folder.is_dir() else []
-        if others and not force:
-            raise UsageError("the folder for the frames holds other files", where=self.folder,
-                             actual=", ".join(others[:3]) + (", ..." if others[3:] else ""),
-                             hint="name another folder, or write among them: --force")
+        self.check(self.folder, force=force)
         self._made = not self.folder.exists()
         with self._errors():
             self.folder.mkdir(exist_ok=True)
+
+    @staticmethod
+    def check(folder: Path, *, force: bool = False) -> None:
+        """Raises UsageError where frames cannot go."""
+        if folder.exists() and not folder.is_dir():
+            raise UsageError("frames need a folder", where=folder, actual="a file")
+        if not folder.parent.is_dir():
+            raise UsageError("there is no such folder to write to", where=folder.parent)
+        others = sorted(item.name for item in folder.glob("*")
+                        if not OUR_FRAMES.fullmatch(item.name)) if folder.is_dir() else []
+        if others and not force:
+            raise UsageError("the folder for the frames holds other files", where=folder,
+                             actual=", ".join(others[:3]) + (", ..." if others[3:] else ""),
+                             hint="name another folder, or write among them: --force")
 
     def write(self, frame: np.ndarray) -> None:
         from PIL import Image

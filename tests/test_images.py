@@ -155,6 +155,19 @@ def test_among_many_colours_the_flat_ones_stay_exact_and_nothing_flickers(tmp_pa
     assert 200 < len(used) <= 256
 
 
+def test_many_colours_that_come_late_change_the_palette_of_all(tmp_path):
+    """The first frames were encoded exactly by then, and are encoded again."""
+    frames = game(12)
+    rng = np.random.default_rng(0)
+    frames[8] = rng.integers(0, 256, frames[8].shape).astype(np.uint8)
+    images.write_gif(tmp_path / "a.gif", frames, fps=10)
+    found, delays, _ = decoded(tmp_path / "a.gif")
+    assert delays == [10] * 12
+    for i in (0, 5, 11):
+        assert (found[i][85, 165] == GOLD).all() and (found[i][115, 100] == DARK).all()
+        assert abs(found[i].astype(int) - frames[i]).mean() < 0.5
+
+
 def test_a_colour_that_comes_late_is_there(tmp_path):
     frames = game(50)
     frames[-1][:] = (200, 10, 90)
@@ -287,7 +300,7 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
     writer = images.GifWriter(tmp_path / "a.gif", 10)
     writer.write(game(1)[0])
     writer._draft.file.close()
-    writer._draft.file = Full()
+    writer._draft.file = writer._blocks.file = Full()
     with pytest.raises(RunError, match="cannot write the GIF") as caught:
         writer.close()
     assert "No space left" in caught.value.detail and not list(tmp_path.iterdir())
