@@ -66,9 +66,23 @@ static int nothing(void) { return EOF; }
 #define fcntl(...) nothing()
 #define rlReadScreenPixels rlReadScreenPixelsFlipped
 #define TakeScreenshot TakeScreenshotFlipped
+#define SetWindowSize SetWindowSizeNever
 #include "rcore.c"
 #undef rlReadScreenPixels
 #undef TakeScreenshot
+#undef SetWindowSize
+
+void SetWindowSize(int width, int height)
+{
+    if (!CORE.Window.ready || width <= 0 || height <= 0) return;
+    rlDrawRenderBatchActive();
+    rlResizeFramebuffer(width, height);
+    CORE.Window.screen.width = CORE.Window.display.width = width;
+    CORE.Window.screen.height = CORE.Window.display.height = height;
+    CORE.Window.currentFbo.width = width;
+    CORE.Window.currentFbo.height = height;
+    SetupViewport(width, height);
+}
 
 unsigned char *rlReadScreenPixels(int width, int height)
 {

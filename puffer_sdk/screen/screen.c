@@ -39,6 +39,9 @@ static ScreenInfo info;
 static struct {
     void* library;
     int visible, capture;
+    int drawing;                    // between screen_begin and screen_end: an env draws
+    int opened;                     // the env that drew last has called InitWindow,
+    int outside;                    // or some env has, while none was drawing
     int fps;                        // the pace of the window
     bool tapped[512];               // keys that went down since screen_forget_keys
     int64_t drawn;                  // frames since screen_open: what GetTime goes by
@@ -85,8 +88,20 @@ static int window_height(void) {
 static int pace(void) { return info.asked_fps > 0 ? info.asked_fps : DEFAULT_FPS; }
 
 //-- What the env calls -----------------------------------------------------------
+static void resize(int width, int height) {
+    if (width == info.width && height == info.height) return;
+    info.width = width;
+    info.height = height;
+    if (info.ready) real.SetWindowSize(window_width(), window_height());
+}
+
 EXPORT void InitWindow(int width, int height, const char* title) {
-    if (info.ready) return;
+    if (own.drawing) own.opened = 1;
+    else own.outside = 1;
+    if (info.ready) {
+        resize(width, height);
+        return;
+    }
     info.width = width;
     info.height = height;
     real.InitWindow(window_width(), window_height(), title);
@@ -103,11 +118,10 @@ EXPORT void SetTargetFPS(int fps) { info.asked_fps = fps; }
 
 EXPORT void SetExitKey(int key) { (void)key; }
 
-EXPORT void SetWindowSize(int width, int height) {
-    info.width = width;
-    info.height = height;
-    if (info.ready) real.SetWindowSize(window_width(), window_height());
-}
+// Of the env that draws: another one's textures are not its own
+EXPORT bool IsWindowReady(void) { return info.ready && (own.opened || own.outside); }
+
+EXPORT void SetWindowSize(int width, int height) { resize(width, height); }
 
 EXPORT int GetScreenWidth(void) { return info.ready ? info.width : real.GetScreenWidth(); }
 EXPORT int GetScreenHeight(void) { return info.ready ? info.height : real.GetScreenHeight(); }
@@ -237,10 +251,18 @@ EXPORT void EndDrawing(void) {
     own.drawn += 1;
 }
 
-EXPORT void screen_begin(int32_t capture) {
+EXPORT void screen_begin(int32_t capture, int32_t width, int32_t height) {
     own.capture = capture;
+    own.drawing = 1;
+    own.opened = width > 0;
     info.frames = 0;
     if (capture) drop_pixels();
+    if (own.opened) resize(width, height);
+}
+
+EXPORT int32_t screen_end(void) {
+    own.drawing = 0;
+    return own.opened || own.outside;
 }
 
 EXPORT ScreenInfo screen_info(void) { return info; }

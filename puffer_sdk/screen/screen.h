@@ -5,12 +5,13 @@
  * window and over time, does what its caller wants, and hands all drawing on.
  *
  *     screen_open("libraylib.so", 0)      before the env library is opened; NULL, or what is wrong
- *     screen_begin(1);  c_render(env);    then screen_pixels() is the picture that it drew
+ *     screen_begin(1, 0, 0);  c_render(env);  screen_end();   then screen_pixels() is its picture
  *     screen_close();
  *
  * What an env sees: its window opens once and stays (closing is left to screen_close, opening it
- * again does nothing), time moves by 1 / fps a frame, nobody wants to quit, ESC is never down.
- * One window a process, as in raylib.
+ * again does nothing but give it that size), time moves by 1 / fps a frame, nobody wants to quit,
+ * ESC is never down. One window a process, as in raylib; but each env finds it closed until it has opened it itself,
+ * so that each loads textures of its own.
  */
 #pragma once
 #include <stdint.h>
@@ -29,7 +30,10 @@ typedef struct ScreenInfo {
 const char* screen_open(const char* raylib, int32_t visible);
 void screen_close(void);
 
-void screen_begin(int32_t capture);             // before c_render; 1: keep the picture
+// Before c_render. capture 1: keep the picture. width, height: the size that this env's window had
+// after it drew last; 0, 0: it has not opened one yet
+void screen_begin(int32_t capture, int32_t width, int32_t height);
+int32_t screen_end(void);                       // after c_render: whether this env has a window
 ScreenInfo screen_info(void);
 const unsigned char* screen_pixels(void);       // RGBA rows; NULL: nothing was drawn
 
