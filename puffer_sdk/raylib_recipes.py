@@ -50,7 +50,8 @@ _NO_CAPTURE = ("-DSUPPORT_SCREEN_CAPTURE=0",)
 
 # The memory platform looks for ESC on stdin, and makes the terminal non-blocking to do so: not
 # in a recorder. It also reads the screen upside down: the software renderer's rows come in
-# OpenGL's order already turned, and rlReadScreenPixels turns them once more.
+# OpenGL's order already turned, and rlReadScreenPixels turns them once more. And its window cannot
+# change its size, though the renderer can.
 _HEADLESS = """\
 // headless.c -- raylib's rcore, drawing into memory: deaf to stdin, and the right way up
 #define _GNU_SOURCE
