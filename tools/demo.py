@@ -15,7 +15,7 @@ COMMANDS = (
     ("look for the bugs that ruin training", "check my_env"),
     ("compile it", "build my_env"),
     ("train a policy on it", "train my_env"),
-    ("see how good it is", "eval my_env"),
+    ("see how good it is, and make a picture of it", "eval my_env --gif my_env.gif"),
 )
 
 
