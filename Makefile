@@ -29,6 +29,7 @@ bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/bench_train.py
 	$(BIN)/python benchmarks/bench_check.py
+	$(BIN)/python benchmarks/bench_see.py
 
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
