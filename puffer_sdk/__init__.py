@@ -14,6 +14,7 @@
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.evaluate("my_env")       how good it is
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
+    puffer_sdk.record("my_env", gif="my_env.gif")   what it looks like
     puffer_sdk.profile("my_env")        where the time of training goes
     puffer_sdk.configure("my_env")      its settings
     puffer_sdk.Trainer(vec)             rollout() and update(), for a loop of your own
@@ -25,7 +26,8 @@ __version__ = "0.1.0"
 # name -> module that defines it; imported when first used, so that `import puffer_sdk` is quick
 _PUBLIC = {
     "new": "scaffold", "build": "api", "check": "checking", "load": "vec", "make": "vec",
-    "VecEnv": "vec", "train": "training", "evaluate": "evaluating", "export": "exporting",
+    "VecEnv": "vec", "train": "training", "evaluate": "evaluating", "record": "recording",
+    "export": "exporting",
     "configure": "api",
     "Trainer": "api", "profile": "profiling",
     "PufferError": "errors", "UsageError": "errors", "BuildError": "errors",

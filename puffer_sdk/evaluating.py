@@ -144,17 +144,8 @@ def work(job: dict, link: isolation.Link) -> dict:
 
     resolved = Config.from_dict(job["config"])
     library = Library(job["library"], Path(job["folder"]))
-    players = {"random": _random_player, "idle": _idle_player}
-    if job["model"]:
-        past = checkpoint.load(Path(job["model"]))
-        about = library.describe(resolved.env)
-        checkpoint.check_fits(past, {"name": job["name"], "obs_size": about.obs_size,
-                                     "obs_dtype": about.obs_dtype.name,
-                                     "act_sizes": list(about.act_sizes)}, resolved.env)
-        players = {"random": _random_player, "trained": _trained_player(past, job["greedy"]),
-                   "idle": _idle_player}
     scores, endings = {}, False
-    for name, make_player in players.items():
+    for name, make_player in load_players(job, library, resolved).items():
         if link.stop:
             break
         match = _Match(library, resolved, name, link)
@@ -164,21 +155,41 @@ def work(job: dict, link: isolation.Link) -> dict:
     return {name: scores[name] for name in ("trained", "random", "idle") if name in scores}
 
 
+def load_players(job: dict, library, resolved: Config) -> dict:
+    """name -> make(vec, resolved), which gives a function that fills vec.actions.
+
+    "trained" only where the job names a model. Raises UsageError where that does not fit.
+    """
+    players = {"random": _random_player, "idle": _idle_player}
+    if job["model"]:
+        past = checkpoint.load(Path(job["model"]))
+        about = library.describe(resolved.env)
+        checkpoint.check_fits(past, {"name": job["name"], "obs_size": about.obs_size,
+                                     "obs_dtype": about.obs_dtype.name,
+                                     "act_sizes": list(about.act_sizes)}, resolved.env)
+        players = {"random": _random_player, "trained": _trained_player(past, job["greedy"]),
+                   "idle": _idle_player}
+    return players
+
+
+def make_envs(library, resolved: Config, link: isolation.Link):
+    """The envs that an evaluation plays: a VecEnv, seeded by [eval] seed."""
+    from .vec import VecEnv
+
+    watches = link.watches()
+    agents = library.agents_per_env(resolved.env, watches)
+    wanted = min(resolved.eval.episodes, resolved.vec.total_agents)
+    return VecEnv(library, total_agents=-(-wanted // agents) * agents, seed=resolved.eval.seed,
+                  env_settings=resolved.env, watches=watches)
+
+
 class _Match:
     """One policy in freshly made envs; the seeds are the same for every policy."""
 
     def __init__(self, library, resolved: Config, policy: str, link: isolation.Link):
-        from .vec import VecEnv
-
         self.resolved, self.policy, self.link = resolved, policy, link
-        watches = link.watches()
-        agents = library.agents_per_env(resolved.env, watches)
-        wanted = min(resolved.eval.episodes, resolved.vec.total_agents)
-        envs = -(-wanted // agents)
-        total = envs * agents
-        self.vec = VecEnv(library, total_agents=total, seed=resolved.eval.seed,
-                          env_settings=resolved.env, watches=watches)
-        self.quota = -(-resolved.eval.episodes // total)        # episodes of each agent
+        self.vec = make_envs(library, resolved, link)
+        self.quota = -(-resolved.eval.episodes // self.vec.num_agents)  # episodes of each agent
 
     def play(self, player, endings: bool) -> Score:
         """endings: whether this environment's episodes are known to end."""

@@ -115,13 +115,13 @@ class Link:
             self.page.write(len(data).to_bytes(8, "little") + data)
             self._emitted += 1
 
-    def settle(self) -> None:
-        """Wait until the parent has dealt with every event so far.
+    def settle(self, behind: int = 0) -> None:
+        """Wait until the parent has dealt with every event so far, but for the last `behind`.
 
         What it writes to a file then is there before what we write next, even if all of us are
         killed in between.
         """
-        while int(self.page.head[3]) < self._emitted:
+        while int(self.page.head[3]) < self._emitted - behind:
             time.sleep(0.001)
 
     def emit_error(self, error: PufferError) -> None:

@@ -22,7 +22,7 @@ COMMANDS = {
     "train": "Train a policy.",
     "profile": "Show where the time of training goes.",
     "play": "Watch and drive an environment in a window.",
-    "eval": "Measure a policy against random and idle play.",
+    "eval": "Measure a policy against random and idle play; record it.",
     "export": "Write a policy for C, ONNX or PyTorch.",
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",

@@ -1,4 +1,4 @@
-"""`puffer-sdk eval`: parse, play, print the table."""
+"""`puffer-sdk eval`: parse, play, print the table; and record what was played."""
 from __future__ import annotations
 
 import json
@@ -10,6 +10,33 @@ from .. import paths, ui
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 
 
+def recording_options(command):
+    """--gif and what goes with it: the fields of recording.Shot, by their names."""
+    file = click.Path(path_type=Path)
+    for option in reversed([
+        click.option("--gif", type=file, metavar="FILE", help="Record the policy into a GIF."),
+        click.option("--mp4", type=file, metavar="FILE", help="Record it into a film."),
+        click.option("--frames", type=file, metavar="DIR",
+                     help="Record it into DIR/frame_000000.png and so on."),
+        click.option("--episodes", type=int, metavar="N",
+                     help="Episodes to record [default: as many as fill 5 seconds]."),
+        click.option("--ticks", type=int, metavar="N", help="Ticks to record at most "
+                     "[default: 30 seconds; 10 without endings]."),
+        click.option("--fps", type=float, metavar="F", help="Speed of the recording "
+                     "[default: what the environment asks for, or 30]."),
+        click.option("--env-index", type=int, default=0, metavar="N", show_default=True,
+                     help="Which env of the evaluation to record."),
+        click.option("--grid", default="1x1", metavar="RxC",
+                     help="Record so many envs in one picture: 4x4."),
+        click.option("--beside", type=click.Choice(["random", "idle"]),
+                     help="Record this kind of play as well, at the right."),
+        click.option("--width", type=int, metavar="PIXELS", help="Width of the recording "
+                     "[default: the window's; above 1280 it is scaled down]."),
+        click.option("--force", is_flag=True, help="--frames into a folder with other files.")]):
+        command = option(command)
+    return command
+
+
 @click.command()
 @env_argument
 @takes_settings
@@ -19,33 +46,89 @@ from .options import env_argument, format_option, runs_dir_option, takes_setting
 @click.option("--greedy", is_flag=True, help="Take the likeliest action instead of drawing one.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
               help="Where the episodes go [default: episodes.json in the run's folder].")
+@recording_options
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, model, baselines, greedy, output, runs_dir, format_, verbose):
-    """Measure a policy of ENV against random and idle play.
+def command(env, settings, model, baselines, greedy, output, runs_dir, format_, verbose,
+            **recording):
+    """Measure a policy of ENV against random and idle play, and record it.
 
     Episodes start from fixed seeds ([eval] seed), so the numbers can be compared. Environments
     without endings are judged over [eval] steps ticks of each agent. Where the ini states a goal,
     the status is 1 when it is not met.
+
+    A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions that the table is
+    made from. It needs no display: the pictures are drawn in memory.
     """
     from ..evaluating import evaluate
 
+    model = None if baselines else model
+    shot, film = read_shot(recording), None
     bar = ui.Progress()
     with bar:
-        result = evaluate(env, settings, model=None if baselines else model, output=output,
-                          runs_dir=runs_dir, greedy=greedy, on_progress=bar.update,
-                          verbose=verbose)
+        result = evaluate(env, settings, model=model, output=output, runs_dir=runs_dir,
+                          greedy=greedy, on_progress=bar.update, verbose=verbose)
+    if format_ == "text":
+        print_result(result)
+    if shot:
+        from ..recording import take
+        with ui.Progress() as bar:
+            film = take(shot, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
+                        on_progress=bar.update, verbose=verbose)
+        print_recording(film, shot, text=format_ == "text")
     if format_ == "json":
-        ui.out(json.dumps(result.to_dict()))
-        raise SystemExit(int(result.solved is False))
+        ui.out(json.dumps({**result.to_dict(), **({"recording": film.to_dict()} if film else {})}))
+    raise SystemExit(int(result.solved is False))
+
+
+def read_shot(recording: dict):
+    """The Shot that the options ask for, checked; None where nothing is to be recorded."""
+    if not (recording["gif"] or recording["mp4"] or recording["frames"]):
+        given = [name for name, value in recording.items()
+                 if value not in (None, False) and (name, value) not in (("env_index", 0),
+                                                                         ("grid", "1x1"))]
+        if given:
+            from ..errors import UsageError
+            raise UsageError(f"--{given[0].replace('_', '-')} is about a recording, and none is "
+                             "asked for", where="command line",
+                             hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
+        return None
+    from ..recording import Shot, parse_grid
+
+    files = {name: recording[name].absolute() if recording[name] else None
+             for name in ("gif", "mp4", "frames")}
+    shot = Shot(**{**recording, **files, "grid": parse_grid(recording["grid"])})
+    shot.check()
+    return shot
+
+
+def print_result(result) -> None:
+    """The table, and where the episodes are."""
     print_table(result)
     if result.path:
         ui.out(f"episodes  {paths.shown(result.path)}")
     if result.goal and "trained" in result.scores:
         said = {True: "met", False: "not met", None: "not among what is measured here"}
         ui.out(f"goal      {result.goal}: {said[result.solved]}")
-    raise SystemExit(int(result.solved is False))
+
+
+def print_recording(film, shot, *, text: bool) -> None:
+    """One line a file; and what the picture leaves out, in a sentence."""
+    for path in film.paths if text else ():
+        size = f", {size_of(path)}" if path.is_file() else ""
+        speed = f"{film.seconds:.1f} s at {film.fps:g} a second" if path.is_file() else "PNG"
+        ui.out(f"recorded  {paths.shown(path)}: {film.width} x {film.height}, {film.frames:,} "
+               f"frames, {speed}{size}")
+    for policy in film.unfinished if shot.ticks is None else ():
+        ui.say(f"the recording ends after {film.ticks[policy]:,} ticks, in the middle of an "
+               f"episode of {policy} play; --ticks N shows more")
+
+
+def size_of(path: Path) -> str:
+    """'84 KB'"""
+    size = path.stat().st_size
+    return f"{size / 1000:,.0f} KB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
 
 
 def print_table(result) -> None:
