@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from puffer_sdk import gif, images
+from puffer_sdk import gif, images, palette
 from puffer_sdk.errors import RunError, UsageError
 
 TEAL, GOLD, DARK, WHITE = (0, 187, 187), (241, 180, 52), (6, 24, 24), (241, 241, 241)
@@ -143,7 +143,7 @@ def test_among_many_colours_the_flat_ones_stay_exact_and_nothing_flickers(tmp_pa
         frame[5:15, 5:15] = GOLD
         frame[60:80, 10 * i:10 * i + 20] = TEAL
         frames.append(frame)
-    assert len(np.unique(gif.pack(frames[0]))) > 10_000
+    assert len(np.unique(palette.pack(frames[0]))) > 10_000
     images.write_gif(tmp_path / "a.gif", frames, fps=10)
     found, _, _ = decoded(tmp_path / "a.gif")
     for i, (got, frame) in enumerate(zip(found, frames, strict=True)):
@@ -180,17 +180,17 @@ def test_memory_does_not_grow_with_the_film(tmp_path, monkeypatch):
     monkeypatch.setattr(gif, "IN_MEMORY", 1000)
     spool, frames = gif.Spool(), game(30)
     for frame in frames:
-        spool.append(gif.pack(frame))
+        spool.append(palette.pack(frame))
     assert spool._file._rolled and spool._file.tell() < frames[0].nbytes
-    again = [gif.unpack(packed) for packed, _ in spool]
+    again = [palette.unpack(packed) for packed, _ in spool]
     assert all(np.array_equal(a, b) for a, b in zip(again, frames, strict=True))
 
 
 def test_packing_is_undone():
     frame = np.random.default_rng(0).integers(0, 256, (7, 5, 3)).astype(np.uint8)
-    assert gif.pack(frame)[2, 3] == int("{:02x}{:02x}{:02x}".format(*frame[2, 3]), 16)
-    assert np.array_equal(gif.unpack(gif.pack(frame)), frame)
-    assert np.array_equal(gif.unpack(gif.pack(frame[::-1, ::-1])), frame[::-1, ::-1])
+    assert palette.pack(frame)[2, 3] == int("{:02x}{:02x}{:02x}".format(*frame[2, 3]), 16)
+    assert np.array_equal(palette.unpack(palette.pack(frame)), frame)
+    assert np.array_equal(palette.unpack(palette.pack(frame[::-1, ::-1])), frame[::-1, ::-1])
 
 
 # -- films and pictures ------------------------------------------------------------

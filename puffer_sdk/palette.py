@@ -1,0 +1,141 @@
+"""Choose a GIF's colours.  frames (h, w) of packed colours -> 256 of them, and which is nearest
+
+A packed colour is 0xRRGGBB in a uint32.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+PIXELS = 1 << 22            # looked at in choosing colours
+NEAR = 2.0                  # colours at less than this distance (see _points) look the same
+
+
+def pack(frame: np.ndarray) -> np.ndarray:
+    """(h, w, 3) uint8 as (h, w) 0xRRGGBB."""
+    wide = np.zeros((*frame.shape[:2], 4), np.uint8)
+    for channel in range(3):            # one by one: five times as fast as all three at once
+        wide[..., 2 - channel] = frame[..., channel]
+    return wide.view("<u4")[..., 0]
+
+
+def unpack(packed: np.ndarray) -> np.ndarray:
+    """What `pack` was given."""
+    wide = np.ascontiguousarray(packed, "<u4").view(np.uint8).reshape(*packed.shape, 4)
+    frame = np.empty((*packed.shape, 3), np.uint8)
+    for channel in range(3):
+        frame[..., channel] = wide[..., 2 - channel]
+    return frame
+
+
+class Table:
+    """Which palette entry stands for a packed colour. A colour always gives the same entry.
+
+    The palette's own colours are exact; of the others, four neighbours in each channel share one.
+    """
+
+    COARSE = 0xFCFCFC
+
+    def __init__(self, colours: np.ndarray):
+        self._near = np.zeros(1 << 24, np.uint8)
+        self._known = np.zeros(1 << 24, bool)
+        self._near[colours], self._known[colours] = np.arange(len(colours)), True
+        self._points = _points(colours)
+
+    def indices(self, packed: np.ndarray) -> np.ndarray:
+        """Packed colours of any shape -> uint8 of that shape."""
+        strange = ~self._known[packed]
+        if strange.any():
+            self._learn(distinct(packed[strange]))
+        return self._near[packed]
+
+    def _learn(self, colours: np.ndarray) -> None:
+        cells, place = np.unique(colours & self.COARSE, return_inverse=True)
+        norms, near = (self._points ** 2).sum(1), np.empty(len(cells), np.uint8)
+        for start in range(0, len(cells), 1 << 14):
+            some = slice(start, start + (1 << 14))
+            middle = _points(cells[some] + np.uint32(0x020202))
+            near[some] = (norms - 2 * middle @ self._points.T).argmin(1)
+        self._near[colours], self._known[colours] = near[place], True
+
+    def distances(self, colours: np.ndarray) -> np.ndarray:
+        """How far each is from its entry, squared."""
+        nearest = self._points[self.indices(colours)]
+        return ((_points(colours) - nearest) ** 2).sum(1)
+
+
+def distinct(packed: np.ndarray) -> np.ndarray:
+    """np.unique, which takes ten times as long where there are many."""
+    line = np.sort(packed, axis=None)
+    return line[np.concatenate([[True], line[1:] != line[:-1]])]
+
+
+def _points(colours: np.ndarray) -> np.ndarray:
+    """Packed colours as (n, 3) floats whose distances are roughly what eyes see."""
+    return unpack(colours).astype(np.float32) * np.float32([0.55, 0.77, 0.33])
+
+
+def sample(spool) -> tuple[np.ndarray, np.ndarray]:
+    """The colours of some frames, evenly spread over the film, and how many pixels each has."""
+    height, width = spool.shape
+    frames = min(24, max(4, PIXELS // (height * width)))
+    wanted = {round(i * (len(spool) - 1) / (frames - 1)) for i in range(frames)}
+    found = [np.unique(packed, return_counts=True)
+             for i, (packed, _) in enumerate(spool) if i in wanted]
+    colours, place = np.unique(np.concatenate([c for c, _ in found]), return_inverse=True)
+    return colours, np.bincount(place, np.concatenate([n for _, n in found]))
+
+
+def best_colours(colours: np.ndarray, counts: np.ndarray, number: int) -> np.ndarray:
+    """`number` packed colours, or fewer, for these colours and counts of pixels.
+
+    First the flat ones, exactly: a colour of its own that many pixels have. Then median cut over
+    the others and a few rounds of k-means, with the square roots of the counts as weights: small
+    things keep their colours beside a large background.
+    """
+    flat = _flat_colours(colours, counts, number // 2)
+    rest = Table(flat).distances(colours) > NEAR ** 2
+    if not rest.any():
+        return flat
+    cells, weights = _cells(colours[rest], counts[rest])
+    found = _median_cut(cells, weights, number - len(flat))
+    for _ in range(6):
+        nearest = Table(found).indices(pack(cells[None])[0])
+        totals = np.bincount(nearest, weights, len(found))
+        means = [np.bincount(nearest, weights * cells[:, c], len(found)) for c in range(3)]
+        used = totals > 0
+        moved = np.stack(means, 1)[used] / totals[used, None]
+        found = np.unique(pack(np.rint(moved).astype(np.uint8)[None])[0])
+    return np.union1d(flat, found)
+
+
+def _flat_colours(colours: np.ndarray, counts: np.ndarray, number: int) -> np.ndarray:
+    """The commonest colours, no two of which look alike."""
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] * 5000 > counts.sum()][:4096]
+    chosen, points = [], _points(colours[order])
+    apart = np.full(len(order), np.inf)
+    for i, colour in enumerate(colours[order]):
+        if apart[i] > (3 * NEAR) ** 2 or not chosen:
+            chosen.append(colour)
+            apart = np.minimum(apart, ((points - points[i]) ** 2).sum(1))
+            if len(chosen) == number:
+                break
+    return np.sort(np.array(chosen, np.uint32))
+
+
+def _cells(colours: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most 2^15 colours (n, 3) uint8 that stand for all of them, and their weights."""
+    _, place = np.unique(colours & 0xF8F8F8, return_inverse=True)
+    totals = np.bincount(place, counts)
+    parts = unpack(colours)
+    means = [np.bincount(place, counts * parts[:, c]) / totals for c in range(3)]
+    return np.rint(np.stack(means, 1)).astype(np.uint8), np.sqrt(totals)
+
+
+def _median_cut(cells: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:
+    from PIL import Image
+
+    repeats = np.ceil(weights * min(1.0, (1 << 18) / weights.sum())).astype(int)
+    line = Image.fromarray(np.repeat(cells, repeats, axis=0)[None])
+    entries = line.quantize(number, Image.Quantize.MEDIANCUT).getpalette()
+    return np.unique(pack(np.array(entries, np.uint8).reshape(1, -1, 3))[0])
