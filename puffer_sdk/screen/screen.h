@@ -10,8 +10,8 @@
  *
  * What an env sees: its window opens once and stays (closing is left to screen_close, opening it
  * again does nothing but give it that size), time moves by 1 / fps a frame, nobody wants to quit,
- * ESC is never down. One window a process, as in raylib; but each env finds it closed until it has opened it itself,
- * so that each loads textures of its own.
+ * ESC is never down. One window a process, as in raylib; but each env finds it closed until it has
+ * opened it itself, so that each loads textures of its own.
  */
 #pragma once
 #include <stdint.h>
