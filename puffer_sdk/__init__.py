@@ -10,6 +10,7 @@
     puffer_sdk.new("my_env")            a project from a template
     puffer_sdk.check("my_env")          what is wrong with it
     puffer_sdk.build("my_env")          its library
+    puffer_sdk.build_programs("my_env", targets=["fast"])   its programs
     puffer_sdk.load("my_env")           the same, opened
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.evaluate("my_env")       how good it is
@@ -25,9 +26,9 @@ __version__ = "0.1.0"
 
 # name -> module that defines it; imported when first used, so that `import puffer_sdk` is quick
 _PUBLIC = {
-    "new": "scaffold", "build": "api", "check": "checking", "load": "vec", "make": "vec",
-    "VecEnv": "vec", "train": "training", "evaluate": "evaluating", "record": "recording",
-    "export": "exporting",
+    "new": "scaffold", "build": "api", "build_programs": "programs", "check": "checking",
+    "load": "vec", "make": "vec", "VecEnv": "vec", "train": "training", "evaluate": "evaluating",
+    "record": "recording", "play": "playing", "export": "exporting",
     "configure": "api",
     "Trainer": "api", "profile": "profiling",
     "PufferError": "errors", "UsageError": "errors", "BuildError": "errors",

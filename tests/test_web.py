@@ -246,6 +246,7 @@ def test_policy_and_resources_are_packed(tmp_path, browser):
     assert "index.data" in {file.name for file in program.path.parent.iterdir()}
     with serve(program.path.parent) as url:
         page = browser.open(url)
+        page.wait_for("frame > 2")
         seen(page, "c80000")
         assert page.problems == []
         page.close()
@@ -254,6 +255,7 @@ def test_policy_and_resources_are_packed(tmp_path, browser):
     assert not programs.build_program(folder, "web", env_settings=settings).cached
     with serve(program.path.parent) as url:
         page = browser.open(url)
+        page.wait_for("frame > 2")
         seen(page, "640000")
         page.close()
 

@@ -17,12 +17,40 @@ if command -v apt-get >/dev/null 2>&1; then       # the trainer for 64-bit ARM, 
         || need="$need qemu-user"
 fi
 
-[ -z "$need" ] && exit 0
+# Programs in a window and in a page: what compiles them, a second compiler with its sanitizers, a
+# screen and a browser to open them in
+command -v emcc >/dev/null 2>&1 || need="$need emscripten"
+command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 \
+    || command -v google-chrome >/dev/null 2>&1 || need="$need chromium"
+command -v Xvfb >/dev/null 2>&1 || need="$need xvfb"
+command -v xdotool >/dev/null 2>&1 || need="$need xdotool"
+command -v clang >/dev/null 2>&1 || need="$need clang"
+has_header() {
+    echo "#include <$1>" | "${CC:-cc}" -E -x c - >/dev/null 2>&1
+}
+if [ "$(uname -s)" = Linux ]; then
+    has_header X11/Xlib.h || need="$need libx11-dev"
+    has_header X11/extensions/Xrandr.h || need="$need libxrandr-dev"
+    has_header X11/extensions/XInput2.h || need="$need libxi-dev"
+    has_header X11/Xcursor/Xcursor.h || need="$need libxcursor-dev"
+    has_header GL/gl.h || need="$need libgl-dev"
+fi
+sanitizers=""                   # clang's lie in a package that carries its version in its name
+if command -v dpkg >/dev/null 2>&1; then
+    dpkg -s libgl1-mesa-dri >/dev/null 2>&1 || need="$need libgl1-mesa-dri"
+    echo "int main(void) { return 0; }" | clang -fsanitize=address -x c - -o /dev/null \
+        >/dev/null 2>&1 || sanitizers="of clang"
+fi
+
+[ -z "$need$sanitizers" ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     apt-get update -qq
+    [ -z "$sanitizers" ] || need="$need $(apt-cache depends clang \
+        | sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p')"
     # shellcheck disable=SC2086
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $need >/dev/null
 else
+    [ -z "$sanitizers" ] || need="$need libclang-rt-N-dev"
     echo "please install:$need   (on Debian: sudo apt-get install$need)" >&2
     exit 2
 fi
