@@ -15,6 +15,7 @@
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.evaluate("my_env")       how good it is
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
+    puffer_sdk.play("my_env")           a window, and you
     puffer_sdk.record("my_env", gif="my_env.gif")   what it looks like
     puffer_sdk.profile("my_env")        where the time of training goes
     puffer_sdk.configure("my_env")      its settings

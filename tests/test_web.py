@@ -21,7 +21,7 @@ LEFT, UP, RIGHT, SHIFT = 37, 38, 39, 16
 SAMPLE = """(columns, rows) => new Promise(done => {
     const ask = window.requestAnimationFrame, begin = Module.onFrame;
     let drawing = false;
-    Module.onFrame = now => { begin(now); drawing = true; };
+    Module.onFrame = (...told) => { begin(...told); drawing = true; };
     window.requestAnimationFrame = then => {
         if (drawing) {
             [window.requestAnimationFrame, Module.onFrame] = [ask, begin];
@@ -196,6 +196,21 @@ def test_the_picture_fits_any_window(squared_page, width, height, scale):
     assert pixels[0] >= min(box[2] * scale, 638) - 2        # as sharp as the screen can show
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     assert {TEAL, TILE} <= set(seen(page, TEAL, TILE))
+
+
+@pytest.mark.parametrize("name, width, height, scale", [("snake", 900, 700, 1),
+                                                        ("pendulum", 360, 640, 3)])
+def test_the_picture_fits_from_the_start(name, width, height, scale, make_program, browser):
+    with serve(make_program(name, "web").path.parent) as url:
+        page = browser.open(url, width=width, height=height, scale=scale, mobile=scale > 1)
+        page.wait_for("frame > 2")
+        x, right, ratio, pixels, shape = page.evaluate(
+            "(b => [b.x, b.right, b.width / b.height, real.width.get.call(canvas),"
+            " size.width / size.height])(canvas.getBoundingClientRect())")
+        assert 11 <= x and right <= width - 11 and right - x > width - 30
+        assert math.isclose(ratio, shape, rel_tol=.02)
+        assert pixels >= (right - x) * scale - 3
+        page.close()
 
 
 def test_a_browser_that_cannot_is_told_why(make_program, browser):

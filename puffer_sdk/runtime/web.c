@@ -19,7 +19,7 @@ EM_ASYNC_JS(void, puffer_wait_for_frame, (double interval), {
     while (now < (Module.pufferDue || 0) - 4) now = await screen();
     const late = now - (Module.pufferDue || 0);
     Module.pufferDue = (late > interval ? now : Module.pufferDue || now) + interval;
-    if (Module.onFrame) Module.onFrame(now);
+    if (Module.onFrame) Module.onFrame(now, interval);
 });
 
 bool __wrap_WindowShouldClose(void) {
