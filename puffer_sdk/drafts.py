@@ -20,6 +20,19 @@ def check(path: Path, what: str) -> None:
         raise UsageError(f"{what} needs the name of a file", where=path, actual="a folder")
 
 
+class Finished:
+    """For whoever writes over a while: a `with` block that ends well closes, any other abandons."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *exc) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+
 class Draft:
     """A file under a temporary name beside PATH: `keep` renames it, `drop` removes it.
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .drafts import Draft
+from .drafts import Draft, Finished
 from .errors import UsageError
 from .palette import Table, best_colours, distinct, pack, sample, unpack
 
@@ -98,7 +98,7 @@ class Spool:
         self._file.close()
 
 
-class GifWriter:
+class GifWriter(Finished):
     """Write frames one by one; `close` encodes them. As a context manager an exception leaves
     no file.
 
@@ -192,15 +192,6 @@ class GifWriter:
         """Leave nothing behind."""
         self._draft.drop()
         self._spool.close()
-
-    def __enter__(self) -> GifWriter:
-        return self
-
-    def __exit__(self, kind, *exc) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
 
 
 class Blocks:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .drafts import Draft
+from .drafts import Draft, Finished
 from .errors import RunError, UsageError
 from .gif import GifWriter
 
@@ -60,7 +60,7 @@ def require_video() -> None:
                          hint="pip install 'puffer-sdk[video]'; or make a GIF: --gif out.gif")
 
 
-class Mp4Writer:
+class Mp4Writer(Finished):
     """An H.264 film: yuv420p in the colours of BT.709, its index at the front (faststart).
 
     Sides that are odd get one more row or column of the same colours: the format needs even ones.
@@ -133,17 +133,8 @@ class Mp4Writer:
                 self._sink.close()
         self._draft.drop()
 
-    def __enter__(self) -> Mp4Writer:
-        return self
 
-    def __exit__(self, kind, *exc) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
-
-
-class PngWriter:
+class PngWriter(Finished):
     """DIR/frame_000000.png and so on. The folder is made; frames of an earlier film that lie in
     it go once this one is complete, and a folder that holds anything else is refused."""
 
@@ -207,12 +198,3 @@ class PngWriter:
         if self._made:
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
-
-    def __enter__(self) -> PngWriter:
-        return self
-
-    def __exit__(self, kind, *exc) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
