@@ -30,14 +30,18 @@ int main(int argc, char** argv) {
     Breakout* env = &game;
     env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
     breakout_configure(env);     // the settings of breakout.ini
+    const int frames = env->frameskip;      // a tick is so many frames: here each is drawn, and
+    env->frameskip = 1;                     // the policy decides as often as it learned to
     init(env);
     breakout_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = breakout_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
-    while (!WindowShouldClose()) {
-        breakout_act(env, policy);
+    for (int frame = 0; !WindowShouldClose(); frame++) {
+        if (frame % frames == 0 || env->terminals[0] != 0.0f) {
+            breakout_act(env, policy);
+        }
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
             c_keys(env);        // yours instead of what was decided for agent 0
         }

@@ -30,14 +30,18 @@ int main(int argc, char** argv) {
     Pong* env = &game;
     env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
     pong_configure(env);     // the settings of pong.ini
+    const int frames = env->frameskip;      // a tick is so many frames: here each is drawn, and
+    env->frameskip = 1;                     // the policy decides as often as it learned to
     init(env);
     pong_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = pong_policy(env, argc, argv);    // NULL: there is none yet
 
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
-    while (!WindowShouldClose()) {
-        pong_act(env, policy);
+    for (int frame = 0; !WindowShouldClose(); frame++) {
+        if (frame % frames == 0 || env->terminals[0] != 0.0f) {
+            pong_act(env, policy);
+        }
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
             c_keys(env);        // yours instead of what was decided for agent 0
         }
