@@ -207,3 +207,17 @@ def test_the_window_and_the_headless_picture_agree(play, display, folder, tmp_pa
     drawn = np.asarray(Image.open(tmp_path / "headless.png").convert("RGB")).astype(int)
     assert drawn.shape == shown.shape
     assert (np.abs(drawn - shown).max(-1) <= 8).mean() > 0.98
+
+
+def test_pip_install_alone_plays(display, start, folder, tmp_path):
+    """No network, nothing in the cache: the wheel's raylib, whose calls may come back to us."""
+    process = start("play", folder, "--ticks", 40, "--load-model-path", "none",
+                    env={**display.env, "PUFFER_OFFLINE": "1",
+                         "PUFFER_CACHE": str(tmp_path / "cache")})
+    first = display.wait_for(lambda picture: picture if panel_left(picture) and
+                             is_color(picture, GOLD).any() else None, 60)
+    display.wait_for(lambda picture: is_color(picture, GOLD).any() and
+                     (board(picture) != board(first)).any())
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and out.startswith("played  40 ticks"), err
+    assert "the Python wheel, draws on the desktop" in err

@@ -18,7 +18,7 @@ from .. import __version__, errors, ui
 COMMANDS = {
     "new": "Start an environment from a template.",
     "check": "Find the bugs that silently ruin training.",
-    "build": "Compile an environment into a library.",
+    "build": "Compile an environment: a library, programs, a page.",
     "train": "Train a policy.",
     "profile": "Show where the time of training goes.",
     "play": "Watch and drive an environment in a window.",

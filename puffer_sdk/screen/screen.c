@@ -21,7 +21,7 @@
     X(SetExitKey) X(SetTraceLogLevel) X(SetWindowSize) X(SetWindowTitle) X(GetScreenWidth) \
     X(GetScreenHeight) X(GetRenderWidth) X(GetRenderHeight) X(IsKeyDown) X(IsKeyPressed) \
     X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MeasureText) X(MemFree) \
-    X(DrawLineV) X(EndScissorMode)
+    X(DrawLineV) X(GetTime) X(GetFrameTime)
 
 unsigned char* rlReadScreenPixels(int width, int height);       // rlgl.h's, RGBA, top row first
 void rlDrawRenderBatchActive(void);
@@ -39,6 +39,8 @@ static ScreenInfo info;
 static struct {
     void* library;
     int visible, capture;
+    int inside;                     // raylib's own calls may come here too: some builds of it
+                                    // bind to whoever defines a name first
     int drawing;                    // between screen_begin and screen_end: an env draws
     int opened;                     // the env that drew last has called InitWindow,
     int outside;                    // or some env has, while none was drawing
@@ -104,7 +106,9 @@ EXPORT void InitWindow(int width, int height, const char* title) {
     }
     info.width = width;
     info.height = height;
+    own.inside = 1;
     real.InitWindow(window_width(), window_height(), title);
+    own.inside = 0;
     info.ready = 1;
     real.SetExitKey(KEY_NULL);
     if (own.visible) real.SetTargetFPS(own.fps > 0 ? own.fps : DEFAULT_FPS);
@@ -139,8 +143,12 @@ EXPORT bool IsKeyReleased(int key) { return !is_ours(key) && real.IsKeyReleased(
 EXPORT bool IsKeyUp(int key) { return is_ours(key) || real.IsKeyUp(key); }
 
 // Time is counted in frames: a recording is the same however long a frame took to draw
-EXPORT float GetFrameTime(void) { return 1.0f / (float)pace(); }
-EXPORT double GetTime(void) { return (double)own.drawn / pace(); }
+EXPORT float GetFrameTime(void) {
+    return own.inside ? real.GetFrameTime() : 1.0f / (float)pace();
+}
+EXPORT double GetTime(void) {
+    return own.inside ? real.GetTime() : (double)own.drawn / pace();
+}
 
 //-- The panel --------------------------------------------------------------------
 static const Color PAPER = {18, 22, 28, 255}, INK = {226, 232, 240, 255};
@@ -244,7 +252,9 @@ EXPORT void EndDrawing(void) {
     if (own.capture) read_pixels();
     if (own.visible) {
         if (own.text != NULL) draw_panel();
+        own.inside = 1;
         real.EndDrawing();          // shows it, waits for the next frame's time, reads the keys
+        own.inside = 0;
         for (int key = 0; key < 512; key++) own.tapped[key] |= real.IsKeyPressed(key);
     }
     info.frames += 1;
