@@ -33,8 +33,11 @@ def serve(folder: Path):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_):         # a browser that goes away in the middle of a file
+            pass
+
+    server = Server(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -52,7 +55,9 @@ class Browser:
         self.child = subprocess.Popen(
             [program, *FLAGS, *flags, f"--user-data-dir={profile}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
+            # with a DISPLAY that nobody serves there would be no WebGL
+            env={**{name: value for name, value in os.environ.items() if name != "DISPLAY"},
+                 "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
         port_file = profile / "DevToolsActivePort"
         deadline = time.monotonic() + 60
         while not (port_file.is_file() and len(port_file.read_text().split()) == 2):
@@ -119,7 +124,8 @@ class Page:
         deadline = time.monotonic() + seconds
         trial = f"(() => {{ try {{ return Boolean({expression}) }} catch {{ return false }} }})()"
         while not self.evaluate(trial):
-            assert time.monotonic() < deadline, (expression, self.problems)
+            assert time.monotonic() < deadline, (
+                expression, self.problems, self.evaluate("document.body.innerText"))
             time.sleep(0.05)
 
     def frames(self, count: int) -> None:
