@@ -306,10 +306,11 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
 
     target = build_dir / f"{spec.name}_policy.bin"
     home = paths.runs_dir(spec.folder, runs_dir).resolve()
-    if model is None or (model == "latest" and
-                         runs.latest_run(home, with_checkpoint=True) is None):
+    if model is None:
         target.unlink(missing_ok=True)
         return None
+    if model == "latest" and runs.latest_run(home, with_checkpoint=True) is None:
+        return target if target.is_file() else None         # the author's own export, perhaps
     try:
         policy = exporting.read_policy(evaluating.find_model(home, model))
         _check_fits(policy, spec, env_settings)

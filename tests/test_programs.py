@@ -303,6 +303,15 @@ def test_the_newest_policy_plays(trained, display):
     assert not (trained / "build" / "squared_policy.bin").exists()
 
 
+def test_an_export_that_the_author_put_there_stays(trained, tmp_path):
+    target = trained / "build" / "squared_policy.bin"
+    done = cli("export", "--output", target, cwd=trained)
+    assert done.returncode == 0, done.stderr
+    kept = target.read_bytes()
+    program = build(trained, "fast", runs_dir=tmp_path)     # where no run is
+    assert program.policy == target and target.read_bytes() == kept
+
+
 def test_a_policy_of_another_size_is_left_out(trained):
     done = cli("build", "--fast", "--env.size", "9", cwd=trained)
     assert done.returncode == 0, done.stderr
