@@ -55,14 +55,7 @@ def test_commands_of_later_versions_say_so_in_one_sentence(name):
     assert f"this version does not have '{name}' yet" in done.stderr
 
 
-@pytest.mark.parametrize("flag", ["--local", "--fast", "--web"])
-def test_build_modes_of_later_versions(flag):
-    done = run("build", "my_env", flag)
-    assert done.returncode == 2
-    assert f"this version does not have build {flag} yet" in done.stderr
-
-
-@pytest.mark.parametrize("name", ["check", "build", "train", "profile", "eval", "config"])
+@pytest.mark.parametrize("name", ["check", "build", "train", "profile", "play", "eval", "config"])
 def test_a_folder_that_is_no_environment(name, tmp_path):
     args = ["--baselines"] if name == "eval" else []
     done = run(name, *args, cwd=tmp_path)

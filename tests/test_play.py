@@ -10,6 +10,8 @@ import pytest
 from PIL import Image, ImageSequence
 from playground import COMMAND, wait_until
 
+from puffer_sdk import raylib_source, screen
+
 NIGHT, TEAL, GOLD = (16, 24, 32), (0, 205, 190), (255, 190, 60)
 PANEL = (18, 22, 28)
 
@@ -20,13 +22,19 @@ def folder(squared, tmp_path):
     return tmp_path / "squared"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def desktop():
+    """raylib is compiled before the first window is waited for."""
+    screen.build(raylib_source.shared("desktop"))
+
+
 @pytest.fixture
 def play(display, start, tmp_path):
     """play(*args) -> a running game whose window is there."""
     def go(*args):
         process = start("play", *args, env=display.env)
         display.wait_for(lambda picture: process.poll() is not None or
-                        (panel_left(picture) and is_color(picture, GOLD).any()))
+                        (panel_left(picture) and is_color(picture, GOLD).any()), 60)
         assert process.poll() is None, process.communicate()
         return process
 
