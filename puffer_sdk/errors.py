@@ -18,7 +18,7 @@ class PufferError(Exception):
 
     message   one sentence that says what went wrong
     where     "file:line" or another place, if there is one
-    expected, actual    both or neither
+    expected, actual    both or neither; `expected` alone where nothing is all there is
     hint      the next step
     detail    longer text shown under the sentence, e.g. what the compiler said
     code      a rule code such as PUF103, shown in brackets
@@ -48,7 +48,8 @@ class PufferError(Exception):
         if self.where:
             out.append(f"  --> {self.where}")
         if self.expected is not None:
-            out.append(f"  expected {self.expected}, got {self.actual}")
+            got = "" if self.actual is None else f", got {self.actual}"
+            out.append(f"  expected {self.expected}{got}")
         if self.detail:
             out += ["  | " + line for line in self.detail.rstrip().splitlines()]
         if self.hint:
