@@ -36,6 +36,7 @@ from .gif import GifWriter, Spool
 from .palette import pack, unpack
 
 MOST_TILES = 256
+MOST_WIDTH = 4096           # pixels: what H.264 players take, and memory holds
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,9 @@ class Shot:
             if value is not None and value < low:
                 raise UsageError(f"--{name} is too small", expected=f"{low} or more",
                                  actual=value)
+        if self.width is not None and self.width > MOST_WIDTH:
+            raise UsageError("--width is too large", expected=f"{MOST_WIDTH} or less",
+                             actual=self.width)
         if self.fps is not None and not 0.01 <= self.fps <= 1000:
             raise UsageError("--fps is out of range", expected="0.01 to 1000", actual=self.fps)
         if min(self.grid) < 1 or self.grid[0] * self.grid[1] > MOST_TILES:
@@ -74,6 +78,9 @@ class Shot:
         for path, what in ((self.gif, "the GIF"), (self.mp4, "the film")):
             if path:
                 drafts.check(path, what)
+        if self.gif and self.mp4 and self.gif.resolve() == self.mp4.resolve():
+            raise UsageError("the GIF and the film would be one file", where=self.gif,
+                             expected="two names")
         if self.frames:
             images.PngWriter.check(self.frames, force=self.force)
 

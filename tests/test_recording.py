@@ -386,9 +386,10 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
     ({"episodes": 0}, "--episodes is too small"), ({"ticks": 0}, "--ticks is too small"),
     ({"fps": 0.0}, "--fps is out of range"), ({"fps": math.nan}, "--fps is out of range"),
     ({"env_index": -1}, "--env-index is too small"), ({"width": 2}, "--width is too small"),
+    ({"width": 99999}, "--width is too large"),
     ({"beside": "random"}, "recorded already"), ({"gif": None}, "needs a file"),
     ({"gif": "no/such/a.gif"}, "no such folder"), ({"frames": "full"}, "holds other files"),
-    ({"mp4": "full"}, "needs the name of a file")])
+    ({"mp4": "full"}, "needs the name of a file"), ({"mp4": "a.gif"}, "would be one file")])
 def test_what_is_refused(options, text, drawing, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
