@@ -18,6 +18,9 @@ def check(path: Path, what: str) -> None:
         raise UsageError("there is no such folder to write to", where=path.parent)
     if path.is_dir():
         raise UsageError(f"{what} needs the name of a file", where=path, actual="a folder")
+    if path.exists() and not path.is_file():        # to rename over /dev/null would remove it
+        raise UsageError(f"{what} needs the name of a file", where=path,
+                         expected="a file, or a name that is free", actual="a device or a pipe")
 
 
 class Finished:
@@ -42,7 +45,8 @@ class Draft:
     def __init__(self, path: Path, *, what: str):
         self.path, self.what = Path(path), what
         check(self.path, what)
-        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        self.place = self.path.resolve()        # a link stays one, and what it names is replaced
+        self.temporary = self.place.with_name(f".{self.place.name}.{os.getpid()}")
         with self.errors():
             self.file = self.temporary.open("wb+")
 
@@ -60,7 +64,7 @@ class Draft:
     def keep(self) -> None:
         with self.errors():
             self.file.close()
-            self.temporary.replace(self.path)
+            self.temporary.replace(self.place)
 
     def drop(self) -> None:
         with contextlib.suppress(OSError, AttributeError):

@@ -252,12 +252,19 @@ def best_score(runs: list[Run]) -> dict | None:
 
 def write_atomically(path: Path, content: str | bytes, *, what: str, hint: str =
                      "free some space, or choose another place: --runs-dir") -> None:
-    """A file that is either the old one or the new one, never half. Raises RunError."""
+    """A file that is either the old one or the new one, never half. Raises RunError.
+
+    A device or a pipe is written to as it is: to rename a file over /dev/null would remove it.
+    """
     data = content.encode() if isinstance(content, str) else content
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    place = path.resolve()
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:
+        if place.exists() and not place.is_file():
+            place.write_bytes(data)
+            return
         draft.write_bytes(data)
-        draft.replace(path)
+        draft.replace(place)
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()

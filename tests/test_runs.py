@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -265,3 +266,14 @@ def test_refusals(three, capsys):
                        (["compare", "1", "none/2"], "no environment called 'none'")):
         assert cli.main(["runs", *args]) == 2
         assert part in capsys.readouterr().err, args
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path):
+    master, slave = os.openpty()
+    runs.write_atomically(Path(os.ttyname(slave)), "a line", what="a line")
+    assert os.read(master, 100) == b"a line" and Path(os.ttyname(slave)).is_char_device()
+    os.close(master)
+    os.close(slave)
+    (tmp_path / "link").symlink_to("real")
+    runs.write_atomically(tmp_path / "link", "a line", what="a line")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "a line"
