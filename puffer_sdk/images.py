@@ -16,7 +16,9 @@ import importlib.util
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -78,59 +80,72 @@ class Mp4Writer(Finished):
         require_video()
         self.fps, self.count, self._shape = float(fps), 0, None
         self._draft = Draft(path, what="the film")
-        self._sink = None
+        self._ffmpeg = self._said = None
 
     def write(self, frame: np.ndarray) -> None:
         height, width = frame.shape[:2]
-        if self._sink is None:
+        if self._ffmpeg is None:
             self._open(height, width)
         if frame.shape != self._shape:
             raise ValueError(f"a frame of {frame.shape} among frames of {self._shape}")
         if height % 2 or width % 2:
             frame = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
         with self._errors():
-            self._sink.send(np.ascontiguousarray(frame))
+            self._ffmpeg.stdin.write(np.ascontiguousarray(frame))
         self.count += 1
 
     def _open(self, height: int, width: int) -> None:
         import imageio_ffmpeg
 
         self._shape = (height, width, 3)
-        self._sink = imageio_ffmpeg.write_frames(
-            str(self._draft.temporary), (width + width % 2, height + height % 2), fps=self.fps,
-            codec="libx264", pix_fmt_out="yuv420p", quality=None, macro_block_size=1,
-            ffmpeg_log_level="error", output_params=self.OUTPUT)
+        size = f"{width + width % 2}x{height + height % 2}"
+        rate = str(Fraction(self.fps).limit_denominator())
         with self._errors():
-            self._sink.send(None)
+            self._said = tempfile.TemporaryFile()       # noqa: SIM115 - ends with the writer
+            self._ffmpeg = subprocess.Popen(
+                [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error",
+                 "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", rate, "-i", "-",
+                 "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p", *self.OUTPUT,
+                 str(self._draft.temporary)],
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said,
+                start_new_session=True)         # Ctrl-C is for us, who then end it
 
     @contextlib.contextmanager
     def _errors(self):
         """ffmpeg's last words as a RunError; without a file."""
         try:
             yield
-        except (OSError, RuntimeError, subprocess.SubprocessError, StopIteration) as error:
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             self.abandon()
-            lines = [line for line in str(error).splitlines() if line.strip()]
+            lines = [line for line in self._words().splitlines() if line.strip()]
             raise RunError("ffmpeg cannot write the film", where=self._draft.path,
-                           detail="\n".join(lines[-4:]) or None,
+                           detail="\n".join(lines[-4:]) or str(error),
                            hint="free some space, or make a GIF: --gif out.gif") from None
+
+    def _words(self) -> str:
+        if self._said is None:
+            return ""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace")
 
     def close(self, on_progress=None) -> None:
         """Finish the film and put it in its place."""
-        if self._sink is None:
+        if self._ffmpeg is None:
             self.abandon()
             raise UsageError("a film needs a frame at least", where=self._draft.path)
         with self._errors():
-            self._sink.close()
-        if not self._draft.temporary.stat().st_size:
-            self.abandon()
-            raise RunError("ffmpeg wrote nothing", where=self._draft.path)
+            self._ffmpeg.stdin.close()
+            # Its status is the only word on a film that was cut off, by a full disk for one
+            if status := self._ffmpeg.wait():
+                raise subprocess.CalledProcessError(status, "ffmpeg")
         self._draft.keep()
 
     def abandon(self) -> None:
-        if self._sink is not None:
-            with contextlib.suppress(Exception):
-                self._sink.close()
+        if self._ffmpeg is not None:
+            self._ffmpeg.kill()
+            self._ffmpeg.wait()
+            with contextlib.suppress(OSError):      # frames that it has not taken
+                self._ffmpeg.stdin.close()
         self._draft.drop()
 
 

@@ -1,6 +1,8 @@
 """Pictures: what was written is decoded, and compared with the frames that went in."""
 import io
+import os
 import re
+import resource
 import subprocess
 
 import numpy as np
@@ -290,6 +292,28 @@ def test_no_frames_and_no_speed_are_refused(write, tmp_path):
     with pytest.raises(UsageError, match="more than 0"):
         write(tmp_path / "out", game(1), fps=0)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_film_that_was_cut_off_is_no_film(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        with pytest.raises(RunError, match="ffmpeg cannot write the film"):
+            images.write_mp4(tmp_path / "a.mp4", game(40), fps=5)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("write", [images.write_gif, images.write_mp4])
+def test_no_device_and_no_link_is_renamed_over(write, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="needs the name of a file"):
+        write(tmp_path / "pipe", game(1), fps=5)
+    (tmp_path / "link").symlink_to("real")
+    write(tmp_path / "link", game(1), fps=5)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").stat().st_size
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):
