@@ -3,6 +3,7 @@
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them
 #   make bench    measure what README and docs state; writes docs/benchmarks.json, checker.json
+#   make cuda     compile the CUDA kernels for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
 #   make docs-tables   regenerate the reference pages that come from the code
@@ -14,7 +15,7 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench ocean deps docs-tables lint clean
+.PHONY: demo test bench cuda ocean deps docs-tables lint clean
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -30,6 +31,9 @@ bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_train.py
 	$(BIN)/python benchmarks/bench_check.py
 	$(BIN)/python benchmarks/bench_see.py
+
+cuda: $(VENV)/.base
+	@$(BIN)/python -m puffer_sdk.native.cuda build/cuda/puffer_cuda.so
 
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }

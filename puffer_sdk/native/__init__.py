@@ -11,6 +11,7 @@ torch_ppo.py. The same seed and settings give the same bytes, whatever the numbe
 
     library.py   compile and open it        handle.py   one trainer: calls, memory, errors
     envs.py      what it steps              ppo.py      NativePPO        actor.py   NativeActor
+    cuda.py      compile the CUDA kernels, which no trainer calls yet
 """
 from .actor import NativeActor
 from .library import build_trainer

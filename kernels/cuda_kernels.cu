@@ -1,0 +1,86 @@
+/* cuda_kernels.cu -- all CUDA kernels as one library: by nvcc for GPUs, by a C++ compiler (-x c++)
+ * for the host, where cuda_shim.h makes loops of them. The same tests call both. */
+#include "cuda_rollout.cuh"
+#include "cuda_scan.cuh"
+#include "cuda_heads.cuh"
+#include "cuda_picking.cuh"
+#include "cuda_updates.cuh"
+#include <stdlib.h>
+
+#define NAME_KERNEL(NAME, ARGS) #NAME,
+#define COUNT_KERNEL(NAME, ARGS) +1
+enum { KERNEL_COUNT = 0 CUDA_KERNELS(COUNT_KERNEL) };
+
+const char* cuda_kernel_name(int32_t number) {
+    static const char* const names[KERNEL_COUNT] = {CUDA_KERNELS(NAME_KERNEL)};
+    return number >= 0 && number < KERNEL_COUNT ? names[number] : NULL;
+}
+
+static int launchable(int32_t number, int32_t blocks, int32_t threads) {
+    return number >= 0 && number < KERNEL_COUNT && blocks > 0 && threads > 0
+           && threads <= CUDA_THREADS;
+}
+
+#if defined(__CUDACC__)
+
+int32_t cuda_kind(void) { return CUDA_DEVICE; }
+
+int32_t cuda_devices(void) {
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+void* cuda_take(int64_t bytes) {
+    void* memory = NULL;
+    return cudaMallocManaged(&memory, (size_t)bytes) == cudaSuccess ? memory : NULL;
+}
+
+void cuda_give(void* memory) { cudaFree(memory); }
+
+#define LAUNCH(NAME, ARGS)                                                                      \
+    if (number == found++)                                                                      \
+        NAME<<<(unsigned)blocks, (unsigned)threads>>>(*(const ARGS*)args);
+
+int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
+                 int32_t order) {
+    int found = 0;
+    (void)order;                        // the device has its own
+    if (!launchable(number, blocks, threads)) return -1;
+    CUDA_KERNELS(LAUNCH)
+    return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess ? 0 : -1;
+}
+
+#else
+
+int32_t cuda_kind(void) { return CUDA_SHIM; }
+int32_t cuda_devices(void) { return 1; }
+void* cuda_take(int64_t bytes) { return malloc((size_t)bytes); }
+void cuda_give(void* memory) { free(memory); }
+
+// The numbers below n, each once: forward, backward, or in steps that have no divisor in common
+// with n
+static int turn(int i, int n, int order) {
+    static const int steps[] = {127, 61, 29, 11, 7, 5, 3};
+    if (order == 0) return i;
+    if (order == 1) return n - 1 - i;
+    for (int k = 0; k < 7; k++)
+        if (n % steps[k]) return (int)(((int64_t)i * steps[k] + order) % n);
+    return (i + order) % n;
+}
+
+#define LAUNCH(NAME, ARGS) if (number == found++) NAME(block, *(const ARGS*)args);
+
+int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
+                 int32_t order) {
+    int turns[CUDA_THREADS];
+    if (!launchable(number, blocks, threads)) return -1;
+    for (int i = 0; i < threads; i++) turns[i] = turn(i, threads, order);
+    for (int i = 0; i < blocks; i++) {
+        int found = 0;
+        ShimBlock block = {turn(i, blocks, order), blocks, threads, turns};
+        CUDA_KERNELS(LAUNCH)
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* cuda_picking.cuh -- advantages from the current V and w, and the segments of a minibatch. */
+#pragma once
+#include "cuda_common.cuh"
+
+enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2, SUM_LANES = 8 };
+
+// The error of one tick, and how much of the next tick's advantage comes on top
+typedef struct { F delta, fade; } TickJudgement;
+
+KERNEL_INLINE TickJudgement judge_tick(const SegmentsJudgeArgs* a, int64_t segment, int t) {
+    int64_t at = segment * a->T + t;
+    F zero = f_set(0.0f), limit = f_set(a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f);
+    F w = a->ratio[at], over = a->ended[at];
+    F next = t + 1 < a->T ? a->values[at + 1] : a->bootstrap[segment];
+    F reward = f_max(zero - limit, f_min(limit, a->rewards[at]));
+    TickJudgement out;
+    out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at],
+                        f_min(f_set(a->rho_clip), w), f_set(a->gamma));
+    F decay = f_set(a->gamma * a->gae_lambda);
+    out.fade = f_select(f_eq(over, zero), decay * f_min(f_set(a->c_clip), w), zero);
+    return out;
+}
+
+// What tick t, t + 8, ... add to the sums over a segment
+KERNEL_INLINE void sum_lane(const SegmentsJudgeArgs* a, int64_t segment, int lane,
+                            double sums[KERNEL_SUMS]) {
+    for (int k = 0; k < KERNEL_SUMS; k++) sums[k] = 0.0;
+    for (int t = lane; t < a->T; t += SUM_LANES) {
+        double A = (double)a->advantages[segment * a->T + t];
+        double R = (double)a->returns[segment * a->T + t];
+        sums[SUM_A] += A;
+        sums[SUM_A2] += A * A;
+        sums[SUM_ABS] += A < 0.0 ? -A : A;
+        sums[SUM_R] += R;
+        sums[SUM_R2] += R * R;
+    }
+}
+
+// Segment number i of the call, or -1 where there is nothing to do
+KERNEL_INLINE int64_t judged_segment(const SegmentsJudgeArgs* a, int i) {
+    if (i >= a->count) return -1;
+    if (!a->which) return i;
+    return a->repeated && a->repeated[i] ? -1 : a->which[i];
+}
+
+// Ticks come in tiles from the last to the first: all threads make a tile's errors, one thread a
+// segment runs the recursion through it, all threads write it
+CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
+    CUDA_SHARED(float, delta, [CUDA_SEGMENTS][CUDA_TICKS + 1]);
+    CUDA_SHARED(float, fade, [CUDA_SEGMENTS][CUDA_TICKS + 1]);
+    CUDA_SHARED(float, later, [CUDA_SEGMENTS]);
+    CUDA_SHARED(double, lanes, [CUDA_SEGMENTS * SUM_LANES][KERNEL_SUMS]);
+    int groups = (a.count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS;
+    CUDA_BLOCKS(group, groups) {
+        int first = group * CUDA_SEGMENTS;
+        for (int begin = (a.T - 1) / CUDA_TICKS * CUDA_TICKS; begin >= 0; begin -= CUDA_TICKS) {
+            int ticks = a.T - begin < CUDA_TICKS ? a.T - begin : CUDA_TICKS;
+            CUDA_PHASE(thread)
+                CUDA_SHARE(i, thread, CUDA_SEGMENTS * CUDA_TICKS) {
+                    int row = i / CUDA_TICKS, tick = i % CUDA_TICKS;
+                    int64_t segment = judged_segment(&a, first + row);
+                    if (segment < 0 || tick >= ticks) continue;
+                    TickJudgement now = judge_tick(&a, segment, begin + tick);
+                    delta[row][tick] = now.delta;
+                    fade[row][tick] = now.fade;
+                }
+            CUDA_PHASE(thread)
+                CUDA_SHARE(row, thread, CUDA_SEGMENTS) {
+                    if (judged_segment(&a, first + row) < 0) continue;
+                    int tick = ticks - 1, last = begin + ticks == a.T;
+                    F advantage = delta[row][tick];
+                    if (!last) advantage = f_fma(fade[row][tick], later[row], advantage);
+                    delta[row][tick] = advantage;
+                    while (--tick >= 0) {
+                        advantage = f_fma(fade[row][tick], advantage, delta[row][tick]);
+                        delta[row][tick] = advantage;
+                    }
+                    later[row] = advantage;
+                }
+            CUDA_PHASE(thread)
+                CUDA_SHARE(i, thread, CUDA_SEGMENTS * CUDA_TICKS) {
+                    int row = i / CUDA_TICKS, tick = i % CUDA_TICKS;
+                    int64_t segment = judged_segment(&a, first + row);
+                    if (segment < 0 || tick >= ticks) continue;
+                    int64_t at = segment * a.T + begin + tick;
+                    a.advantages[at] = delta[row][tick];
+                    a.returns[at] = delta[row][tick] + a.values[at];
+                }
+        }
+        CUDA_PHASE(thread)
+            CUDA_SHARE(i, thread, CUDA_SEGMENTS * SUM_LANES) {
+                int64_t segment = judged_segment(&a, first + i / SUM_LANES);
+                if (segment >= 0) sum_lane(&a, segment, i % SUM_LANES, lanes[i]);
+            }
+        CUDA_PHASE(thread)
+            CUDA_SHARE(i, thread, CUDA_SEGMENTS * KERNEL_SUMS) {
+                int row = i / KERNEL_SUMS, k = i % KERNEL_SUMS;
+                int64_t segment = judged_segment(&a, first + row);
+                if (segment < 0) continue;
+                double sum = 0.0;
+                for (int lane = 0; lane < SUM_LANES; lane++)
+                    sum += lanes[row * SUM_LANES + lane][k];
+                a.sums[segment * KERNEL_SUMS + k] = sum;
+                if (k == SUM_ABS && a.prio_alpha != 0.0)
+                    a.weights[segment] = pow(sum, a.prio_alpha) + 1e-6;
+            }
+    }
+}
+
+// ---- every segment once a lap -----------------------------------------------------------------
+
+KERNEL_INLINE uint64_t deck_key(const CudaSchedule* schedule, int i, int lap) {
+    PhiloxBlock block = philox_block(schedule->seed, PHILOX_SHUFFLE, (uint32_t)i, schedule->epoch,
+                                     (uint32_t)lap);
+    return (uint64_t)block.word[0] << 32 | block.word[1];
+}
+
+// A segment's place is the number of keys below its own: N^2 comparisons, none of which waits
+CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
+    CUDA_SHARED(uint64_t, keys, [CUDA_LANES]);
+    CUDA_SHARED(uint64_t, mine, [CUDA_LANES]);
+    CUDA_SHARED(int32_t, place, [CUDA_LANES]);
+    int groups = (a.N + CUDA_LANES - 1) / CUDA_LANES;
+    CUDA_BLOCKS(item, groups * a.laps) {
+        int lap = item / groups, first = item % groups * CUDA_LANES;
+        int here = a.N - first < CUDA_LANES ? a.N - first : CUDA_LANES;
+        CUDA_PHASE(thread)
+            CUDA_SHARE(i, thread, here) {
+                mine[i] = deck_key(a.schedule, first + i, lap);
+                place[i] = 0;
+            }
+        for (int from = 0; from < a.N; from += CUDA_LANES) {
+            int others = a.N - from < CUDA_LANES ? a.N - from : CUDA_LANES;
+            CUDA_PHASE(thread)
+                CUDA_SHARE(i, thread, others) keys[i] = deck_key(a.schedule, from + i, lap);
+            CUDA_PHASE(thread)
+                CUDA_SHARE(i, thread, here) {
+                    int below = 0;                  // equal keys by number
+                    for (int j = 0; j < others; j++)
+                        below += keys[j] < mine[i] || (keys[j] == mine[i] && from + j < first + i);
+                    place[i] += below;
+                }
+        }
+        CUDA_PHASE(thread)
+            CUDA_SHARE(i, thread, here) a.decks[(int64_t)lap * a.N + place[i]] = first + i;
+    }
+}
+
+// ---- prioritised ------------------------------------------------------------------------------
+
+CUDA_KERNEL(priorities_sum, PrioritiesSumArgs) {
+    CUDA_SHARED(double, starts, [CUDA_LANES]);
+    int each = (a.N + CUDA_LANES - 1) / CUDA_LANES;         // neighbours of one part
+    if (BLOCK) return;
+    CUDA_PHASE(thread)
+        CUDA_SHARE(part, thread, CUDA_LANES) {
+            double sum = 0.0;
+            for (int i = part * each; i < (part + 1) * each && i < a.N; i++) sum += a.weights[i];
+            starts[part] = sum;
+        }
+    CUDA_PHASE(thread) {
+        double sum = 0.0;
+        for (int part = 0; thread == 0 && part < CUDA_LANES; part++) {
+            double here = starts[part];
+            starts[part] = sum;
+            sum += here;
+        }
+    }
+    CUDA_PHASE(thread)
+        CUDA_SHARE(part, thread, CUDA_LANES) {
+            double sum = starts[part];
+            for (int i = part * each; i < (part + 1) * each && i < a.N; i++)
+                a.cdf[i] = sum += a.weights[i];
+        }
+}
+
+CUDA_KERNEL(segments_pick, SegmentsPickArgs) {
+    CUDA_EACH(i, a.S) {
+        if (a.decks) {
+            int64_t place = (int64_t)a.schedule->number * a.S + i;
+            a.rows[i] = a.decks[place / a.N % a.laps * a.N + place % a.N];
+            a.q[i] = 1.0f;
+            continue;
+        }
+        PhiloxBlock block = philox_block(a.schedule->seed, PHILOX_PRIORITY, i, a.schedule->epoch,
+                                         (uint32_t)a.schedule->number);
+        double total = a.cdf[a.N - 1], target = (double)philox_unit(block.word[0]) * total;
+        int low = 0, high = a.N - 1;                // the first place whose sum is above target
+        while (low < high) {
+            int middle = low + (high - low) / 2;
+            if (a.cdf[middle] > target) high = middle;
+            else low = middle + 1;
+        }
+        a.rows[i] = low;
+        a.q[i] = (float)pow((double)a.N * (a.weights[low] / total), -a.schedule->prio_beta);
+    }
+}
+
+CUDA_KERNEL(repeats_find, RepeatsFindArgs) {
+    CUDA_EACH(i, a.S) {
+        int found = 0;
+        for (uint32_t j = 0; j < i; j++) found |= a.rows[j] == a.rows[i];
+        a.repeated[i] = (uint8_t)found;
+    }
+}
+
+CUDA_KERNEL(batch_measure, BatchMeasureArgs) {
+    CUDA_SHARED(double, sum, [CUDA_LANES]);
+    CUDA_SHARED(double, squares, [CUDA_LANES]);
+    if (BLOCK) return;
+    CUDA_PHASE(thread)
+        CUDA_SHARE(lane, thread, CUDA_LANES) {
+            sum[lane] = squares[lane] = 0.0;
+            for (int i = lane; i < a.S; i += CUDA_LANES) {
+                const double* segment = a.sums + (int64_t)a.rows[i] * KERNEL_SUMS;
+                sum[lane] += segment[SUM_A];
+                squares[lane] += segment[SUM_A2];
+            }
+        }
+    CUDA_SUM_LANES(sum);
+    CUDA_SUM_LANES(squares);
+    CUDA_PHASE(thread) {
+        double count = (double)a.S * a.T, mean = sum[0] / count;
+        double variance = squares[0] / count - mean * mean;
+        if (thread) continue;
+        a.verdict->mean = a.norm_adv ? (float)mean : 0.0f;
+        a.verdict->scale = a.norm_adv
+            ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8)) : 1.0f;
+    }
+}
+
+CUDA_KERNEL(obs_gather, ObsGatherArgs) {
+    CUDA_EACH(i, a.S * a.T * a.ldw) {
+        uint32_t row = i / (uint32_t)a.ldw, d = i % (uint32_t)a.ldw;
+        uint32_t s = row / (uint32_t)a.T, t = row % (uint32_t)a.T;
+        int64_t from = ((int64_t)a.rows[s] * a.T + t) * a.D + d;
+        write_operand(a.wide, a.narrow, i, (int)d < a.D
+                      ? obs_float(a.obs, a.obs_dtype, a.scale_obs, from) : 0.0f);
+    }
+}
