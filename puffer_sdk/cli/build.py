@@ -70,7 +70,8 @@ def _programs(env, settings, targets, model, runs_dir, format_, verbose):
         size = f", {program.bytes / 1000:.0f} KB" if program.target == "web" else ""
         _tell(program.path, program.cached, program.seconds, program.warnings, size)
     if "web" in targets:
-        ui.say(f"to see the page: python3 -m http.server -d {paths.shown(made[-1].path.parent)}")
+        page = shlex.quote(str(paths.shown(made[-1].path.parent)))
+        ui.say(f"to see the page: python3 -m http.server -d {page}")
 
 
 def _tell(path, cached, seconds, warnings, more=""):
