@@ -165,6 +165,9 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
     if "-lX11" in served.link_flags:
         runtime.append(RUNTIME / "desktop.c")
         flags.append("-Wl,--wrap=XOpenDisplay")
+    elif served.library.suffix == ".so":        # the wheel's, whose GLFW goes on without
+        runtime.append(RUNTIME / "wheel.c")
+        flags.append("-Wl,--wrap=InitWindow")
     return _Plan(spec, target, build_dir / f"{spec.name}-{target}", source, compiler.command,
                  flags, [*map(str, runtime), *served.link_flags],
                  (compiler.key, *map(os.path.basename, served.link_flags)), runtime)

@@ -15,6 +15,7 @@ import pytest
 from conftest import GAMES
 
 from puffer_sdk import binding, config, header, paths, programs, scaffold, toolchain
+from puffer_sdk.cli import main
 from puffer_sdk.errors import BuildError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,6 +135,13 @@ def test_without_a_display_a_program_says_so(make_program):
                               timeout=60)
         assert done.returncode == 1 and "there is no display" in done.stderr
         assert "SEGV" not in done.stderr
+
+
+def test_nor_does_one_that_the_wheel_draws_go_on(make_program, monkeypatch):
+    why = BuildError("windows cannot be compiled here")
+    wheel = programs.raylib_source._serve_wheel("a", why, False)
+    monkeypatch.setattr(programs.raylib_source, "static", lambda *_, **__: wheel)
+    test_without_a_display_a_program_says_so(make_program)
 
 
 # -- what --local is for ---------------------------------------------------------------------
@@ -401,3 +409,10 @@ def test_an_ocean_program_builds_and_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "drum_weights.bin" in done.stderr            # asked for, and not there: it says so
     assert 0 <= float(done.stdout.splitlines()[-1]) <= 1
+
+
+def test_the_line_that_shows_the_page_can_be_pasted(monkeypatch, capsys):
+    page = programs.Program("web", Path("/my games/build/web/index.html"), [], 0.0, True)
+    monkeypatch.setattr(programs, "build_programs", lambda *_, **__: [page])
+    assert main(["build", "squared", "--web"]) == 0
+    assert "python3 -m http.server -d '/my games/build/web'" in capsys.readouterr().err
