@@ -28,8 +28,9 @@ def test_help_lists_every_command_and_loads_nothing_heavy():
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_has_help(name):
-    done = run(name, "--help")
+    done = run(name, "--help", COLUMNS="80")
     assert done.returncode == 0, done.stderr
+    assert not [line for line in done.stdout.splitlines() if len(line) > 80]
     assert done.stdout.startswith(f"Usage: puffer-sdk {name}")
 
 

@@ -27,7 +27,7 @@ def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, 
     .  ,         one tick forward, one back        - =          slower, faster
     F1           the panel: what the agent sees    F2           policy or dice
     F5  F6       again, next seed                  [ ]          another agent
-    F12          a picture, NAME-001.png           Ctrl+F12     a GIF, until pressed again
+    F12          a picture, NAME-001.png           Ctrl+F12     a GIF, on and off
     ESC          end
 
     Which keys act is c_keys in NAME.c. Without one, digits choose the first head's action and
