@@ -30,6 +30,8 @@ TIMEOUT = 120           # seconds one compiler command may take
 DETAIL_LINES = 20       # lines of the compiler's text that an error shows
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# emcc repeats clang's whole command behind what clang said
+_EMCC_ECHO = re.compile(r"^em\w+: error: '.*' failed \(returned \d+\)$", re.M)
 _ERROR = re.compile(r"^(?P<file>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: ")
 _INCLUDED = re.compile(r"(?:In file included from|^\s+from) (?P<file>[^:\n]+):(?P<line>\d+)")
 _MENTION = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+)(?::\d+)?: ")
@@ -289,7 +291,7 @@ def _refusal(text: str, status: int, words: list[str], source: Path, what: str) 
         hint = f"put {missing.group(1)} beside the header, or correct the #include"
     elif undefined:
         hint = f"define {undefined.group(1)}, or link what defines it"
-    said = text.strip()
+    said = _EMCC_ECHO.sub("", text).strip()
     if not said:
         ended = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         said = f"the compiler said nothing and ended with {ended}:\n{shlex.join(words)}"

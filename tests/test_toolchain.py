@@ -375,3 +375,14 @@ def test_variables_of_a_command_are_given_taken_and_shown(tmp_path, monkeypatch,
     shown = capsys.readouterr().err.strip()
     assert shown.startswith("env -u TAKEN 'GIVEN=two words' sh -c")
     assert os.popen(shown).read() == said                       # as a user could type it
+
+
+def test_what_emcc_repeats_of_its_own_command_is_left_out(tmp_path):
+    fake = tmp_path / "emcc"
+    fake.write_text("#!/bin/sh\necho \"game.c:3:1: error: expected ';'\" >&2\n"
+                    "echo \"emcc: error: '/usr/bin/clang -DX game.c' failed (returned 1)\" >&2\n"
+                    "exit 1\n")
+    fake.chmod(0o755)
+    with pytest.raises(BuildError, match="the compiler refused game.c") as caught:
+        toolchain.run_compiler([str(fake), "game.c"], source=tmp_path / "game.c", what="game.c")
+    assert caught.value.detail == "game.c:3:1: error: expected ';'"
