@@ -62,7 +62,10 @@ def test_going_back_and_forward_again_is_exact(env, templates):
     assert snapshot(game) == seen[0]
 
 
-def test_a_policy_remembers_what_it_knew(squared, learned):
+@pytest.mark.parametrize("kept", [2000, 5])
+def test_a_policy_remembers_what_it_knew(kept, squared, learned, monkeypatch):
+    """From what was kept, and by living through it once more where nothing was."""
+    monkeypatch.setattr("puffer_sdk.playing.game.KNOWN_TICKS", kept)
     game = game_of(squared, past=learned)
     assert isinstance(game.mind, Policy) and "196,608" in game.mind.name
     seen = []

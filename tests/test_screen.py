@@ -96,7 +96,7 @@ def ask(folder, **settings) -> dict:
     done = subprocess.run([sys.executable, "-c", SCRIPT, folder, json.dumps(settings)],
                           text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
 
 
 def test_one_window_that_stays_and_time_in_frames(folder):

@@ -39,6 +39,10 @@ void list_tensors(PufferTrainer* trainer) {
     int64_t vector[1] = {policy->heads.continuous};
     if (vector[0])
         add_tensor(trainer, "logstd", PUFFER_WEIGHT, PUFFER_F32, policy->logstd, 1, vector, NULL);
+    int64_t N = config->agents, T = config->horizon;
+    int64_t states[3] = {N, policy->L, policy->H};
+    int64_t strides[3] = {4 * (int64_t)policy->L * policy->Hp, 4 * (int64_t)policy->Hp, 4};
+    add_tensor(trainer, "state", PUFFER_ROLLOUT, PUFFER_F32, trainer->state, 3, states, strides);
     if (!config->horizon) return;
     for (int m = 0; m < policy->L + 2; m++)
         list_matrix(trainer, &trainer->matrices[m], trainer->matrices[m].momentum_label,
@@ -49,7 +53,6 @@ void list_tensors(PufferTrainer* trainer) {
         add_tensor(trainer, "adam.v.logstd", PUFFER_OPTIMIZER, PUFFER_F32, trainer->adam_v, 1,
                    vector, NULL);
     }
-    int64_t N = config->agents, T = config->horizon;
     int64_t rows[3] = {N, T, policy->D};
     add_tensor(trainer, "obs", PUFFER_ROLLOUT, config->obs_dtype, out->obs, 3, rows, NULL);
     rows[2] = policy->K;
@@ -63,10 +66,7 @@ void list_tensors(PufferTrainer* trainer) {
     for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
         add_tensor(trainer, flat[i].name, PUFFER_ROLLOUT, PUFFER_F32, flat[i].data, 2, rows, NULL);
     add_tensor(trainer, "bootstrap", PUFFER_ROLLOUT, PUFFER_F32, out->bootstrap, 1, rows, NULL);
-    int64_t states[3] = {N, policy->L, policy->H};
-    int64_t strides[3] = {4 * (int64_t)policy->L * policy->Hp, 4 * (int64_t)policy->Hp, 4};
     add_tensor(trainer, "state0", PUFFER_ROLLOUT, PUFFER_F32, out->state0, 3, states, strides);
-    add_tensor(trainer, "state", PUFFER_ROLLOUT, PUFFER_F32, trainer->state, 3, states, strides);
 }
 
 int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
     breakout_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = breakout_policy(env, argc, argv);    // NULL: there is none yet
 
+    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     for (int frame = 0; !WindowShouldClose(); frame++) {

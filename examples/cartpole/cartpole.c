@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
     cartpole_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = cartpole_policy(env, argc, argv);    // NULL: there is none yet
 
+    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {

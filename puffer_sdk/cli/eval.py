@@ -67,6 +67,9 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
     shot, film = read_shot(recording), None
     bar = ui.Progress()
     with bar:
+        if shot:                # what it draws with, before anything is played
+            from ..raylib_source import shared
+            shared("headless", on_progress=bar.update, verbose=verbose)
         result = evaluate(env, settings, model=model, output=output, runs_dir=runs_dir,
                           greedy=greedy, on_progress=bar.update, verbose=verbose)
     if format_ == "text":

@@ -48,6 +48,11 @@ class NativeActor:
         self._tick = int(value)
         self._handle.tell("set_tick", self._tick)
 
+    @property
+    def state(self) -> np.ndarray:
+        """(n, L, H) what the agents remember, live: writing into it is allowed."""
+        return self._handle.arrays("ROLLOUT")["state"]
+
     def act(self, obs: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """obs (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32; the state moves on."""
         return self.forward(obs, mask)[0]

@@ -14,6 +14,8 @@ from ..config import Config
 from ..vec import Library, VecEnv
 
 CURVE = 150             # ticks of the value's curve
+KNOWN_TICKS = 2000      # so far back the mind's memory is kept, as long as it takes
+KNOWN_BYTES = 64 << 20  # no more than this
 
 
 class Policy:
@@ -27,6 +29,16 @@ class Policy:
     def begin(self) -> None:
         self.actor.reset()
         self.actor.tick = 0
+
+    def remember(self) -> np.ndarray | None:
+        """All that it knows of the past; None where only living through it tells."""
+        state = getattr(self.actor, "state", None)
+        return None if state is None or not isinstance(state, np.ndarray) else state.copy()
+
+    def recall(self, tick: int, state: np.ndarray) -> None:
+        """Be as it was before the proposal of that tick."""
+        self.actor.state[:] = state
+        self.actor.tick = tick
 
     def propose(self, vec: VecEnv) -> tuple[np.ndarray, np.ndarray | None]:
         actions, _, values = self.actor.forward(vec.observations, vec.action_mask)
@@ -46,6 +58,12 @@ class Dice:
 
     def begin(self) -> None:
         self.tick = 0
+
+    def remember(self) -> np.ndarray:
+        return np.empty(0)
+
+    def recall(self, tick: int, state: np.ndarray) -> None:
+        self.tick = tick
 
     def propose(self, vec: VecEnv) -> tuple[np.ndarray, None]:
         rng = np.random.default_rng((self.seed, self.tick))
@@ -100,7 +118,9 @@ class Game:
     def begin(self, seed: int) -> None:
         """The first tick of a game, with nothing ahead."""
         self.history: list[np.ndarray] = []
+        self.known: dict[int, np.ndarray] = {}      # tick -> what the mind remembered then
         self._start(seed)
+        self._propose()
 
     def _start(self, seed: int) -> None:
         self.vec.close()
@@ -111,9 +131,14 @@ class Game:
         self.returns, self.rewards = np.zeros(agents), np.zeros(agents)
         self.curve: deque[np.ndarray] = deque(maxlen=CURVE)
         self.mind.begin()
-        self._propose()
 
     def _propose(self) -> None:
+        known = self.mind.remember()
+        if known is not None:
+            self.known[self.tick] = known
+            while len(self.known) * max(1, known.nbytes) > KNOWN_BYTES or \
+                    len(self.known) > KNOWN_TICKS:
+                del self.known[next(iter(self.known))]
         self.planned, self.values = self.mind.propose(self.vec)
         if self.values is not None:
             self.curve.append(self.values)
@@ -135,7 +160,7 @@ class Game:
             self.vec.actions[:] = self.history[self.tick]
             self._step()
 
-    def _step(self) -> None:
+    def _step(self, propose: bool = True) -> None:
         vec = self.vec
         fresh = (vec.terminals != 0) | (vec.truncations != 0)
         self.returns[fresh] = 0.0
@@ -147,15 +172,25 @@ class Game:
         if over[0]:
             self.episode += 1
             self.last = float(self.returns[0])
-        self.mind.ended(over)
-        self._propose()
+        if propose:
+            self.mind.ended(over)
+            self._propose()
 
     def back(self, ticks: int) -> None:
         """So many ticks before now: from the seed on, with the same actions."""
         target = max(0, self.tick - ticks)
+        known, curve = self.known.get(target), list(self.curve)[:target - self.tick - 1]
         self._start(self.vec.seed)
+        if known is None:                   # the mind has to live through it again
+            self._propose()
         while self.tick < target:
-            self.again()
+            self.vec.actions[:] = self.history[self.tick]
+            self._step(propose=known is None)
+        if known is not None:
+            self.known = {tick: state for tick, state in self.known.items() if tick < target}
+            self.curve.extend(curve)
+            self.mind.recall(target, known)
+            self._propose()
 
     def adopt(self, library: Library, config: Config, same_state: bool) -> str:
         """Go on with a library that was rebuilt. Returns what became of the game.
@@ -175,6 +210,7 @@ class Game:
         size = library.api.env_struct_size()
         if not same_state or size != old.library.api.env_struct_size():
             self.begin(old.seed)
-            return "rebuilt; the state changed its shape: a new game"
+            return "rebuilt; the state or the settings changed: a new game"
         self.vec.take_over(old)
+        self.known = {}                     # under these rules the past is another
         return "rebuilt, the game goes on"

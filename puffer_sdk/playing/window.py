@@ -248,7 +248,8 @@ class Window:
         actions = game.history[game.tick - 1][agent] if game.tick else ()
         action = " ".join(f"{a:.4g}" for a in actions) or "-"
         lines = [f"h{self.job['name']}", f"s{state}", "-", f"ttick {game.tick}",
-                 f"sepisode {game.episode}, the last returned {game.last:.4g}",
+                 f"sepisode {game.episode}" + (f", the last returned {game.last:.4g}"
+                                               if game.episode > 1 else ""),
                  f"taction {action}"[:26], f"s{who}", f"treward {game.rewards[agent]:+.4g}",
                  f"treturn {game.returns[agent]:.4g}"]
         if game.values is not None:

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     {{ cookiecutter.name }}_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = {{ cookiecutter.name }}_policy(env, argc, argv);    // NULL: there is none yet
 
+    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
