@@ -278,7 +278,10 @@ class Child:
                 env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:
             raise RunError("cannot start the worker process", where=error.filename,
-                           detail=error.strerror or str(error)) from None
+                           detail=error.strerror or str(error),
+                           hint="make its folder writable, or choose another place for runs: "
+                                "--runs-dir" if log and error.filename == str(log) else None
+                           ) from None
         finally:
             os.close(fd)
         with contextlib.suppress(BrokenPipeError):

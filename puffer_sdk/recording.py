@@ -36,6 +36,7 @@ from .gif import GifWriter, Spool
 from .palette import pack, unpack
 
 MOST_TILES = 256
+PICTURES = {".gif", ".png", ".jpg", ".jpeg", ".webp", ".mp4", ".mov", ".avi", ".webm", ".mkv"}
 MOST_WIDTH = 4096           # pixels: what H.264 players take, and memory holds
 
 
@@ -75,12 +76,15 @@ class Shot:
                              expected=f"rows x columns, such as 4x4, of {MOST_TILES} at most")
         if self.mp4:
             images.require_video()
-        for path, what in ((self.gif, "the GIF"), (self.mp4, "the film")):
-            if path:
-                drafts.check(path, what)
         if self.gif and self.mp4 and self.gif.resolve() == self.mp4.resolve():
             raise UsageError("the GIF and the film would be one file", where=self.gif,
                              expected="two names")
+        for path, what, suffix in ((self.gif, "the GIF", ".gif"), (self.mp4, "the film", ".mp4")):
+            if path and path.suffix.lower() in PICTURES - {suffix}:
+                raise UsageError(f"{what} would bear the name of another format", where=path,
+                                 expected=suffix, actual=path.suffix)
+            if path:
+                drafts.check(path, what)
         if self.frames:
             images.PngWriter.check(self.frames, force=self.force)
 

@@ -389,7 +389,9 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
     ({"width": 99999}, "--width is too large"),
     ({"beside": "random"}, "recorded already"), ({"gif": None}, "needs a file"),
     ({"gif": "no/such/a.gif"}, "no such folder"), ({"frames": "full"}, "holds other files"),
-    ({"mp4": "full"}, "needs the name of a file"), ({"mp4": "a.gif"}, "would be one file")])
+    ({"mp4": "full"}, "needs the name of a file"), ({"mp4": "a.gif"}, "would be one file"),
+    ({"gif": "a.png"}, "the GIF would bear the name of another format"),
+    ({"mp4": "b.gif"}, "the film would bear the name of another format")])
 def test_what_is_refused(options, text, drawing, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()

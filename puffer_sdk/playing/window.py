@@ -294,7 +294,7 @@ def _generic_keys(vec: VecEnv, shown: screen.Screen, idle: tuple[float, ...]) ->
 def work(job: dict, link) -> dict:
     """The child's target. Returns how it went."""
     config = Config.from_dict(job["config"])
-    _require_display()
+    _require_display(job["name"])
     shown = screen.Screen.load(Path(job["director"]), Path(job["raylib"]), visible=True)
     library = Library(job["library"], Path(job["folder"]))
     past = checkpoint.load(Path(job["model"])) if job["model"] else None
@@ -308,7 +308,7 @@ def work(job: dict, link) -> dict:
     return {"ticks": window.ticks, "episodes": game.episode - 1}
 
 
-def _require_display() -> None:
+def _require_display(name: str) -> None:
     """Raises RunError where X11 would not let a window open: raylib would end the process."""
     try:
         x11 = ctypes.CDLL("libX11.so.6")
@@ -318,5 +318,6 @@ def _require_display() -> None:
     display = x11.XOpenDisplay(None)
     if not display:
         raise RunError("the display does not open", where=os.environ.get("DISPLAY"),
-                       hint="over ssh: ssh -Y; without a screen: puffer-sdk eval ENV --gif out.gif")
+                       hint=f"over ssh: ssh -Y; without a screen: puffer-sdk eval {name} "
+                            "--gif out.gif")
     x11.XCloseDisplay(ctypes.c_void_p(display))
