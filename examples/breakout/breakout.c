@@ -30,8 +30,9 @@ int main(int argc, char** argv) {
     Breakout* env = &game;
     env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
     breakout_configure(env);     // the settings of breakout.ini
-    const int frames = env->frameskip;      // a tick is so many frames: here each is drawn, and
-    env->frameskip = 1;                     // the policy decides as often as it learned to
+    // A tick is so many frames. Here each is drawn, and the policy decides as often as it learned to
+    const int frames = env->frameskip;
+    env->frameskip = 1;         // puffer: allow(PUF107) the frames are drawn one by one
     init(env);
     breakout_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = breakout_policy(env, argc, argv);    // NULL: there is none yet
