@@ -330,24 +330,32 @@ def student_t(freedom: int) -> float:
 # -- players: functions that fill vec.actions ---------------------------------------
 
 
+def random_actions(vec, rng):
+    """(N, K): uniform over the legal ids of each head; in [-1, 1] where a head is continuous."""
+    import numpy as np
+
+    actions, column = np.empty_like(vec.actions), 0
+    for head, width in enumerate(vec.act_sizes):
+        if width == 1:
+            actions[:, head] = rng.uniform(-1, 1, vec.num_agents)
+        elif vec.action_mask is None:
+            actions[:, head] = rng.integers(0, width, vec.num_agents)
+        else:
+            legal = vec.action_mask[:, column:column + width] != 0
+            draw = rng.random((vec.num_agents, width))
+            actions[:, head] = np.where(legal, draw, -1).argmax(1)
+        column += width
+    return actions
+
+
 def _random_player(vec, resolved: Config):
-    """Uniform over the legal ids of each head; uniform in [-1, 1] where a head is continuous."""
+    """random_actions, drawn on from [eval] seed."""
     import numpy as np
 
     rng = np.random.default_rng(resolved.eval.seed)
 
     def play(vec) -> None:
-        column = 0
-        for head, width in enumerate(vec.act_sizes):
-            if width == 1:
-                vec.actions[:, head] = rng.uniform(-1, 1, vec.num_agents)
-            elif vec.action_mask is None:
-                vec.actions[:, head] = rng.integers(0, width, vec.num_agents)
-            else:
-                legal = vec.action_mask[:, column:column + width] != 0
-                draw = rng.random((vec.num_agents, width))
-                vec.actions[:, head] = np.where(legal, draw, -1).argmax(1)
-            column += width
+        vec.actions[:] = random_actions(vec, rng)
 
     return play
 

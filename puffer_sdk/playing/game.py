@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import backends, checkpoint
 from ..config import Config
+from ..evaluating import random_actions
 from ..vec import Library, VecEnv
 
 CURVE = 150             # ticks of the value's curve
@@ -68,17 +69,7 @@ class Dice:
     def propose(self, vec: VecEnv) -> tuple[np.ndarray, None]:
         rng = np.random.default_rng((self.seed, self.tick))
         self.tick += 1
-        actions, column = np.empty_like(vec.actions), 0
-        for head, width in enumerate(vec.act_sizes):
-            if width == 1:
-                actions[:, head] = rng.uniform(-1, 1, vec.num_agents)
-            else:
-                draw = rng.random((vec.num_agents, width))
-                if vec.action_mask is not None:
-                    draw[vec.action_mask[:, column:column + width] == 0] = -1
-                actions[:, head] = draw.argmax(1)
-            column += width
-        return actions, None
+        return random_actions(vec, rng), None
 
     def ended(self, over: np.ndarray) -> None:
         pass

@@ -149,9 +149,6 @@ class Screen:
         """Whether the window's own button was pressed."""
         return bool(self._lib.screen_should_close())
 
-    def set_title(self, title: str) -> None:
-        self._lib.screen_set_title(title.encode())
-
     def panel(self, lines: Sequence[str] | None, cells: np.ndarray | None = None, columns: int = 1,
               curve: np.ndarray | None = None) -> None:
         """What the panel at the window's right side shows from the next frame on.

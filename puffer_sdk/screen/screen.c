@@ -18,9 +18,9 @@
 // The functions of raylib that are used here: X(name)
 #define REAL_FUNCTIONS(X) \
     X(InitWindow) X(CloseWindow) X(WindowShouldClose) X(EndDrawing) X(SetTargetFPS) \
-    X(SetExitKey) X(SetTraceLogLevel) X(SetWindowSize) X(SetWindowTitle) X(GetScreenWidth) \
-    X(GetScreenHeight) X(GetRenderWidth) X(GetRenderHeight) X(IsKeyDown) X(IsKeyPressed) \
-    X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MeasureText) X(MemFree) \
+    X(SetExitKey) X(SetTraceLogLevel) X(SetWindowSize) X(GetScreenWidth) X(GetScreenHeight) \
+    X(GetRenderWidth) X(GetRenderHeight) X(IsKeyDown) X(IsKeyPressed) \
+    X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MemFree) \
     X(DrawLineV) X(GetTime) X(GetFrameTime)
 
 unsigned char* rlReadScreenPixels(int width, int height);       // rlgl.h's, RGBA, top row first
@@ -287,7 +287,3 @@ EXPORT int32_t screen_key_down(int32_t key) { return info.ready && real.IsKeyDow
 EXPORT int32_t screen_key_pressed(int32_t key) { return info.ready && real.IsKeyPressed(key); }
 EXPORT void screen_forget_keys(void) { memset(own.tapped, 0, sizeof own.tapped); }
 EXPORT int32_t screen_should_close(void) { return info.ready && real.WindowShouldClose(); }
-
-EXPORT void screen_set_title(const char* title) {
-    if (info.ready) real.SetWindowTitle(title);
-}

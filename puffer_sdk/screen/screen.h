@@ -44,7 +44,6 @@ int32_t screen_key_pressed(int32_t key);        // since the frame before
 void screen_forget_keys(void);  // until the next call, a key that goes down counts as down for the
                                 // env though it is up again: a tap between two ticks is not lost
 int32_t screen_should_close(void);              // the window's own button
-void screen_set_title(const char* title);
 
 // The panel shows lines of text. A line's first character is its style: 'h' heading, 't' text,
 // 's' small print, 'o' the observation as cells, 'v' the values as a curve, '-' a rule.
