@@ -37,11 +37,15 @@ int32_t arena_commit(Arena* arena) {
     if (unit == HUGE_PAGE) madvise(arena->block, bytes, MADV_HUGEPAGE);     // a wish, no more
 #endif
     memset(arena->block, 0, bytes);
+    arena_place(arena, arena->block);
+    return 0;
+}
+
+void arena_place(Arena* arena, void* base) {
     for (int32_t i = 0; i < arena->count; i++)
-        *arena->spans[i].where = (char*)arena->block + arena->spans[i].offset;
+        *arena->spans[i].where = (char*)base + arena->spans[i].offset;
     free(arena->spans);
     arena->spans = NULL;
-    return 0;
 }
 
 void arena_free(Arena* arena) {

@@ -1,15 +1,14 @@
 /* internal.h -- what the files of the trainer share. In the order data passes through them:
  *
- *     trainer.c    create, attach, counters, stats: the C ABI
+ *     trainer.c    create, attach, counters, tensors, stats: the C ABI
  *     memory.c     every size, and one allocation for each kind of memory
- *     tensors.c    what callers may look at
  *     policy.c     weights, their packed copies, one tick of the network
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
  *     picking.c    advantages, and which segments the next minibatch takes
  *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
  *     muon.c       gradients become steps
  *     update.c     an epoch of minibatches, under schedules
- *     blame.c      which tensor holds the first bad number
+ *     shared.h     settings, tensors, blame: what the CUDA trainer has as well
  *
  * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
  */
@@ -21,13 +20,12 @@
 #include "philox.h"
 #include "pool.h"
 #include "puffer_trainer.h"
+#include "shared.h"
 
-#define MAX_LAYERS    64
 #define BLOCK_ROWS    64            // agents of a forward pass at most
 #define MAX_CHUNKS    16            // partial gradients of a minibatch; fixed, so bits are too
 #define GROUP         32            // segments of one item of work on advantages
 #define SLAB          4096          // floats of one item of elementwise work
-#define MAX_TENSORS   (3 * (MAX_LAYERS + 3) + 16)
 
 enum {                              // what time is spent on
     PHASE_COPY, PHASE_ENCODE, PHASE_LAYERS, PHASE_DECODE, PHASE_SAMPLE, PHASE_ENV, PHASE_STORE,
@@ -98,23 +96,6 @@ typedef struct Workspace {          // what one worker scribbles on
     float* fade;                    // [T + 1]
 } Workspace;
 
-typedef struct Rollout {            // (N, T, ...) a row holds what belongs to one agent and tick
-    void* obs;                      // (N, T, D) u8 or f32
-    float* actions;                 // (N, T, K)
-    float* logprobs;                // (N, T)
-    float* values;                  // (N, T) V when it was acted
-    float* rewards;                 // (N, T) caused by the action, unclipped
-    float* ended;                   // (N, T) 1 where that ended the episode
-    float* truncated;               // (N, T) 1 where a time limit did
-    float* bootstrap;               // (N) V after the last tick
-    float* state0;                  // (N, L, Hp) before the first tick
-    uint8_t* masks;                 // (N, T, A) or NULL
-    float* values_now;              // (N, T) V and w as of the last minibatch that saw the row
-    float* ratio_now;               // (N, T)
-    float* advantages;              // (N, T)
-    float* returns;                 // (N, T) A + V, both of when the minibatch began
-} Rollout;
-
 typedef struct Picker {
     double (*sums)[KERNEL_SUMS];    // [N] over each segment
     int32_t* rows;                  // [S] of this minibatch
@@ -167,17 +148,10 @@ struct PufferTrainer {
     double rollout_seconds, update_seconds;
     double born;                    // seconds_now and clock_now when the trainer was made
     uint64_t born_ticks;
-    PufferTrainerTensor tensors[MAX_TENSORS];
-    int32_t tensor_count;
+    Tensors tensors;
 };
 
 // ---- small things -----------------------------------------------------------------------------
-
-static inline int64_t round_up(int64_t value, int64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
-double seconds_now(void);
 
 static inline uint64_t clock_now(void) {
 #if defined(__x86_64__)
@@ -198,12 +172,9 @@ static inline void mark(Workspace* work, int phase) {
     work->since = now;
 }
 
-int32_t fail(char* error, const char* format, ...) __attribute__((format(printf, 2, 3)));
-
-// ---- memory.c, tensors.c
+// ---- memory.c
 int32_t memory_take(PufferTrainer* trainer, char* error);
 void memory_free(PufferTrainer* trainer);
-void list_tensors(PufferTrainer* trainer);
 
 // ---- policy.c
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
@@ -226,16 +197,10 @@ int32_t rollout_plan(PufferTrainer* trainer, char* error);
 // ---- picking.c
 void picking_begin(PufferTrainer* trainer);         // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error);
-double learning_progress(const PufferTrainer* trainer);
 double explained_variance(const PufferTrainer* trainer);
 
 // ---- ppo.c
 void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]);
-
-// ---- blame.c
-// The error that names what went bad: -1; weights alone: 0 where they are fine
-int32_t blame_weights(const PufferTrainer* trainer, const char* where, char* error);
-int32_t blame_update(const PufferTrainer* trainer, char* error);
 
 // ---- muon.c
 double muon_reduce(PufferTrainer* trainer);         // chunks -> gradients; returns their norm

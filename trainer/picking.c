@@ -5,11 +5,6 @@
 
 enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2 };
 
-double learning_progress(const PufferTrainer* trainer) {
-    double progress = (double)trainer->counters.epoch / (double)trainer->config.total_epochs;
-    return progress < 1.0 ? progress : 1.0;
-}
-
 // ---- advantages -------------------------------------------------------------------------------
 
 static void begin_group(void* about, int32_t item, int32_t worker) {
@@ -138,7 +133,7 @@ static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q
 static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t* rows, float* q) {
     const PufferTrainerConfig* config = &trainer->config;
     int64_t n = config->agents;
-    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * learning_progress(trainer);
+    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * learning_progress(config, &trainer->counters);
     double total = 0.0;
     for (int64_t i = 0; i < n; i++) {
         total += pow(weight[i], config->prio_alpha) + 1e-6;

@@ -37,13 +37,7 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
                     puffer_trainer_path_name(config->path));
     int lanes = policy->kernels->lanes;
     Heads* heads = &policy->heads;
-    heads->count = config->num_atns;
-    for (int head = 0; head < heads->count; head++) {
-        heads->width[head] = config->act_sizes[head];
-        heads->column[head] = heads->outputs;
-        heads->dim[head] = heads->width[head] == 1 ? heads->continuous++ : -1;
-        heads->outputs += heads->width[head];
-    }
+    heads_init(heads, config);
     policy->dtype = config->obs_dtype;
     policy->scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8;
     policy->D = config->obs_size;
@@ -71,19 +65,10 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     return 0;
 }
 
-// Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; logstd stays 0
 void policy_start(PufferTrainer* trainer) {
     for (int m = 0; m < trainer->policy.L + 2; m++) {
         Matrix* matrix = &trainer->matrices[m];
-        float bound = (float)((m == 0 ? sqrt(2.0) : 1.0) / sqrt((double)matrix->fan_in));
-        int64_t count = (int64_t)matrix->rows * matrix->cols;
-        for (int64_t i = 0; i < count; i++) {
-            PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_INIT, (uint32_t)i,
-                                             (uint64_t)m, 0);
-            int64_t row = i / matrix->fan_in, col = i % matrix->fan_in;
-            int64_t place = m == 0 ? col * matrix->cols + row : i;
-            matrix->weight[place] = (2.0f * philox_unit(block.word[0]) - 1.0f) * bound;
-        }
+        matrix_start(matrix->weight, trainer->config.seed, m, matrix->fan_out, matrix->fan_in);
     }
 }
 

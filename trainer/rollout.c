@@ -5,13 +5,9 @@
  * from the others or there are too few of them: everybody infers, everybody steps, tick by tick.
  * Rows do not know of each other, so the cut changes no bit. */
 #include "internal.h"
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LOCKSTEP_PRODUCTS 1e7       // multiply-adds of a tick: a tenth of a millisecond
-
-enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };
 
 // ---- one tick of a few rows -------------------------------------------------------------------
 
@@ -203,47 +199,17 @@ static void run_lockstep(PufferTrainer* trainer) {
 
 // ---- what went wrong --------------------------------------------------------------------------
 
-// The first NaN or infinity among n floats, or -1
-static int64_t find_bad(const float* x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (!(x[i] - x[i] == 0.0f)) return i;
-    return -1;
-}
-
 static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* masks,
                        char* error) {
     const Policy* policy = &trainer->policy;
-    int64_t row = trainer->bad_row, tick = trainer->bad_tick, D = policy->D, at;
-    if (trainer->bad_kind == BAD_MASK) {
-        const uint8_t* mask = masks + row * policy->A;
-        int head = 0;
-        for (; head < policy->K; head++) {
-            int any = policy->heads.dim[head] >= 0;
-            for (int j = 0; j < policy->heads.width[head]; j++)
-                any |= mask[policy->heads.column[head] + j];
-            if (!any) break;
-        }
-        return fail(error, "agent %lld has no legal action in head %d\ttick %lld", (long long)row,
-                    head, (long long)tick);
-    }
-    if (trainer->bad_kind == BAD_REWARD)
-        return fail(error, "rewards went bad: %g at [%lld] of [%d]\ttick %lld",
-                    (double)trainer->envs.rewards[row], (long long)row, trainer->config.agents,
-                    (long long)tick);
-    const float* mine = (const float*)obs + row * D;
-    if (policy->dtype == PUFFER_F32 && (at = find_bad(mine, D)) >= 0)
-        return fail(error, "observations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
-                    (double)mine[at], (long long)row, (long long)at, trainer->config.agents,
-                    (long long)D, (long long)tick);
-    char where[32];
-    snprintf(where, sizeof where, "tick %lld", (long long)tick);
-    if (blame_weights(trainer, where, error)) return -1;
-    int64_t size = (int64_t)policy->L * policy->Hp;
-    if (find_bad(trainer->state + row * size, size) >= 0)
-        return fail(error, "recurrent state went bad at agent %lld\ttick %lld", (long long)row,
-                    (long long)tick);
-    return fail(error, "logits or values went bad at agent %lld\ttick %lld", (long long)row,
-                (long long)tick);
+    int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->Hp;
+    int64_t row_bytes = policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+    BadRow bad = {.kind = trainer->bad_kind, .row = row, .tick = trainer->bad_tick,
+                  .obs = (const uint8_t*)obs + row * row_bytes,
+                  .mask = masks ? masks + row * policy->A : NULL,
+                  .reward = trainer->envs.rewards ? trainer->envs.rewards[row] : 0.0f,
+                  .state = trainer->state + row * size, .state_size = size};
+    return blame_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
 }
 
 // ---- the two ways to act ----------------------------------------------------------------------

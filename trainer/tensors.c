@@ -1,10 +1,10 @@
 /* tensors.c -- the memory that callers may look at, by name. */
-#include "internal.h"
+#include "shared.h"
 
-static void add_tensor(PufferTrainer* trainer, const char* name, int kind, int dtype, void* data,
+static void add_tensor(Tensors* tensors, const char* name, int kind, int dtype, void* data,
                        int dims, const int64_t* shape, const int64_t* strides) {
-    if (!data || trainer->tensor_count == MAX_TENSORS) return;
-    PufferTrainerTensor* tensor = &trainer->tensors[trainer->tensor_count++];
+    if (!data || tensors->count == MAX_TENSORS) return;
+    PufferTrainerTensor* tensor = &tensors->items[tensors->count++];
     tensor->name = name;
     tensor->kind = kind;
     tensor->dtype = dtype;
@@ -18,59 +18,37 @@ static void add_tensor(PufferTrainer* trainer, const char* name, int kind, int d
     }
 }
 
-static void list_matrix(PufferTrainer* trainer, Matrix* matrix, const char* name, int kind,
-                        float* data) {
-    int64_t shape[2] = {matrix->fan_out, matrix->fan_in};
-    int64_t row = (int64_t)sizeof(float) * matrix->cols, strides[2] = {row, sizeof(float)};
-    if (matrix == &trainer->matrices[0]) {          // stored transposed
-        strides[0] = sizeof(float);
-        strides[1] = row;
-    }
-    add_tensor(trainer, name, kind, PUFFER_F32, data, 2, shape, strides);
+void tensors_matrix(Tensors* tensors, const char* name, int kind, float* data, int fan_out,
+                    int fan_in, int transposed) {
+    int64_t shape[2] = {fan_out, fan_in}, along = sizeof(float);
+    int64_t across = along * (transposed ? fan_out : fan_in);
+    int64_t strides[2] = {transposed ? along : across, transposed ? across : along};
+    add_tensor(tensors, name, kind, PUFFER_F32, data, 2, shape, strides);
 }
 
-void list_tensors(PufferTrainer* trainer) {
-    const PufferTrainerConfig* config = &trainer->config;
-    const Policy* policy = &trainer->policy;
-    Rollout* out = &trainer->rollout;
-    for (int m = 0; m < policy->L + 2; m++)
-        list_matrix(trainer, &trainer->matrices[m], trainer->matrices[m].label, PUFFER_WEIGHT,
-                    trainer->matrices[m].weight);
-    int64_t vector[1] = {policy->heads.continuous};
-    if (vector[0])
-        add_tensor(trainer, "logstd", PUFFER_WEIGHT, PUFFER_F32, policy->logstd, 1, vector, NULL);
-    int64_t N = config->agents, T = config->horizon;
-    int64_t states[3] = {N, policy->L, policy->H};
-    int64_t strides[3] = {4 * (int64_t)policy->L * policy->Hp, 4 * (int64_t)policy->Hp, 4};
-    add_tensor(trainer, "state", PUFFER_ROLLOUT, PUFFER_F32, trainer->state, 3, states, strides);
-    if (!config->horizon) return;
-    for (int m = 0; m < policy->L + 2; m++)
-        list_matrix(trainer, &trainer->matrices[m], trainer->matrices[m].momentum_label,
-                    PUFFER_OPTIMIZER, trainer->matrices[m].momentum);
-    if (vector[0]) {
-        add_tensor(trainer, "adam.m.logstd", PUFFER_OPTIMIZER, PUFFER_F32, trainer->adam_m, 1,
-                   vector, NULL);
-        add_tensor(trainer, "adam.v.logstd", PUFFER_OPTIMIZER, PUFFER_F32, trainer->adam_v, 1,
-                   vector, NULL);
-    }
-    int64_t rows[3] = {N, T, policy->D};
-    add_tensor(trainer, "obs", PUFFER_ROLLOUT, config->obs_dtype, out->obs, 3, rows, NULL);
-    rows[2] = policy->K;
-    add_tensor(trainer, "actions", PUFFER_ROLLOUT, PUFFER_F32, out->actions, 3, rows, NULL);
-    rows[2] = policy->A;
-    add_tensor(trainer, "masks", PUFFER_ROLLOUT, PUFFER_U8, out->masks, 3, rows, NULL);
+void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, int64_t count) {
+    if (count) add_tensor(tensors, name, kind, PUFFER_F32, data, 1, &count, NULL);
+}
+
+void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
+                     float* state, const Rollout* rollout) {
+    int64_t N = config->agents, T = config->horizon, L = config->num_layers;
+    int64_t states[3] = {N, L, config->hidden_size}, strides[3] = {4 * L * Hp, 4 * (int64_t)Hp, 4};
+    add_tensor(tensors, "state", PUFFER_ROLLOUT, PUFFER_F32, state, 3, states, strides);
+    if (!rollout) return;
+    int64_t rows[3] = {N, T, config->obs_size};
+    add_tensor(tensors, "obs", PUFFER_ROLLOUT, config->obs_dtype, rollout->obs, 3, rows, NULL);
+    rows[2] = config->num_atns;
+    add_tensor(tensors, "actions", PUFFER_ROLLOUT, PUFFER_F32, rollout->actions, 3, rows, NULL);
+    rows[2] = A;
+    add_tensor(tensors, "masks", PUFFER_ROLLOUT, PUFFER_U8, rollout->masks, 3, rows, NULL);
     struct { const char* name; float* data; } flat[] = {
-        {"log_probs", out->logprobs}, {"values", out->values}, {"rewards", out->rewards},
-        {"ended", out->ended}, {"truncated", out->truncated}, {"values_now", out->values_now},
-        {"ratio_now", out->ratio_now}, {"advantages", out->advantages}};
+        {"log_probs", rollout->logprobs}, {"values", rollout->values},
+        {"rewards", rollout->rewards}, {"ended", rollout->ended},
+        {"truncated", rollout->truncated}, {"values_now", rollout->values_now},
+        {"ratio_now", rollout->ratio_now}, {"advantages", rollout->advantages}};
     for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
-        add_tensor(trainer, flat[i].name, PUFFER_ROLLOUT, PUFFER_F32, flat[i].data, 2, rows, NULL);
-    add_tensor(trainer, "bootstrap", PUFFER_ROLLOUT, PUFFER_F32, out->bootstrap, 1, rows, NULL);
-    add_tensor(trainer, "state0", PUFFER_ROLLOUT, PUFFER_F32, out->state0, 3, states, strides);
-}
-
-int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {
-    if (index < 0 || index >= trainer->tensor_count) return 0;
-    *out = trainer->tensors[index];
-    return 1;
+        add_tensor(tensors, flat[i].name, PUFFER_ROLLOUT, PUFFER_F32, flat[i].data, 2, rows, NULL);
+    add_tensor(tensors, "bootstrap", PUFFER_ROLLOUT, PUFFER_F32, rollout->bootstrap, 1, rows, NULL);
+    add_tensor(tensors, "state0", PUFFER_ROLLOUT, PUFFER_F32, rollout->state0, 3, states, strides);
 }

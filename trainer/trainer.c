@@ -1,57 +1,34 @@
 /* trainer.c -- the C ABI of puffer_trainer.h: make a trainer, train, look inside, end it. */
 #include "internal.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-int32_t fail(char* error, const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error, PUFFER_ERROR_SIZE, format, arguments);
-    va_end(arguments);
-    return -1;
-}
-
-double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 // ---- making -----------------------------------------------------------------------------------
 
-static int32_t check_config(const PufferTrainerConfig* config, char* error) {
-    if (config->version != PUFFER_TRAINER_VERSION || config->struct_size != (int32_t)sizeof *config)
-        return fail(error, "the caller was made for another version of the trainer");
-    struct { const char* name; int64_t value, low, high; } bounds[] = {
-        {"agents", config->agents, 1, 1 << 24}, {"horizon", config->horizon, 0, 65536},
-        {"obs_size", config->obs_size, 1, 1 << 28}, {"num_atns", config->num_atns, 1,
-        PUFFER_MAX_HEADS}, {"hidden_size", config->hidden_size, 1, 16384},
-        {"num_layers", config->num_layers, 1, MAX_LAYERS}, {"threads", config->threads, 1, 1024},
-        {"total_epochs", config->total_epochs, 1, INT64_MAX},
-        {"seed", (int64_t)config->seed, 0, ((int64_t)1 << 56) - 1},
-        {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32}};
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
-        if (bounds[i].value < bounds[i].low || bounds[i].value > bounds[i].high)
-            return fail(error, "%s is %lld, not from %lld to %lld", bounds[i].name,
-                        (long long)bounds[i].value, (long long)bounds[i].low,
-                        (long long)bounds[i].high);
-    for (int head = 0; head < config->num_atns; head++)
-        if (config->act_sizes[head] < 1 || config->act_sizes[head] > 1 << 20)
-            return fail(error, "head %d has %d actions", head, config->act_sizes[head]);
-    if (!config->horizon) return 0;
-    int64_t batch = (int64_t)config->agents * config->horizon;
-    if (config->minibatch_size < config->horizon || config->minibatch_size % config->horizon
-        || config->minibatch_size > batch)
-        return fail(error, "minibatch_size is %d, not a multiple of horizon %d up to %lld",
-                    config->minibatch_size, config->horizon, (long long)batch);
-    return 0;
+static void list_tensors(PufferTrainer* trainer) {
+    const Policy* policy = &trainer->policy;
+    Tensors* tensors = &trainer->tensors;
+    int matrices = policy->L + 2, dims = policy->heads.continuous;
+    int trains = trainer->config.horizon > 0;
+    for (int m = 0; m < matrices; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        tensors_matrix(tensors, matrix->label, PUFFER_WEIGHT, matrix->weight, matrix->fan_out,
+                       matrix->fan_in, m == 0);
+    }
+    tensors_vector(tensors, "logstd", PUFFER_WEIGHT, policy->logstd, dims);
+    for (int m = 0; m < matrices && trains; m++) {
+        Matrix* matrix = &trainer->matrices[m];
+        tensors_matrix(tensors, matrix->momentum_label, PUFFER_OPTIMIZER, matrix->momentum,
+                       matrix->fan_out, matrix->fan_in, m == 0);
+    }
+    tensors_vector(tensors, "adam.m.logstd", PUFFER_OPTIMIZER, trainer->adam_m, trains ? dims : 0);
+    tensors_vector(tensors, "adam.v.logstd", PUFFER_OPTIMIZER, trainer->adam_v, trains ? dims : 0);
+    tensors_rollout(tensors, &trainer->config, policy->A, policy->Hp, trainer->state,
+                    trains ? &trainer->rollout : NULL);
 }
 
 PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error) {
-    if (check_config(config, error)) return NULL;
+    if (config_check(config, error)) return NULL;
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
     Workspace* work = calloc((size_t)config->threads, sizeof *work);
     if (!trainer || !work) {
@@ -126,6 +103,12 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
 }
 
 // ---- looking inside ---------------------------------------------------------------------------
+
+int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {
+    if (index < 0 || index >= trainer->tensors.count) return 0;
+    *out = trainer->tensors.items[index];
+    return 1;
+}
 
 void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
     double elapsed = seconds_now() - trainer->born;

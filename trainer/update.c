@@ -3,11 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-// From `start` at progress 0 to floor * start at progress 1, along half a cosine
-static double cosine(double start, double floor, double progress) {
-    return start * (floor + (1.0 - floor) * 0.5 * (1.0 + cos(3.14159265358979323846 * progress)));
-}
-
 static int all_finite(const float* x, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         if (!(x[i] - x[i] == 0.0f)) return 0;
@@ -22,6 +17,13 @@ static int64_t count_clipped(const PufferTrainer* trainer) {
     return found;
 }
 
+static int32_t blame(const PufferTrainer* trainer, char* error) {
+    const float* gradients[MAX_LAYERS + 2];
+    int matrices = trainer->policy.L + 2;
+    for (int m = 0; m < matrices; m++) gradients[m] = trainer->matrices[m].gradient;
+    return blame_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
+}
+
 static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses* losses,
                      char* error) {
     double sums[KERNEL_LOSSES];
@@ -30,7 +32,7 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
     ppo_gradients(trainer, losses->ent_coef, sums);
     double norm = muon_reduce(trainer), sane = norm;
     for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
-    if (!isfinite(sane)) return blame_update(trainer, error);
+    if (!isfinite(sane)) return blame(trainer, error);
     muon_step(trainer, losses->learning_rate, norm);
     policy_pack(trainer);
     losses->policy += sums[0];
@@ -52,20 +54,11 @@ static void average(PufferTrainerLosses* losses) {
 
 int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
     const PufferTrainerConfig* config = &trainer->config;
-    double began = seconds_now(), progress = learning_progress(trainer);
+    double began = seconds_now();
     if (!config->horizon) return fail(error, "this trainer can only act");
     if (trainer->stale) policy_pack(trainer);
-    memset(losses, 0, sizeof *losses);
-    losses->learning_rate = cosine(config->learning_rate,
-                                   config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
-    losses->ent_coef = cosine(config->ent_coef,
-                              config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
+    losses_begin(losses, config, &trainer->counters);
     losses->reward_clipped = count_clipped(trainer);
-    double batch = (double)config->agents * config->horizon;
-    double wanted = config->replay_ratio * batch / config->minibatch_size
-                    + trainer->counters.minibatch_carry;
-    losses->minibatches = (int32_t)wanted;
-    trainer->counters.minibatch_carry = wanted - losses->minibatches;
     picking_begin(trainer);
     int32_t failed = 0;
     for (int32_t number = 0; number < losses->minibatches && !failed; number++)
@@ -73,7 +66,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     trainer->replay_count = 0;
     if (failed) return -1;
     if (!all_finite(trainer->all_weights, trainer->weight_count))
-        return blame_update(trainer, error);
+        return blame(trainer, error);
     average(losses);
     trainer->counters.epoch++;
     trainer->update_seconds += seconds_now() - began;
