@@ -387,6 +387,7 @@ enum { CUDA_SHIM, CUDA_DEVICE };    // what runs the kernels
 int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
                  int32_t order);
 const char* cuda_kernel_name(int32_t number);   // NULL behind the last
+int64_t cuda_args_size(int32_t number);         // bytes that its arguments take; -1 likewise
 int32_t cuda_kind(void);                        // CUDA_SHIM or CUDA_DEVICE
 int32_t cuda_devices(void);                     // 1 for the shim; 0 where no GPU can be used
 void* cuda_take(int64_t bytes);                 // memory that host and kernels see; NULL: none left
