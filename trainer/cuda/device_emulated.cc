@@ -8,11 +8,11 @@
  *     shuffled    a little of some streams at each call; PUFFER_CUDA_EMULATED_SEED picks which
  *
  * A wait that is missing, or a pinned buffer that is used again too soon, gives other numbers in at
- * least one of them. Device memory can be touched only while queued calls run: the host dies of it
- * otherwise (each time at first, later now and then), and a kernel dies beyond a block's last page. What a GPU would refuse is a
- * failure here: host pointers given for the device's, waits while a graph is captured, and so on.
- * PUFFER_CUDA_EMULATED_MEMORY=BYTES is all there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be
- * pinned that is there already.
+ * least one of them. The host that touches device memory dies of it, since that is open only while
+ * queued calls run (closed behind each run at first, later now and then); a kernel dies of a page
+ * behind each block. What a GPU would refuse is a failure here: host pointers given for the
+ * device's, waits while a graph is captured, and so on. PUFFER_CUDA_EMULATED_MEMORY=BYTES is all
+ * there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be pinned that is there already.
  *
  * Kernels are loops (cuda_shim.h), in another order of blocks and threads at each call. */
 #include <sys/mman.h>
@@ -67,7 +67,8 @@ enum { ALLOCATIONS, WAITS, LAUNCHES, PRODUCTS, COPIES, REPLAYS, COUNTS };
 int64_t counts[COUNTS];
 
 const size_t LINE = 256;
-const int64_t OFTEN = 256, SELDOM = 16;     // runs until which memory is closed after each; after them
+const int64_t OFTEN = 256;          // runs behind which memory is closed;
+const int64_t SELDOM = 16;          // from then on behind each of so many
 const unsigned char BEYOND = 0xff;  // of the slack: NaN, whoever reads it
 
 }  // namespace

@@ -36,9 +36,11 @@ void pack(const T* from, int rows, int K, int64_t row_step, int64_t k_step, int 
                 for (int i = 0; i < here; i++)
                     panel[(int64_t)k * width + i] = widen(from[first + i + k * k_step]);
         else
-            for (int i = 0; i < here; i++)
+            for (int i = 0; i < here; i++) {
+                const T* row = from + (first + i) * row_step;
                 for (int k = 0; k < K; k++)
-                    panel[(int64_t)k * width + i] = widen(from[(first + i) * row_step + k * k_step]);
+                    panel[(int64_t)k * width + i] = widen(row[k * k_step]);
+            }
     }
 }
 
