@@ -102,7 +102,7 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
                 : choose_value(&mine, a.logstd[mine.dim], luck, greedy);
             if (!head_legal(&mine)) kind = CUDA_BAD_MASK;
             joint = joint + choice.logprob;
-            a.actions[(int64_t)row * K + head] = choice.action;
+            a.actions[(int64_t)row * K + head] = is_bad(choice.action) ? 0.0f : choice.action;
             a.stored_actions[at * K + head] = choice.action;
         }
         if (is_bad(joint) && !kind) kind = CUDA_BAD_OUTPUT;

@@ -45,6 +45,7 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK };
     X(tick_begin, TickBeginArgs)            /* elements */                                      \
     X(gates_step, GatesStepArgs)            /* elements: rows H */                              \
     X(heads_sample, HeadsSampleArgs)        /* elements: rows */                                \
+    X(epoch_begin, EpochBeginArgs)          /* elements */                                      \
     X(segments_judge, SegmentsJudgeArgs)    /* blocks: count / CUDA_SEGMENTS */                 \
     X(deck_shuffle, DeckShuffleArgs)        /* blocks: laps N / CUDA_LANES */                   \
     X(priorities_sum, PrioritiesSumArgs)    /* one block */                                     \
@@ -56,6 +57,7 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK };
     X(scan_backward, ScanBackwardArgs)      /* elements: S H */                                 \
     X(heads_loss, HeadsLossArgs)            /* blocks: S T / CUDA_ROWS */                       \
     X(columns_sum, ColumnsSumArgs)          /* blocks: columns */                               \
+    X(parts_add, PartsAddArgs)              /* elements */                                      \
     X(squares_sum, SquaresSumArgs)          /* blocks: chunks */                                \
     X(update_decide, UpdateDecideArgs)      /* one thread */                                    \
     X(muon_momentum, MuonMomentumArgs)      /* blocks: chunks */                                \
@@ -144,7 +146,8 @@ typedef struct GatesStepArgs {
     uint16_t* narrow;               // (rows, H) or NULL
 } GatesStepArgs;
 
-// Actions of one tick, drawn with the CPU's numbers; at t = T the value alone, as the bootstrap
+// Actions of one tick, drawn with the CPU's numbers; at t = T the value alone, as the bootstrap.
+// The envs are given 0 for an action that is not finite: they run before the host sees the fault
 typedef struct HeadsSampleArgs {
     const CudaTick* tick;
     const Heads* heads;
@@ -163,6 +166,17 @@ typedef struct HeadsSampleArgs {
 } HeadsSampleArgs;
 
 // ---- picking: before every minibatch ----------------------------------------------------------
+
+// Before the first one: V and w are those of the rollout, and rewards that will be clipped counted
+typedef struct EpochBeginArgs {
+    int32_t count;                  // N T
+    float reward_clip;              // 0: none is
+    const float* values;            // (N, T) and so on
+    const float* rewards;
+    float* values_now;              // as values
+    float* ratio_now;               // 1
+    uint64_t* clipped;              // [1] is added to
+} EpochBeginArgs;
 
 // Advantages and returns of segments, and sums over each; its weight to be drawn if asked for
 typedef struct SegmentsJudgeArgs {
@@ -295,6 +309,14 @@ typedef struct ColumnsSumArgs {
     double* sums;                   // [columns] or NULL
     float* floats;                  // [columns] the same, or NULL
 } ColumnsSumArgs;
+
+// sums[i] = source[i] + source[stride + i] + ..., in this order: a product that was made in parts
+typedef struct PartsAddArgs {
+    int32_t count, parts;
+    int64_t stride;                 // from part to part
+    const float* source;            // (parts, stride)
+    float* sums;                    // [count]
+} PartsAddArgs;
 
 // ---- update -----------------------------------------------------------------------------------
 

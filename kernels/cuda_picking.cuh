@@ -2,6 +2,16 @@
 #pragma once
 #include "cuda_common.cuh"
 
+CUDA_KERNEL(epoch_begin, EpochBeginArgs) {
+    CUDA_EACH(i, a.count) {
+        a.values_now[i] = a.values[i];
+        a.ratio_now[i] = 1.0f;
+        if (a.reward_clip > 0.0f && fabsf(a.rewards[i]) > a.reward_clip) cuda_count(a.clipped);
+    }
+}
+
+// ---- judging ----------------------------------------------------------------------------------
+
 enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2, SUM_LANES = 8 };
 
 // The error of one tick, and how much of the next tick's advantage comes on top

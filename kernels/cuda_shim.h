@@ -42,12 +42,19 @@
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, end_ = (uint32_t)(n); i < end_;    \
          i += gridDim.x * blockDim.x)
 
-// Integers alone: the least of them is the same in any order
+// Integers alone: the least of them, and how many they are, is the same in any order
 KERNEL_INLINE void cuda_least(uint64_t* place, uint64_t value) {
 #if defined(__CUDA_ARCH__)
     atomicMin((unsigned long long*)place, (unsigned long long)value);
 #else
     if (value < *place) *place = value;
+#endif
+}
+KERNEL_INLINE void cuda_count(uint64_t* place) {
+#if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long*)place, 1ull);
+#else
+    ++*place;
 #endif
 }
 
@@ -75,6 +82,7 @@ typedef struct ShimBlock {
 KERNEL_INLINE void cuda_least(uint64_t* place, uint64_t value) {
     if (value < *place) *place = value;
 }
+KERNEL_INLINE void cuda_count(uint64_t* place) { ++*place; }
 
 #endif
 

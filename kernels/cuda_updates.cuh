@@ -23,6 +23,14 @@ CUDA_KERNEL(columns_sum, ColumnsSumArgs) {
     }
 }
 
+CUDA_KERNEL(parts_add, PartsAddArgs) {
+    CUDA_EACH(i, a.count) {
+        float sum = a.source[i];
+        for (int part = 1; part < a.parts; part++) sum += a.source[part * a.stride + i];
+        a.sums[i] = sum;
+    }
+}
+
 CUDA_KERNEL(squares_sum, SquaresSumArgs) {
     CUDA_SHARED(double, lanes, [CUDA_LANES]);
     CUDA_BLOCKS(number, a.chunks) {

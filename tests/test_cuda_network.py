@@ -257,6 +257,19 @@ def test_the_first_row_that_is_not_finite_is_named(cuda, value, column):
     assert same(sample(cuda, out, (3, 2)).fault, fault(2, 4 + 20, BAD_OUTPUT))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_envs_are_given_no_action_that_is_not_finite(cuda, value):
+    """What is stored stays what was drawn; a discrete action is always a number of its head."""
+    out = normal(1, 33, 7)
+    out[[5, 20], 3] = value                                 # the mean of the second head
+    out[9, :3] = value
+    got = sample(cuda, out, (3, 1, 1, 1), logstd=[-1.0, 0.0, 0.5])
+    stored = got.stored_actions[4:4 + 33, 2]
+    assert np.argwhere(~np.isfinite(stored)).tolist() == [[5, 1], [20, 1]]
+    assert same(got.actions, np.where(np.isfinite(stored), stored, np.float32(0)))
+    assert set(got.actions[:, 0]) <= {0, 1, 2} and same(got.fault, fault(2, 4 + 5, BAD_OUTPUT))
+
+
 def test_an_infinite_distance_is_a_fault_too(cuda):
     """A log-probability that overflows, from numbers that are finite."""
     out, logstd = np.zeros((3, 2), np.float32), np.float32([np.nan])

@@ -30,6 +30,22 @@ def verdict(**known):
     return {"mean": 0.25, "scale": 0.5, "clip": 0.5, **known}
 
 
+# ---- the start of an epoch --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 77, 5000])
+@pytest.mark.parametrize("clip", [0.0, 0.5, 1.0])
+def test_an_epoch_begins(cuda, count, clip):
+    rewards, values = 2 * normal(1, count), normal(2, count)
+    rewards[:5] = [1.0, -1.0, 0.5, -0.5, np.nan][:count]    # at the limits: not beyond
+    got = cuda.epoch_begin(count=count, reward_clip=clip, values=values, rewards=rewards,
+                           values_now=blank(count), ratio_now=blank(count),
+                           clipped=np.uint64([2 ** 40]))
+    beyond = int((np.abs(rewards) > clip).sum()) if clip else 0
+    assert same(got.clipped, np.uint64([2 ** 40 + beyond])) and (beyond or not clip or count == 1)
+    assert same(got.values_now, values) and same(got.ratio_now, np.ones(count, np.float32))
+
+
 # ---- advantages -------------------------------------------------------------------------------
 
 
@@ -198,6 +214,18 @@ def test_columns_are_added_up(cuda, parts, columns):
             columns, dtype=np.float64 if name == "sums" else np.float32)}
         again = cuda.columns_sum(parts_count=parts, columns=columns, parts=x, **alone)
         assert same(getattr(again, name), getattr(got, name))
+
+
+@pytest.mark.parametrize("count, parts", [(1, 1), (77, 3), (5000, 8)])
+def test_parts_are_added_in_order(cuda, count, parts):
+    source = normal(1, parts, count + 3)
+    got = cuda.parts_add(count=count, parts=parts, stride=count + 3, source=source,
+                         sums=blank(count))
+    want = source[0, :count].copy()
+    for part in source[1:, :count]:
+        want = want + part
+    assert same(got.sums, want)
+    assert parts == 1 or not same(want, source[::-1, :count].sum(0, dtype=np.float32))
 
 
 def layout(*shapes, vectors=3):
