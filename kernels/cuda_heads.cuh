@@ -181,7 +181,7 @@ KERNEL_INLINE void judge_row(const HeadsLossArgs* a, uint32_t r, float terms[KER
     LossTerm policy = f_policy_loss(advantage, ratio, a->clip_coef);
     LossTerm error = f_value_loss(out[A], a->values[at], a->returns[at], a->vf_clip_coef);
     F by_logprob = policy.slope * scale, by_entropy = f_set(-a->schedule->ent_coef * scale);
-    if (!a->repeated[s]) {
+    if (!a->repeated[s] && !a->verdict->stop) {
         a->values_now[at] = out[A];
         a->ratio_now[at] = ratio;
     }

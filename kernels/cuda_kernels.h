@@ -31,6 +31,7 @@
 extern "C" {
 #endif
 
+#define CUDA_THREADS  256           // of a block at most
 #define CUDA_LANES    256           // parts of a sum within a block
 #define CUDA_SEGMENTS 32            // segments that a block judges at a time
 #define CUDA_TICKS    32            // ticks of them that it holds at a time
@@ -181,6 +182,7 @@ typedef struct EpochBeginArgs {
 // Advantages and returns of segments, and sums over each; its weight to be drawn if asked for
 typedef struct SegmentsJudgeArgs {
     int32_t count, T;
+    const CudaVerdict* verdict;     // after a stop all stays as it is; or NULL
     const int32_t* which;           // [count] segments, or NULL: all, 0 to count - 1
     const uint8_t* repeated;        // [count] 1: leave it out; NULL with `which`
     const float* rewards;           // (N, T) and so on

@@ -61,6 +61,7 @@ CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
     CUDA_SHARED(float, later, [CUDA_SEGMENTS]);
     CUDA_SHARED(double, lanes, [CUDA_SEGMENTS * SUM_LANES][KERNEL_SUMS]);
     int groups = (a.count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS;
+    if (a.verdict && a.verdict->stop) return;       // what went bad stays to be looked at
     CUDA_BLOCKS(group, groups) {
         int first = group * CUDA_SEGMENTS;
         for (int begin = (a.T - 1) / CUDA_TICKS * CUDA_TICKS; begin >= 0; begin -= CUDA_TICKS) {

@@ -25,8 +25,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CUDA_THREADS 256            // of a block at most
-
 #if defined(__CUDACC__)
 
 #define CUDA_KERNEL(NAME, ARGS)                                                                 \

@@ -61,7 +61,9 @@ class Config:
     def __getitem__(self, full: str):
         """config['train.gamma']"""
         section, _, name = full.partition(".")
-        return self.env[name] if section == "env" else getattr(getattr(self, section), name)
+        if section == "env":
+            return self.env[name]
+        return getattr(getattr(self, section), KEYS[full].field)
 
     def items(self) -> list[tuple[str, object]]:
         """Every setting that has an effect, [env] included, as ('train.gamma', 0.99)."""
@@ -97,7 +99,8 @@ class Config:
             for name, value in tree.get(section, {}).items():
                 key = KEYS.get(f"{section}.{name}")
                 try:
-                    values[name] = settings.parse(key, show(value)) if key else None
+                    values[key.field if key else name] = (settings.parse(key, show(value))
+                                                          if key else None)
                 except ValueError:
                     key = None
                 if key is None or key.status != settings.USED:
@@ -106,7 +109,7 @@ class Config:
                                      expected=key.expected if key else "a known setting",
                                      actual=show(value))
             config = replace(config, **{section: made(**{
-                **{key.name: config[key.full] for key in settings.used_keys(section)},
+                **{key.field: config[key.full] for key in settings.used_keys(section)},
                 **values})})
         return replace(config, env={name: float(value) for name, value
                                     in tree.get("env", {}).items()},
@@ -128,8 +131,8 @@ class Config:
 
 
 def _with_value(config: Config, full: str, value: object, origin: str) -> Config:
-    section, _, name = full.partition(".")
-    return replace(config, **{section: replace(getattr(config, section), **{name: value})},
+    section, field = full.partition(".")[0], KEYS[full].field
+    return replace(config, **{section: replace(getattr(config, section), **{field: value})},
                    origin={**config.origin, full: origin})
 
 
@@ -393,7 +396,7 @@ class _Resolver:
         for full in autos:      # in the table's order: each may read those before it
             value, reason = choose(full, chosen, self.env)
             chosen[full], self.origin[full] = value, f"auto: {reason}"
-        parts = {section: cls(**{key.name: chosen[key.full]
+        parts = {section: cls(**{key.field: chosen[key.full]
                                  for key in settings.used_keys(section)})
                  for section, cls in SECTIONS.items()}
         return Config(**parts, env=self.env, origin=self.origin, skipped=self.skipped)

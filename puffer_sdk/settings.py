@@ -11,6 +11,7 @@ here. PufferLib 4.0's names are the canonical ones.
 """
 from __future__ import annotations
 
+import keyword
 import math
 import re
 from dataclasses import MISSING, dataclass, field, fields
@@ -158,6 +159,8 @@ class Train:
     precision: str = setting("fp32", "number format of the matrix products; bf16 needs the "
                                      "native trainer and a CPU that has it",
                              choices=("fp32", "bf16"))
+    async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
+                                  "one update ago; needs device cuda and the native trainer")
     gpus: int = ignored("number of GPUs")
 
 
@@ -247,6 +250,11 @@ class Key:
         return f"{self.section}.{self.name}"
 
     @property
+    def field(self) -> str:
+        """Its name in the dataclass: 'async_' for what Python would read as its own word."""
+        return self.name + "_" * keyword.iskeyword(self.name)
+
+    @property
     def flag(self) -> str:
         """'--train.learning-rate'"""
         return "--" + self.full.replace("_", "-")
@@ -294,7 +302,7 @@ class Key:
 
 
 def _rows(section: str, cls) -> list[Key]:
-    return [Key(section, item.name, item.type,
+    return [Key(section, item.name.rstrip("_"), item.type,
                 None if item.default is MISSING else item.default, **item.metadata)
             for item in fields(cls)]
 

@@ -5,6 +5,7 @@ elements, K action heads.
 """
 from __future__ import annotations
 
+import mmap
 import operator
 import os
 import re
@@ -22,6 +23,7 @@ from . import building, paths, raylib
 from .abi import ffi
 from .errors import BuildError, PufferError, RunError, UsageError, nearest
 
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS     # a child that forks off has its own
 DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
 ABI_VERSION = 1
 ERROR_SIZE = 2048               # PUFFER_ERROR_SIZE
@@ -268,15 +270,14 @@ class VecEnv:
                              actual=f"{per_agent * n >> 20} MiB for {n} agents with "
                                     f"{about.obs_size} observations",
                              hint="lower vec.total_agents, or OBS_SIZE")
-        self._observations = aligned((n, about.obs_size), about.obs_dtype)
-        self._actions = aligned((n, self.num_atns), np.float32)
-        self._rewards = aligned((n,), np.float32)
-        self._terminals = aligned((n,), np.float32)
-        self._truncations = aligned((n,), np.float32)
-        self._action_mask = None
-        if about.mask_size:
-            self._action_mask = aligned((n, about.mask_size), np.uint8)
-            self._action_mask[:] = 1
+        self.block, arrays = in_one_block(
+            ((n, about.obs_size), about.obs_dtype), ((n, self.num_atns), np.float32),
+            ((n,), np.float32), ((n,), np.float32), ((n,), np.float32),
+            ((n, about.mask_size), np.uint8))
+        (self._observations, self._actions, self._rewards, self._terminals, self._truncations,
+         mask) = arrays
+        self._action_mask = mask if about.mask_size else None
+        mask[:] = 1
 
     def _create(self, env_settings, vec_settings, num_buffers, threads):
         env = Settings(env_settings)
@@ -510,13 +511,18 @@ def mix_seed(seed: int, env: int) -> int:
     return (z ^ (z >> 31)) >> 16 & 0xFFFFFFFF
 
 
-def aligned(shape: tuple[int, ...], dtype) -> np.ndarray:
-    """Zeros that begin on a cache line."""
-    dtype = np.dtype(dtype)
-    size = int(np.prod(shape)) * dtype.itemsize
-    raw = np.zeros(size + 64, np.uint8)
-    offset = -raw.ctypes.data % 64
-    return raw[offset:offset + size].view(dtype).reshape(shape)
+def in_one_block(*wanted: tuple[tuple[int, ...], object]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Zeros of these (shape, dtype), each on a cache line, and the whole pages that hold them all.
+
+    The pages are nobody else's, so that a GPU may be let in to read and write there.
+    """
+    sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in wanted]
+    block = np.frombuffer(mmap.mmap(-1, max(1, sum(size + 64 for size in sizes)), PRIVATE), np.uint8)
+    arrays, at = [], 0
+    for (shape, dtype), size in zip(wanted, sizes):
+        arrays.append(block[at:at + size].view(dtype).reshape(shape))
+        at += -(-size // 64) * 64
+    return block, arrays
 
 
 def available_memory() -> int:

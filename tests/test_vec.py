@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import hashlib
+import os
 import re
 from pathlib import Path
 
@@ -80,11 +81,18 @@ def test_torch_shares_the_memory(probe):
 
 
 def test_blocks_begin_on_cache_lines():
-    for shape in ((1,), (3, 5), (1000, 7)):
-        for dtype in (np.uint8, np.float32):
-            array = vec.aligned(shape, dtype)
-            assert array.ctypes.data % 64 == 0 and array.shape == shape and not array.any()
-            assert array.flags.c_contiguous
+    wanted = [(shape, dtype) for shape in ((1,), (3, 5), (1000, 7), (4, 0))
+              for dtype in (np.uint8, np.float32)]
+    block, arrays = vec.in_one_block(*wanted)
+    pages = range(block.ctypes.data, block.ctypes.data + block.nbytes)
+    for (shape, dtype), array in zip(wanted, arrays):
+        assert array.ctypes.data % 64 == 0 and array.shape == shape and not array.any()
+        assert array.flags.c_contiguous and array.flags.writeable and array.dtype == dtype
+        array[...] = 1
+        assert array.nbytes == 0 or array.ctypes.data + array.nbytes - 1 in pages
+    assert block.ctypes.data % os.sysconf("SC_PAGESIZE") == 0
+    assert block.astype(bool).sum() == sum(array.size * (1 if array.dtype == np.uint8 else 2)
+                                           for array in arrays)      # 1.0f has two such bytes
 
 
 def test_the_abi_is_read_from_its_header():
@@ -198,7 +206,7 @@ def test_rewards_are_cleared_wherever_buffers_lie(probe):
     """Blocks with gaps between them, as the checker and the trainer bind them."""
     with puffer_sdk.make(probe(), total_agents=4) as envs:
         api, handle = envs.library.api, envs._handle
-        rewards, terminals = vec.aligned((100,), np.float32), vec.aligned((100,), np.float32)
+        _, (rewards, terminals) = vec.in_one_block(*2 * [((100,), np.float32)])
         places = [50, 51, 10, 11]                   # neighbours, a jump back, neighbours
         rewards[:], terminals[:] = 8, 8
         for env, place in enumerate(places):

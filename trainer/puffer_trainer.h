@@ -17,6 +17,9 @@
  * S segments of a minibatch. A segment is one agent's T ticks of a rollout.
  *
  * The same config and envs give the same bytes, whatever `threads` and `block_agents` are.
+ *
+ * Two libraries export this: the CPU trainer, and the CUDA trainer, whose numbers live on the GPU.
+ * What is only the one's says so.
  */
 #pragma once
 #include <stdint.h>
@@ -27,7 +30,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 1    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 2    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  20
 
@@ -62,6 +65,12 @@ typedef struct PufferTrainerConfig {
     int32_t norm_adv;               // normalise advantages over the minibatch
     int32_t anneal_lr, anneal_ent_coef;     // let these fall along a cosine
 
+    int32_t device;                 // CUDA: number of the GPU
+    int32_t slices;                 // CUDA: parts of equal size; one steps while another infers
+    int32_t overlap;                // CUDA: 1: learn from a rollout while the next one runs, which
+                                    // then acts with the weights of one update ago
+    int32_t timed;                  // CUDA: 1: time every kernel by itself, without graphs
+
     uint64_t seed;                  // below 2^56
     int64_t first_agent;            // global number of the first row
     int64_t total_epochs;           // what schedules run over
@@ -87,6 +96,8 @@ typedef struct PufferTrainerEnvs {  // created by an environment library, bound 
     unsigned char* action_mask;     // (N, A), or NULL
     PufferWatch* watches;           // [threads]
     int64_t ticks;                  // that the envs have made already
+    void* block;                    // whole pages that hold observations and actions and nobody
+    int64_t block_bytes;            // else's memory, so that a GPU can read there; or NULL
 } PufferTrainerEnvs;
 
 typedef struct PufferTrainerCounters {      // what a resumed run needs beside the tensors
@@ -111,7 +122,7 @@ enum {                              // what a tensor is
     PUFFER_ROLLOUT                  // obs (N, T, D), actions (N, T, K), log_probs, values, ...
 };
 
-typedef struct PufferTrainerTensor {        // memory that stays where it is
+typedef struct PufferTrainerTensor {        // memory that stays where it is; CUDA: a copy of it
     const char* name;
     void* data;
     int32_t kind;                   // PUFFER_WEIGHT, PUFFER_OPTIMIZER or PUFFER_ROLLOUT
@@ -132,6 +143,22 @@ typedef struct PufferTrainerStats {
     int32_t lockstep;               // 1: all agents tick together (whole_steps, or few envs)
 } PufferTrainerStats;
 
+typedef struct PufferTrainerDevice {        // of the CUDA trainer
+    char name[128];                 // "NVIDIA H100 80GB HBM3"
+    int32_t major, minor;           // compute capability
+    int32_t driver, runtime;        // versions of CUDA, 1000 major + 10 minor
+    int32_t emulated;               // 1: no GPU, but its work done on the CPU
+    int64_t memory, used;           // bytes of the GPU, and that this trainer took of them
+} PufferTrainerDevice;
+
+typedef struct PufferTrainerKernel {        // of the CUDA trainer with `timed`
+    const char* name;
+    int64_t calls;
+    double seconds;
+    double bytes;                   // read and written
+    double flops;                   // of matrix products
+} PufferTrainerKernel;
+
 typedef struct PufferTrainer PufferTrainer;
 
 PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error);
@@ -141,7 +168,9 @@ void puffer_trainer_destroy(PufferTrainer* trainer);
 int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error);
 
 int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error);
+// With `overlap` the losses are those of the update before; of the last one, finish tells
 int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
+int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
 
 // The next update takes these segments and weights instead of picking: (minibatches, S) both.
 // They are copied. For parity tests and experiments
@@ -155,7 +184,8 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
                             int32_t* rows, float* q, char* error);
 
 // One tick without envs: obs (N, D), mask (N, A) or NULL -> actions (N, K); log_probs (N) and
-// values (N) where not NULL. The state moves on, the tick counts up. greedy: likeliest actions
+// values (N) where not NULL. The state moves on, the tick counts up. greedy: likeliest actions.
+// The CUDA trainer refuses: acting alone is the CPU trainer's
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
                            char* error);
@@ -163,13 +193,23 @@ void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals);  // (
 void puffer_trainer_reset_state(PufferTrainer* trainer);        // zero everybody's
 void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick);     // of act's random numbers
 
+// CUDA: brings the tensors of this kind here, as they are after all that was asked for; tensors of
+// a rollout are listed from the first time on. The CPU trainer's are here already
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error);
 // Tensor number `index`: 1 and filled in, or 0 when there are no more
 int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out);
-void puffer_trainer_touch(PufferTrainer* trainer);      // call it after writing to a weight
+// Call it after writing to a weight or to the optimiser's tensors; CUDA: to ones just fetched
+void puffer_trainer_touch(PufferTrainer* trainer);
 
 PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer); // may be written to
 void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out);
 const char* puffer_trainer_phase(int32_t index);        // name of stats.seconds[index], or NULL
+
+// CUDA: 1 and filled in, 0 when there are no more; the CPU trainer answers 0
+int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out);
+int32_t puffer_trainer_kernel(PufferTrainer* trainer, int32_t index, PufferTrainerKernel* out);
+// CUDA: what this GPU reaches at best: bytes/s of a copy, read and written; FLOP/s of a product
+void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* product_rate);
 
 const char* puffer_trainer_path_name(int32_t path);     // "generic", "avx2", "avx512", "neon"
 int32_t puffer_trainer_path_available(int32_t path);    // 1 if this library and CPU have it

@@ -29,6 +29,10 @@ static void list_tensors(PufferTrainer* trainer) {
 
 PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error) {
     if (config_check(config, error)) return NULL;
+    if (config->overlap || config->timed) {
+        fail(error, "the CPU trainer does not learn during a rollout, nor time kernels apart");
+        return NULL;
+    }
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
     Workspace* work = calloc((size_t)config->threads, sizeof *work);
     if (!trainer || !work) {
@@ -103,6 +107,26 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
 }
 
 // ---- looking inside ---------------------------------------------------------------------------
+
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error) {
+    (void)trainer, (void)kind, (void)error;
+    return 0;
+}
+
+int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) {
+    (void)trainer, (void)out;
+    return 0;
+}
+
+int32_t puffer_trainer_kernel(PufferTrainer* trainer, int32_t index, PufferTrainerKernel* out) {
+    (void)trainer, (void)index, (void)out;
+    return 0;
+}
+
+void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* product_rate) {
+    (void)trainer;
+    *copy_rate = *product_rate = 0.0;
+}
 
 int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {
     if (index < 0 || index >= trainer->tensors.count) return 0;

@@ -73,7 +73,8 @@ class CompiledEnvs(Envs):
         self.watches = vec.watches_for(threads)
         super().__init__(vec, handle, vec.first_row, api=vec.library.api, vec=vec.handle,
                          whole_steps=int(vec.description.whole_steps), watches=self.watches,
-                         ticks=vec.ticks)
+                         ticks=vec.ticks, block=handle.ffi.cast("void*", vec.block.ctypes.data),
+                         block_bytes=vec.block.nbytes)
 
     def check(self) -> None:
         _ = self.owner.handle             # raises UsageError once it is closed

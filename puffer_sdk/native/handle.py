@@ -26,8 +26,9 @@ class Handle:
     The arrays hold the handle, and the C side is destroyed with the last of them.
     """
 
-    def __init__(self, fields: Mapping[str, object]):
-        self.ffi, self.lib = abi.trainer_ffi(), library()
+    def __init__(self, fields: Mapping[str, object], lib=None):
+        """fields: of PufferTrainerConfig. lib: the opened library; the CPU trainer's unless given"""
+        self.ffi, self.lib = abi.trainer_ffi(), lib or library()
         self.act_sizes = tuple(fields["act_sizes"])
         config = self.ffi.new("PufferTrainerConfig*")
         config.struct_size = self.ffi.sizeof("PufferTrainerConfig")
@@ -63,6 +64,11 @@ class Handle:
             if out.kind in wanted:
                 found[self.ffi.string(out.name).decode()] = np.asarray(Memory(self, out))
         return found
+
+    def fetch(self, *kinds: str) -> None:
+        """Bring what lives on a GPU to the arrays of these kinds; the CPU's are up to date."""
+        for kind in kinds:
+            self.call("fetch", getattr(self.lib, f"PUFFER_{kind}"))
 
     def pointer(self, kind: str, array: np.ndarray | None):
         """The array's memory as C takes it. The caller keeps the array alive."""

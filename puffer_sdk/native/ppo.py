@@ -15,13 +15,28 @@ from ..trainers import LOSSES, Schedules, check_same_envs, check_sizes
 from ..vec import whole_number
 from .envs import bind_envs, check_arrays
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
-from .library import PATHS
+from .library import PATHS, library
 
 ENV_PHASE = "rollout: environments"         # of puffer_trainer_phase()
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
     "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
     "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha", "prio_beta0",
     "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
+
+
+def library_for(device: str):
+    """The opened library of the trainer on this device."""
+    if device != "cuda":
+        return library()
+    from . import cuda
+
+    return cuda.library()
+
+
+def count_slices(vec) -> int:
+    """Parts of equal size that a GPU infers in turn: those that the envs were created in."""
+    whole = getattr(getattr(vec, "description", None), "whole_steps", True)
+    return 1 if whole else vec.num_buffers
 
 
 class NativePPO(Schedules):
@@ -32,14 +47,17 @@ class NativePPO(Schedules):
     they are), num_agents, obs_size, act_sizes, reset() and step(), which is called every tick.
 
     threads         workers; [vec] num_threads unless given
-    path            instruction set: "auto", "generic", "avx2", "avx512", "neon"
-    block_agents    agents that a worker steps and infers in turn; 0 = auto
+    device          "cpu", or "cuda": the same loop with its numbers on the GPU
+    path            CPU: instruction set: "auto", "generic", "avx2", "avx512", "neon"
+    block_agents    CPU: agents that a worker steps and infers in turn; 0 = auto
+    timed           CUDA: time every kernel by itself (kernels()), which takes longer
     first_agent     the global number of the first row, where several processes share a run
     """
 
-    def __init__(self, vec, config, *, threads: int | None = None, path: str = "auto",
-                 block_agents: int = 0, first_agent: int = 0):
-        self.config, self.settings = config, config.train
+    def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
+                 path: str = "auto", block_agents: int = 0, first_agent: int = 0,
+                 timed: bool = False):
+        self.config, self.settings, self.device = config, config.train, device
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         self.threads = choose_threads(config, threads)
         check_arrays(vec)
@@ -54,7 +72,10 @@ class NativePPO(Schedules):
             "block_agents": block_agents, "path": choose_path(path),
             "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
-            "first_agent": first_agent, "total_epochs": self.total_epochs})
+            "first_agent": first_agent, "total_epochs": self.total_epochs,
+            "slices": count_slices(vec), "timed": int(timed),
+            "overlap": int(getattr(train, "async_", False))},
+            library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
         self._meter = _Meter(self._handle)
@@ -105,6 +126,7 @@ class NativePPO(Schedules):
             self.vec.reset()
             handle.call("attach", envs.c)
             self._envs = envs
+            handle.envs = envs          # what C looks at lives as long as it may look
             self._meter.seconds["env"] += time.perf_counter() - began
         envs, before = self._envs, self.global_step
         envs.check()
@@ -119,7 +141,10 @@ class NativePPO(Schedules):
             self._meter.seconds["rollout"] += time.perf_counter() - began
 
     def update(self) -> dict[str, float]:
-        """Learn from the rollout; the metrics of this epoch. The epoch counter moves on."""
+        """Learn from the rollout; the metrics of this epoch. The epoch counter moves on.
+
+        With train.async the losses are those of the epoch before, and the first has none.
+        """
         handle, began = self._open, time.perf_counter()
         losses = handle.ffi.new("PufferTrainerLosses*")
         handle.call("update", losses)
@@ -153,13 +178,16 @@ class NativePPO(Schedules):
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """The live weights, without a copy: encoder (H, D), layers.i (3H, H), decoder (A + 1, H)
-        with the value's row last, logstd. Call touch() after writing into them."""
-        _ = self._open
+        with the value's row last, logstd. Call touch() after writing into them. On a GPU: as they
+        are when this is asked for."""
+        self._open.fetch("WEIGHT")
         return dict(self._parameters)
 
     @property
     def rollout_tensors(self) -> dict[str, np.ndarray]:
-        """The rollout's buffers, without a copy: obs (N, T, D), actions (N, T, K), ..."""
+        """The rollout's buffers: obs (N, T, D), actions (N, T, K), ... Without a copy, but on a GPU
+        as they are when this is asked for."""
+        self._open.fetch("ROLLOUT")
         return self._open.arrays("ROLLOUT")
 
     def touch(self) -> None:
@@ -168,11 +196,12 @@ class NativePPO(Schedules):
 
     def state_tensors(self) -> dict[str, np.ndarray]:
         """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
-        _ = self._open
+        self._open.fetch("WEIGHT")
         return {name: array.copy() for name, array in self._state.items()}
 
     def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
         """What state_tensors() gave. Missing names and other sizes are refused before any copy."""
+        self._open.fetch("WEIGHT")
         load_tensors(self._open, self._state, tensors)
 
     # -- for experiments and parity tests

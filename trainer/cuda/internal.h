@@ -1,0 +1,243 @@
+/* internal.h -- what the files of the CUDA trainer share. In the order data passes through them:
+ *
+ *     device.h      what a GPU is asked for (device_cuda.cu, device_emulated.cc)
+ *     trainer.c     create, attach, fetch, stats: the C ABI
+ *     memory.c      every size, and one allocation for each kind of memory
+ *     rollout.c     T ticks of all agents, a slice of them at a time
+ *     picking.c     advantages, and which segments the next minibatch takes
+ *     learning.c    one minibatch: forward, loss, backward, Muon
+ *     update.c      an epoch of minibatches, and what it found out
+ *
+ * All numbers live on the GPU; kernels and layouts are those of cuda_kernels.h. The host writes
+ * what changes into pinned memory, gives the calls of an epoch to streams and waits at its end.
+ *
+ * Sizes as in puffer_trainer.h: N T D H L K A S; M = S T rows of a minibatch, R rows of a slice.
+ */
+#pragma once
+#include "device.h"
+#include "../arena.h"
+#include "../pool.h"
+#include "../shared.h"
+
+#define MAX_SLICES   64
+#define STAGES       4              // that are captured for each rollout buffer
+#define MUON_GROUPS  3              // matrices of one shape: encoder, layers, decoder
+
+enum {                              // what the host's time is spent on
+    PHASE_ENV, PHASE_HAND_OVER, PHASE_AWAIT, PHASE_LAUNCH, PHASE_UPDATE, PHASE_UPDATE_AWAIT, PHASES
+};
+
+typedef struct Matrix {             // a weight matrix, its gradient, its momentum, Muon's update
+    int32_t rows, cols;             // as stored; the encoder is stored transposed, (D, H)
+    int32_t fan_in, fan_out;        // columns and rows of the matrix that the field writes down
+    int64_t offset;                 // among all weights
+    char label[32], momentum_label[40];
+} Matrix;
+
+typedef struct MuonGroup {          // Newton-Schulz on matrices of one shape, in a stream
+    int32_t first, count;           // matrices
+    int32_t tall;                   // rows > cols: G = X^T X, and X P; else G = X X^T, and P X
+    float *G, *P;                   // (count, side, side), side = min(rows, cols)
+    Product *gram, *square, *apply;
+    Stream* stream;
+    Event* done;
+} MuonGroup;
+
+typedef struct Recorded {           // calls that are done one by one the first time, then captured
+    Graph* graph;
+    int32_t runs;
+} Recorded;
+
+typedef struct Inbox {              // what a slice hands over before a tick, in one piece
+    CudaTick* tick;
+    float* rewards;                 // [R] of the tick before, and so are these
+    float* terminals;
+    float* truncations;
+    uint8_t* mask;                  // (R, A), or NULL
+} Inbox;
+
+typedef struct Slice {              // agents that tick together
+    int32_t number, first_env, envs, first_row;
+    Stream* stream;
+    Inbox here, there;              // pinned, on the GPU
+    size_t inbox_bytes;
+    void* obs_copy;                 // (R, D) pinned; where the envs' own memory is not
+    float* actions_copy;            // (R, K)
+    const void* obs_from;           // what is uploaded: the envs' rows, or the copy
+    float* actions_to;
+    void* obs;                      // (R, D) on the GPU, and so are these
+    float* wide;                    // (R, ldw) fp32, or
+    uint16_t* narrow;               // (R, ldw) bf16
+    float* x;                       // (R, H)
+    uint16_t* x_narrow;             // (R, H) bf16
+    float* products;                // (R, 3 H)
+    float* out;                     // (R, ldo)
+    float* actions;                 // (R, K)
+    CudaFault* fault;
+    CudaFault* fault_here;          // pinned
+    Recorded ticks[2];              // for each rollout buffer
+} Slice;
+
+typedef struct Buffers {            // of a minibatch; l counts layers
+    int32_t* rows;                  // [S] segments
+    float* q;                       // [S]
+    uint8_t* repeated;              // [S]
+    float* wide;                    // (M, ldw) fp32, or
+    uint16_t* narrow;               // (M, ldw) bf16
+    float* x[MAX_LAYERS + 1];       // (M, H)
+    uint16_t* x_narrow[MAX_LAYERS + 1];
+    float* h[MAX_LAYERS];           // (M, H)
+    float* products[MAX_LAYERS];    // (M, 3 H), then their gradients
+    uint16_t* dproducts_narrow;     // (M, 3 H)
+    float* out;                     // (M, ldo)
+    float* dout;                    // (M, ldo)
+    uint16_t* dout_narrow;          // (M, ldo)
+    float* dx;                      // (M, H)
+    uint16_t* dx_narrow;            // (M, H)
+    float* slopes;                  // (M, continuous)
+    double* loss_parts;             // (M / CUDA_ROWS, KERNEL_LOSSES)
+    double* dlogstd_parts;          // (M / CUDA_ROWS, continuous)
+    double* losses;                 // [KERNEL_LOSSES]
+    float* gradient_parts;          // (parts, weight_count)
+    double* squares;                // [chunks]
+    double* square;                 // [1]
+    float* factors;                 // [L + 2]
+} Buffers;
+
+typedef struct Picker {
+    double* sums;                   // (N, KERNEL_SUMS)
+    double* weights;                // (N)
+    double* weights_here;           // (N) pinned; where callers bring advantages
+    double* cdf;                    // (N)
+    int32_t* decks;                 // (laps, N); NULL where segments are drawn
+    int32_t laps;
+} Picker;
+
+typedef struct Report {             // what an update found out, from the GPU
+    CudaVerdict verdict;
+    double sums[KERNEL_SUMS];       // over all segments, before the first minibatch
+    uint64_t clipped, bad_weight;
+} Report;
+
+typedef struct Worker {             // clock ticks by phase
+    uint64_t ticks[PHASES], since;
+    char apart[64];                 // a line of its own
+} Worker;
+
+struct PufferTrainer {
+    PufferTrainerConfig config;
+    PufferTrainerCounters counters;
+    PufferTrainerEnvs envs;
+    Heads heads;
+    int32_t D, H, L, K, A, S, R, M;
+    int32_t ldw, ldo;               // of observations for products, of logits with value
+    int32_t narrow, parts;          // 1: bf16 products; partial gradients of a minibatch
+    Matrix matrices[MAX_LAYERS + 2];
+    int64_t vectors, weight_count;  // floats before logstd, and of all weights
+    int32_t chunk_count, minibatches;   // at most in an epoch
+    Device* device;
+    Pool* pool;
+    Worker* workers;                // [threads]
+
+    Arena memory, pinned, host;     // of the GPU, of both, of the host alone
+    float* weights;                 // all of them, on the GPU, and so are the next
+    uint16_t* weights_narrow;
+    float* acting;                  // the weights that act: these, or with `overlap` a copy
+    uint16_t* acting_narrow;
+    float *gradients, *momentum, *update, *X, *Y;   // as weights; momentum of logstd is Adam's m
+    float* adam_v;                  // [continuous]
+    CudaMatrix* matrix_table;       // [L + 2]
+    CudaChunk* chunk_table;         // [chunk_count]
+    Heads* heads_there;
+    float* state;                   // (N, L, H) carried
+    Rollout rollouts[2];            // the second with `overlap` alone; the last four are common
+    Picker picker;
+    Buffers batch;
+    CudaSchedule *schedule, *schedules_here;    // of a minibatch; [minibatches] pinned
+    Report *report, *report_here;
+
+    struct { Product *encode, *layer, *decode; } tick, train;
+    Product *decoder_dw, *decoder_dx, *layer_dw, *layer_dx, *encoder_dw;
+    MuonGroup groups[MUON_GROUPS];
+    Slice* slices;                  // [config.slices]
+    Stream* stream;                 // of updates
+    Event *weights_ready, *fork, *updated;
+    Recorded pick_first[2], pick_later[2], learn[2];
+
+    int32_t turn;                   // the rollout buffer of the next rollout
+    int32_t learning;               // 1: an update is under way
+    PufferTrainerLosses pending;    // of that update, as far as the host knows them
+    int64_t pending_epoch;
+    int32_t acts_anew;              // 1: `acting` has to become what `weights` are
+    int64_t tick_number;            // of the random numbers
+    int32_t* replay_rows;           // (replay_count, S) of the next update, or NULL
+    float* replay_q;
+    int32_t replay_count;
+
+    float *weights_here, *momentum_here, *adam_v_here;      // what callers see, if fetched
+    float* state_here;
+    Rollout rollout_here;
+    void* rollout_block;            // NULL before the first fetch of a rollout
+    Tensors tensors;
+    int32_t fetched;                // 1: weights here are those there
+    int32_t touched;                // 1: weights here are newer
+    int32_t lost;                   // 1: weights were written to that were older
+    int32_t direct;                 // 1: copies go straight to the envs' memory
+    int64_t allocations, bytes;
+    double rollout_seconds, update_seconds, born;
+    uint64_t born_ticks;
+};
+
+// ---- small things -----------------------------------------------------------------------------
+
+uint64_t clock_now(void);
+void mark(Worker* worker, int phase);   // what passed since the last mark was spent on this
+
+// A kernel's threads are spread over elements, or its blocks over parts
+static inline void each(Stream* stream, int32_t kernel, const void* args, int64_t elements) {
+    int64_t blocks = (elements + CUDA_THREADS - 1) / CUDA_THREADS;
+    stream_launch(stream, kernel, args, (int32_t)(blocks > 4096 ? 4096 : blocks < 1 ? 1 : blocks),
+                  CUDA_THREADS);
+}
+
+static inline void blocks(Stream* stream, int32_t kernel, const void* args, int64_t parts) {
+    stream_launch(stream, kernel, args, (int32_t)(parts > 65535 ? 65535 : parts < 1 ? 1 : parts),
+                  CUDA_THREADS);
+}
+
+#define EACH(stream, NAME, elements, ARGS, ...) \
+    each(stream, KERNEL_##NAME, &(ARGS){__VA_ARGS__}, elements)
+#define BLOCKS(stream, NAME, parts, ARGS, ...) \
+    blocks(stream, KERNEL_##NAME, &(ARGS){__VA_ARGS__}, parts)
+
+// -1 and the device's own text after a failure
+int32_t device_failed(const PufferTrainer* trainer, char* error);
+
+// ---- memory.c
+int32_t memory_take(PufferTrainer* trainer, char* error);
+void memory_free(PufferTrainer* trainer);
+int32_t mirror_rollout(PufferTrainer* trainer, char* error);    // room for it on the host
+
+// ---- trainer.c
+// The calls one by one the first time and when they are timed, else as a graph
+typedef void (*Calls)(PufferTrainer* trainer, Stream* stream, void* about);
+void run_recorded(PufferTrainer* trainer, Stream* stream, Recorded* recorded, Calls calls,
+                  void* about);
+void narrow_weights(PufferTrainer* trainer);        // all of them, after a load
+int32_t weights_upload(PufferTrainer* trainer, char* error);    // those that were touched
+int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
+
+// ---- rollout.c
+int32_t slices_attach(PufferTrainer* trainer, char* error);
+// Encoder, layers, decoder of `rows` rows, without the gates between them
+const void* layer_weights(const PufferTrainer* trainer, int matrix, int acting);
+
+// ---- picking.c
+void pick_minibatch(PufferTrainer* trainer, int turn, int32_t number);
+
+// ---- learning.c
+void learn_minibatch(PufferTrainer* trainer, int turn);
+int32_t products_open(PufferTrainer* trainer, char* error);
+
+// ---- update.c
+int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);

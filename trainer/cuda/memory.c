@@ -1,0 +1,343 @@
+/* memory.c -- who needs how much: every size of a CUDA trainer, then one allocation for each kind. */
+#include "internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 64                    // of a gradient, at most: products over few rows fill no GPU
+
+// ---- the network ------------------------------------------------------------------------------
+
+static void size_matrix(PufferTrainer* trainer, int number, const char* format, int index, int rows,
+                        int cols) {
+    Matrix* matrix = &trainer->matrices[number];
+    matrix->rows = rows;
+    matrix->cols = cols;
+    matrix->fan_out = number ? rows : cols;         // the encoder is stored transposed
+    matrix->fan_in = number ? cols : rows;
+    matrix->offset = trainer->vectors;
+    trainer->vectors += round_up((int64_t)rows * cols, 16);
+    trainer->chunk_count += (int32_t)(((int64_t)rows * cols + CUDA_CHUNK - 1) / CUDA_CHUNK);
+    char label[sizeof matrix->label];
+    snprintf(label, sizeof label, format, index);
+    snprintf(matrix->label, sizeof matrix->label, "%s", label);
+    snprintf(matrix->momentum_label, sizeof matrix->momentum_label, "muon.%s", label);
+}
+
+static void size_network(PufferTrainer* trainer) {
+    int H = trainer->H, L = trainer->L, dims = trainer->heads.continuous;
+    size_matrix(trainer, 0, "encoder", 0, trainer->D, H);
+    for (int l = 0; l < L; l++) size_matrix(trainer, 1 + l, "layers.%d", l, 3 * H, H);
+    size_matrix(trainer, 1 + L, "decoder", 0, trainer->A + 1, H);
+    trainer->weight_count = trainer->vectors + round_up(dims, 16);
+    if (dims) trainer->chunk_count++;
+    int32_t first[] = {0, 1, 1 + L}, count[] = {1, L, 1};
+    for (int g = 0; g < MUON_GROUPS; g++) {
+        const Matrix* matrix = &trainer->matrices[first[g]];
+        trainer->groups[g].first = first[g];
+        trainer->groups[g].count = count[g];
+        trainer->groups[g].tall = matrix->rows > matrix->cols;
+    }
+}
+
+// Kernels count what they go over in 32 bits
+static int32_t check_sizes(const PufferTrainer* trainer, char* error) {
+    int64_t widest = 3 * (int64_t)trainer->H, rows = trainer->M > trainer->R ? trainer->M
+                                                                             : trainer->R;
+    if (trainer->ldw > widest) widest = trainer->ldw;
+    if (trainer->ldo > widest) widest = trainer->ldo;
+    if (rows * widest >= INT32_MAX)
+        return fail(error, "%lld rows x %lld numbers would be more than 2^31: lower "
+                    "train.minibatch_size", (long long)rows, (long long)widest);
+    if ((int64_t)trainer->R * trainer->L * trainer->H >= INT32_MAX)
+        return fail(error, "the recurrent state of a slice would be more than 2^31 numbers");
+    if (trainer->weight_count >= INT32_MAX)
+        return fail(error, "the weights would be more than 2^31");
+    if ((int64_t)trainer->config.agents * trainer->config.horizon >= INT32_MAX)
+        return fail(error, "agents x horizon would be more than 2^31");
+    return 0;
+}
+
+// ---- on the GPU -------------------------------------------------------------------------------
+
+static void plan_weights(PufferTrainer* trainer) {
+    Arena* memory = &trainer->memory;
+    float** all[] = {&trainer->weights, &trainer->gradients, &trainer->momentum, &trainer->update,
+                     &trainer->X, &trainer->Y};
+    int overlap = trainer->config.overlap;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        arena_add(memory, (void**)all[i], sizeof(float) * (size_t)trainer->weight_count);
+    if (overlap) ARENA_ADD(memory, trainer->acting, trainer->weight_count);
+    if (trainer->narrow) ARENA_ADD(memory, trainer->weights_narrow, trainer->weight_count);
+    if (trainer->narrow && overlap)
+        ARENA_ADD(memory, trainer->acting_narrow, trainer->weight_count);
+    ARENA_ADD(memory, trainer->adam_v, trainer->heads.continuous);
+    ARENA_ADD(memory, trainer->matrix_table, trainer->L + 2);
+    ARENA_ADD(memory, trainer->chunk_table, trainer->chunk_count);
+    ARENA_ADD(memory, trainer->heads_there, 1);
+    ARENA_ADD(memory, trainer->schedule, 1);
+    ARENA_ADD(memory, trainer->report, 1);
+    for (int g = 0; g < MUON_GROUPS; g++) {
+        MuonGroup* group = &trainer->groups[g];
+        const Matrix* matrix = &trainer->matrices[group->first];
+        int64_t side = group->tall ? matrix->cols : matrix->rows;
+        ARENA_ADD(memory, group->G, group->count * side * side);
+        ARENA_ADD(memory, group->P, group->count * side * side);
+    }
+}
+
+static size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
+    return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
+}
+
+// What acting writes; `learns`: what updates do, as well
+static void plan_rollout(const PufferTrainer* trainer, Arena* arena, Rollout* out, int learns) {
+    int64_t N = trainer->config.agents, rows = N * trainer->config.horizon;
+    arena_add(arena, &out->obs, obs_bytes(trainer, rows));
+    ARENA_ADD(arena, out->actions, rows * trainer->K);
+    float** by_row[] = {&out->logprobs, &out->values, &out->rewards, &out->ended, &out->truncated,
+                        &out->values_now, &out->ratio_now, &out->advantages, &out->returns};
+    for (int i = 0; i < (learns ? 9 : 5); i++)
+        arena_add(arena, (void**)by_row[i], (size_t)rows * sizeof(float));
+    ARENA_ADD(arena, out->bootstrap, N);
+    ARENA_ADD(arena, out->state0, N * trainer->L * trainer->H);
+    if (trainer->config.has_masks) ARENA_ADD(arena, out->masks, rows * trainer->A);
+}
+
+static void plan_slice(PufferTrainer* trainer, Slice* slice) {
+    Arena* memory = &trainer->memory;
+    int64_t R = trainer->R;
+    arena_add(memory, &slice->obs, obs_bytes(trainer, R));
+    if (trainer->narrow) {
+        ARENA_ADD(memory, slice->narrow, R * trainer->ldw);
+        ARENA_ADD(memory, slice->x_narrow, R * trainer->H);
+    } else {
+        ARENA_ADD(memory, slice->wide, R * trainer->ldw);
+    }
+    ARENA_ADD(memory, slice->x, R * trainer->H);
+    ARENA_ADD(memory, slice->products, R * 3 * trainer->H);
+    ARENA_ADD(memory, slice->out, R * trainer->ldo);
+    ARENA_ADD(memory, slice->actions, R * trainer->K);
+    ARENA_ADD(memory, slice->fault, 1);
+    slice->inbox_bytes = 64 + (size_t)R * (3 * sizeof(float)
+                                           + (trainer->config.has_masks ? (size_t)trainer->A : 0));
+    arena_add(memory, (void**)&slice->there.tick, slice->inbox_bytes);
+    arena_add(&trainer->pinned, (void**)&slice->here.tick, slice->inbox_bytes);
+    ARENA_ADD(&trainer->pinned, slice->fault_here, 1);
+    arena_add(&trainer->pinned, &slice->obs_copy, obs_bytes(trainer, R));
+    ARENA_ADD(&trainer->pinned, slice->actions_copy, R * trainer->K);
+}
+
+static void lay_inbox(const PufferTrainer* trainer, Inbox* inbox) {
+    int64_t R = trainer->R;
+    inbox->rewards = (float*)((char*)inbox->tick + 64);
+    inbox->terminals = inbox->rewards + R;
+    inbox->truncations = inbox->terminals + R;
+    inbox->mask = trainer->config.has_masks ? (uint8_t*)(inbox->truncations + R) : NULL;
+}
+
+static void plan_batch(PufferTrainer* trainer) {
+    Arena* memory = &trainer->memory;
+    Buffers* batch = &trainer->batch;
+    int64_t M = trainer->M, H = trainer->H, loss_parts = (M + CUDA_ROWS - 1) / CUDA_ROWS;
+    int narrow = trainer->narrow;
+    ARENA_ADD(memory, batch->rows, trainer->S);
+    ARENA_ADD(memory, batch->q, trainer->S);
+    ARENA_ADD(memory, batch->repeated, trainer->S);
+    if (narrow) ARENA_ADD(memory, batch->narrow, M * trainer->ldw);
+    else ARENA_ADD(memory, batch->wide, M * trainer->ldw);
+    for (int l = 0; l <= trainer->L; l++) {
+        ARENA_ADD(memory, batch->x[l], M * H);
+        if (narrow) ARENA_ADD(memory, batch->x_narrow[l], M * H);
+        if (l == trainer->L) break;
+        ARENA_ADD(memory, batch->h[l], M * H);
+        ARENA_ADD(memory, batch->products[l], M * 3 * H);
+    }
+    ARENA_ADD(memory, batch->out, M * trainer->ldo);
+    ARENA_ADD(memory, batch->dx, M * H);
+    if (!narrow) ARENA_ADD(memory, batch->dout, M * trainer->ldo);
+    if (narrow) {
+        ARENA_ADD(memory, batch->dproducts_narrow, M * 3 * H);
+        ARENA_ADD(memory, batch->dout_narrow, M * trainer->ldo);
+        ARENA_ADD(memory, batch->dx_narrow, M * H);
+    }
+    ARENA_ADD(memory, batch->slopes, M * trainer->heads.continuous);
+    ARENA_ADD(memory, batch->loss_parts, loss_parts * KERNEL_LOSSES);
+    ARENA_ADD(memory, batch->dlogstd_parts, loss_parts * trainer->heads.continuous);
+    ARENA_ADD(memory, batch->losses, KERNEL_LOSSES);
+    ARENA_ADD(memory, batch->gradient_parts, trainer->parts * trainer->weight_count);
+    ARENA_ADD(memory, batch->squares, trainer->chunk_count);
+    ARENA_ADD(memory, batch->square, 1);
+    ARENA_ADD(memory, batch->factors, trainer->L + 2);
+
+    Picker* picker = &trainer->picker;
+    int64_t N = trainer->config.agents;
+    ARENA_ADD(memory, picker->sums, N * KERNEL_SUMS);
+    ARENA_ADD(memory, picker->weights, N);
+    ARENA_ADD(memory, picker->cdf, N);
+    picker->laps = (int32_t)((int64_t)trainer->minibatches * trainer->S / N + 1);
+    if (trainer->config.prio_alpha == 0.0) ARENA_ADD(memory, picker->decks, picker->laps * N);
+}
+
+// ---- on the host ------------------------------------------------------------------------------
+
+static void plan_host(PufferTrainer* trainer) {
+    Arena* host = &trainer->host;
+    ARENA_ADD(host, trainer->weights_here, trainer->weight_count);
+    ARENA_ADD(host, trainer->momentum_here, trainer->weight_count);
+    ARENA_ADD(host, trainer->adam_v_here, trainer->heads.continuous);
+    ARENA_ADD(host, trainer->slices, trainer->config.slices);
+    ARENA_ADD(host, trainer->workers, trainer->config.threads);
+}
+
+int32_t mirror_rollout(PufferTrainer* trainer, char* error) {
+    if (trainer->rollout_block) return 0;
+    Arena room = {0};
+    int64_t states = (int64_t)trainer->config.agents * trainer->L * trainer->H;
+    plan_rollout(trainer, &room, &trainer->rollout_here, 1);
+    ARENA_ADD(&room, trainer->state_here, states);
+    if (arena_commit(&room))
+        return fail(error, "the system gives no %lld MiB of memory", (long long)(room.bytes >> 20));
+    trainer->rollout_block = room.block;
+    tensors_rollout(&trainer->tensors, &trainer->config, trainer->A, trainer->H,
+                    trainer->state_here, &trainer->rollout_here);
+    return 0;
+}
+
+// ---- all of it --------------------------------------------------------------------------------
+
+static int32_t commit(PufferTrainer* trainer, Arena* arena, void* (*take)(Device*, size_t),
+                      const char* whose, char* error) {
+    void* block = arena->failed ? NULL : take(trainer->device, arena->bytes);
+    if (!block) {
+        DeviceFacts facts;
+        device_facts(trainer->device, &facts);
+        return fail(error, "this takes %lld MiB of %s memory, %lld MiB of the GPU's are not in use",
+                    (long long)(arena->bytes >> 20), whose, (long long)(facts.unused >> 20));
+    }
+    arena_place(arena, block);
+    trainer->allocations++;
+    trainer->bytes += (int64_t)arena->bytes;
+    return 0;
+}
+
+static void fill_tables(PufferTrainer* trainer, CudaMatrix* matrices, CudaChunk* chunks) {
+    int32_t found = 0;
+    for (int m = 0; m < trainer->L + 2; m++) {
+        const Matrix* matrix = &trainer->matrices[m];
+        int64_t count = (int64_t)matrix->rows * matrix->cols;
+        CudaMatrix* out = &matrices[m];
+        *out = (CudaMatrix){.offset = matrix->offset, .rows = matrix->rows, .cols = matrix->cols,
+                            .first_chunk = found};
+        double ratio = (double)matrix->fan_out / matrix->fan_in;
+        out->ratio = ratio > 1.0 ? __builtin_sqrt(ratio) : 1.0;
+        for (int64_t at = 0; at < count; at += CUDA_CHUNK)
+            chunks[found++] = (CudaChunk){
+                .first = matrix->offset + at, .matrix = m,
+                .count = (int32_t)(count - at < CUDA_CHUNK ? count - at : CUDA_CHUNK)};
+        out->chunks = found - out->first_chunk;
+    }
+    if (trainer->heads.continuous)
+        chunks[found] = (CudaChunk){.first = trainer->vectors, .matrix = -1,
+                                    .count = trainer->heads.continuous};
+}
+
+static int32_t upload_tables(PufferTrainer* trainer, char* error) {
+    size_t matrices = sizeof(CudaMatrix) * (size_t)(trainer->L + 2);
+    size_t chunks = sizeof(CudaChunk) * (size_t)trainer->chunk_count;
+    CudaMatrix* matrix = calloc(1, matrices);
+    CudaChunk* chunk = calloc(1, chunks);
+    int32_t failed = !matrix || !chunk;
+    if (!failed) {
+        fill_tables(trainer, matrix, chunk);
+        stream_upload(trainer->stream, trainer->matrix_table, matrix, matrices);
+        stream_upload(trainer->stream, trainer->chunk_table, chunk, chunks);
+        stream_upload(trainer->stream, trainer->heads_there, &trainer->heads, sizeof(Heads));
+        failed = stream_wait(trainer->stream);
+    }
+    free(matrix);
+    free(chunk);
+    return failed ? device_failed(trainer, error) : 0;
+}
+
+static void list_tensors(PufferTrainer* trainer) {
+    Tensors* tensors = &trainer->tensors;
+    int dims = trainer->heads.continuous;
+    float* all[] = {trainer->weights_here, trainer->momentum_here};
+    for (int kind = PUFFER_WEIGHT; kind <= PUFFER_OPTIMIZER; kind++) {
+        for (int m = 0; m < trainer->L + 2; m++) {
+            Matrix* matrix = &trainer->matrices[m];
+            tensors_matrix(tensors, kind == PUFFER_WEIGHT ? matrix->label : matrix->momentum_label,
+                           kind, all[kind] + matrix->offset, matrix->fan_out, matrix->fan_in,
+                           m == 0);
+        }
+        tensors_vector(tensors, kind == PUFFER_WEIGHT ? "logstd" : "adam.m.logstd", kind,
+                       all[kind] + trainer->vectors, dims);
+    }
+    tensors_vector(tensors, "adam.v.logstd", PUFFER_OPTIMIZER, trainer->adam_v_here, dims);
+}
+
+static void plan_sizes(PufferTrainer* trainer) {
+    const PufferTrainerConfig* config = &trainer->config;
+    double batch = (double)config->agents * config->horizon;
+    trainer->D = config->obs_size;
+    trainer->H = config->hidden_size;
+    trainer->L = config->num_layers;
+    trainer->K = config->num_atns;
+    trainer->A = trainer->heads.outputs;
+    trainer->S = config->minibatch_size / config->horizon;
+    trainer->M = config->minibatch_size;
+    trainer->R = config->agents / config->slices;
+    trainer->ldw = (int32_t)round_up(trainer->D, 8);
+    trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
+    trainer->narrow = config->precision == PUFFER_BF16;
+    trainer->minibatches = (int32_t)(config->replay_ratio * batch / config->minibatch_size) + 1;
+    for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS;
+         trainer->S % trainer->parts; trainer->parts--);        // whole segments in each
+}
+
+int32_t memory_take(PufferTrainer* trainer, char* error) {
+    plan_sizes(trainer);
+    size_network(trainer);
+    if (check_sizes(trainer, error)) return -1;
+    plan_host(trainer);
+    if (arena_commit(&trainer->host))
+        return fail(error, "the system gives no %lld MiB of memory",
+                    (long long)(trainer->host.bytes >> 20));
+    trainer->allocations++;
+    plan_weights(trainer);
+    ARENA_ADD(&trainer->memory, trainer->state,
+              (int64_t)trainer->config.agents * trainer->L * trainer->H);
+    for (int turn = 0; turn <= trainer->config.overlap; turn++)
+        plan_rollout(trainer, &trainer->memory, &trainer->rollouts[turn], turn == 0);
+    for (int i = 0; i < trainer->config.slices; i++) plan_slice(trainer, &trainer->slices[i]);
+    plan_batch(trainer);
+    ARENA_ADD(&trainer->pinned, trainer->schedules_here, trainer->minibatches);
+    ARENA_ADD(&trainer->pinned, trainer->report_here, 1);
+    ARENA_ADD(&trainer->pinned, trainer->picker.weights_here, trainer->config.agents);
+    if (commit(trainer, &trainer->memory, device_memory, "GPU", error)
+        || commit(trainer, &trainer->pinned, device_pinned, "pinned", error))
+        return -1;
+    for (int i = 0; i < trainer->config.slices; i++) {
+        lay_inbox(trainer, &trainer->slices[i].here);
+        lay_inbox(trainer, &trainer->slices[i].there);
+    }
+    Rollout *first = &trainer->rollouts[0], *second = &trainer->rollouts[1];
+    second->values_now = first->values_now;         // an update's own; one is under way at a time
+    second->ratio_now = first->ratio_now;
+    second->advantages = first->advantages;
+    second->returns = first->returns;
+    if (!trainer->config.overlap) {
+        trainer->acting = trainer->weights;
+        trainer->acting_narrow = trainer->weights_narrow;
+    }
+    list_tensors(trainer);
+    return upload_tables(trainer, error);
+}
+
+void memory_free(PufferTrainer* trainer) {
+    free(trainer->rollout_block);
+    free(trainer->memory.spans);        // their blocks are the device's
+    free(trainer->pinned.spans);
+    arena_free(&trainer->host);
+}

@@ -1,0 +1,254 @@
+/* rollout.c -- T ticks of all agents, a slice of them at a time.
+ *
+ * While the GPU infers one slice, the pool steps the envs of another. A tick of a slice is one
+ * captured graph: observations and what the last actions caused go there, actions come back. The
+ * host waits once for each slice and tick. What went wrong is asked for at the end: until then an
+ * env is handed 0 for an action that is not finite. */
+#include "internal.h"
+#include <string.h>
+
+// ---- the GPU's share of a tick ----------------------------------------------------------------
+
+const void* layer_weights(const PufferTrainer* trainer, int matrix, int acting) {
+    int64_t offset = trainer->matrices[matrix].offset;
+    if (trainer->narrow)
+        return (acting ? trainer->acting_narrow : trainer->weights_narrow) + offset;
+    return (acting ? trainer->acting : trainer->weights) + offset;
+}
+
+static const void* operand(const float* wide, const uint16_t* narrow) {
+    return narrow ? (const void*)narrow : (const void*)wide;
+}
+
+static void tick_calls(PufferTrainer* trainer, Stream* stream, void* about) {
+    const PufferTrainerConfig* config = &trainer->config;
+    Slice* slice = about;
+    Rollout* out = &trainer->rollouts[trainer->turn];
+    int R = trainer->R, H = trainer->H, L = trainer->L, T = config->horizon;
+    int64_t widest = (int64_t)L * H > trainer->ldw ? (int64_t)L * H : trainer->ldw;
+    size_t obs = (size_t)R * (size_t)trainer->D * (config->obs_dtype == PUFFER_U8 ? 1 : 4);
+    stream_upload(stream, slice->there.tick, slice->here.tick, slice->inbox_bytes);
+    stream_upload(stream, slice->obs, slice->obs_from, obs);
+    EACH(stream, tick_begin, R * widest, TickBeginArgs,
+        .tick = slice->there.tick, .rows = R, .first = slice->first_row, .T = T, .D = trainer->D,
+        .size = L * H, .obs_dtype = config->obs_dtype,
+        .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8,
+        .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
+        .terminals = slice->there.terminals, .truncations = slice->there.truncations,
+        .state = trainer->state, .state0 = out->state0, .stored_obs = out->obs,
+        .stored_rewards = out->rewards, .ended = out->ended, .truncated = out->truncated,
+        .ldw = trainer->ldw, .wide = slice->wide, .narrow = slice->narrow, .fault = slice->fault);
+    stream_multiply(stream, trainer->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
+                    layer_weights(trainer, 0, 1), 0.0f, NULL, slice->x);
+    if (trainer->narrow)
+        EACH(stream, floats_narrow, (int64_t)R * H, FloatsNarrowArgs, .count = R * H,
+             .x = slice->x, .narrow = slice->x_narrow);
+    for (int l = 0; l < L; l++) {
+        stream_multiply(stream, trainer->tick.layer, 1.0f, operand(slice->x, slice->x_narrow),
+                        layer_weights(trainer, 1 + l, 1), 0.0f, NULL, slice->products);
+        EACH(stream, gates_step, (int64_t)R * H, GatesStepArgs, .tick = slice->there.tick,
+             .rows = R, .H = H, .T = T, .lds = L * H, .products = slice->products, .x = slice->x,
+             .state = trainer->state + ((int64_t)slice->first_row * L + l) * H,
+             .out = slice->x, .narrow = slice->x_narrow);
+    }
+    stream_multiply(stream, trainer->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
+                    layer_weights(trainer, 1 + L, 1), 0.0f, NULL, slice->out);
+    EACH(stream, heads_sample, R, HeadsSampleArgs, .tick = slice->there.tick,
+         .heads = trainer->heads_there, .rows = R, .first = slice->first_row, .T = T,
+         .ldo = trainer->ldo, .out = slice->out, .mask = slice->there.mask,
+         .first_agent = (uint32_t)(config->first_agent + slice->first_row),
+         .logstd = trainer->acting + trainer->vectors, .actions = slice->actions,
+         .stored_actions = out->actions, .logprobs = out->logprobs, .values = out->values,
+         .stored_masks = out->masks, .bootstrap = out->bootstrap, .fault = slice->fault);
+    stream_download(stream, slice->actions_to, slice->actions,
+                    sizeof(float) * (size_t)R * (size_t)trainer->K);
+}
+
+// ---- the host's share -------------------------------------------------------------------------
+
+static const uint8_t* env_obs(const PufferTrainer* trainer, int64_t row) {
+    int64_t size = trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4;
+    return (const uint8_t*)trainer->envs.observations + row * trainer->D * size;
+}
+
+// Rows of the slice whose env has just moved; [first, first + rows) of all agents
+static void hand_over(PufferTrainer* trainer, Slice* slice, int64_t first, int64_t rows) {
+    const PufferTrainerEnvs* envs = &trainer->envs;
+    int64_t at = first - slice->first_row;
+    size_t bytes = sizeof(float) * (size_t)rows;
+    memcpy(slice->here.rewards + at, envs->rewards + first, bytes);
+    memcpy(slice->here.terminals + at, envs->terminals + first, bytes);
+    memcpy(slice->here.truncations + at, envs->truncations + first, bytes);
+    if (slice->here.mask)
+        memcpy(slice->here.mask + at * trainer->A, envs->action_mask + first * trainer->A,
+               (size_t)(rows * trainer->A));
+    if (trainer->direct) return;
+    size_t row = (size_t)(env_obs(trainer, 1) - env_obs(trainer, 0));
+    memcpy((uint8_t*)slice->obs_copy + (size_t)at * row, env_obs(trainer, first),
+           (size_t)rows * row);
+}
+
+typedef struct { PufferTrainer* trainer; Slice* slice; int t; int32_t parts; } Step;
+
+static void step_part(void* about, int32_t item, int32_t worker) {
+    Step* step = about;
+    PufferTrainer* trainer = step->trainer;
+    const Slice* slice = step->slice;
+    const int64_t* first_row = trainer->envs.first_row;
+    int first = slice->first_env + (int)((int64_t)slice->envs * item / step->parts);
+    int last = slice->first_env + (int)((int64_t)slice->envs * (item + 1) / step->parts);
+    if (last == first) return;
+    Worker* clock = &trainer->workers[worker];
+    clock->since = clock_now();
+    PufferWatch* watch = &trainer->envs.watches[worker];
+    watch->step = trainer->envs.ticks + step->t + 1;
+    trainer->envs.api->step(trainer->envs.vec, first, last - first, 0, watch);
+    mark(clock, PHASE_ENV);
+    hand_over(trainer, step->slice, first_row[first], first_row[last] - first_row[first]);
+    mark(clock, PHASE_HAND_OVER);
+}
+
+static void step_slice(PufferTrainer* trainer, Slice* slice, int t) {
+    int32_t most = 2 * trainer->config.threads;
+    Step step = {trainer, slice, t, trainer->envs.whole_steps ? 1
+                                    : slice->envs < most ? slice->envs : most};
+    if (!trainer->direct)
+        memcpy(trainer->envs.actions + (int64_t)slice->first_row * trainer->K, slice->actions_copy,
+               sizeof(float) * (size_t)trainer->R * (size_t)trainer->K);
+    pool_run(trainer->pool, step_part, &step, step.parts);
+    trainer->workers[0].since = clock_now();
+}
+
+static void begin_tick(PufferTrainer* trainer, Slice* slice, int t) {
+    *slice->here.tick = (CudaTick){.seed = trainer->config.seed, .t = t,
+                                   .step = (uint64_t)(trainer->tick_number + t)};
+    run_recorded(trainer, slice->stream, &slice->ticks[trainer->turn], tick_calls, slice);
+    mark(&trainer->workers[0], PHASE_LAUNCH);
+}
+
+static int32_t await_actions(PufferTrainer* trainer, Slice* slice) {
+    int32_t failed = stream_wait(slice->stream);
+    mark(&trainer->workers[0], PHASE_AWAIT);
+    return failed;
+}
+
+static void begin_slice(PufferTrainer* trainer, Slice* slice) {
+    trainer->workers[0].since = clock_now();
+    stream_after(slice->stream, trainer->weights_ready);
+    stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
+    hand_over(trainer, slice, slice->first_row, trainer->R);
+    mark(&trainer->workers[0], PHASE_HAND_OVER);
+    begin_tick(trainer, slice, 0);
+}
+
+static int32_t run_ticks(PufferTrainer* trainer) {
+    int T = trainer->config.horizon, count = trainer->config.slices;
+    for (int i = 0; i < count; i++) begin_slice(trainer, &trainer->slices[i]);
+    for (int t = 0; t < T; t++)
+        for (int i = 0; i < count; i++) {
+            Slice* slice = &trainer->slices[i];
+            if (await_actions(trainer, slice)) return -1;
+            step_slice(trainer, slice, t);
+            begin_tick(trainer, slice, t + 1);
+        }
+    for (int i = 0; i < count; i++) {
+        Slice* slice = &trainer->slices[i];
+        stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
+        if (await_actions(trainer, slice)) return -1;
+    }
+    return 0;
+}
+
+// ---- what went wrong --------------------------------------------------------------------------
+
+static int32_t explain(PufferTrainer* trainer, CudaFault fault, char* error) {
+    int T = trainer->config.horizon, t = (int)(fault >> 40), A = trainer->A;
+    int64_t row = (int64_t)(fault >> 8 & 0xffffffffu), at = row * T + t;
+    int64_t size = (int64_t)trainer->L * trainer->H;
+    if (everything_fetch(trainer, trainer->turn, error)) return -1;
+    const Rollout* here = &trainer->rollout_here;
+    const uint8_t* stored = (const uint8_t*)here->obs + (env_obs(trainer, at) - env_obs(trainer, 0));
+    BadRow bad = {.kind = (int32_t)(fault & 0xff), .row = row, .tick = trainer->tick_number + t,
+                  .obs = t < T ? stored : env_obs(trainer, row),
+                  .mask = here->masks && t < T ? here->masks + at * A : NULL,
+                  .reward = t < T ? here->rewards[at] : 0.0f,
+                  .state = trainer->state_here + row * size, .state_size = size};
+    return blame_rollout(&trainer->tensors, &trainer->config, &trainer->heads, &bad, error);
+}
+
+static int32_t check_faults(PufferTrainer* trainer, char* error) {
+    CudaFault least = ~(CudaFault)0;
+    for (int i = 0; i < trainer->config.slices; i++)
+        if (*trainer->slices[i].fault_here < least) least = *trainer->slices[i].fault_here;
+    return least == ~(CudaFault)0 ? 0 : explain(trainer, least, error);
+}
+
+// ---- the two calls ----------------------------------------------------------------------------
+
+static void zero_state(PufferTrainer* trainer) {
+    stream_fill(trainer->stream, trainer->state, 0, sizeof(float) * (size_t)trainer->config.agents
+                * (size_t)trainer->L * (size_t)trainer->H);
+    stream_mark(trainer->stream, trainer->weights_ready);
+}
+
+int32_t slices_attach(PufferTrainer* trainer, char* error) {
+    const PufferTrainerEnvs* envs = &trainer->envs;
+    int32_t N = trainer->config.agents, count = trainer->config.slices;
+    if (envs->first_row[envs->num_envs] != N)
+        return fail(error, "the envs have %lld agents, the trainer was made for %d",
+                    (long long)envs->first_row[envs->num_envs], N);
+    if (envs->whole_steps && count > 1)
+        return fail(error, "envs that step all at once are one slice, not %d", count);
+    trainer->direct = envs->block && device_pin(trainer->device, envs->block,
+                                                (size_t)envs->block_bytes) == 0;
+    for (int32_t i = 0; i < count; i++) {
+        Slice* slice = &trainer->slices[i];
+        slice->first_env = 0;
+        slice->envs = envs->num_envs;
+        if (count > 1) envs->api->slice(envs->vec, i, &slice->first_env, &slice->envs);
+        int64_t first = envs->first_row[slice->first_env];
+        int64_t rows = envs->first_row[slice->first_env + slice->envs] - first;
+        if (first != (int64_t)i * trainer->R || rows != trainer->R)
+            return fail(error, "slice %d of %d has %lld agents from %lld on, not %d from %lld on", i,
+                        count, (long long)rows, (long long)first, trainer->R,
+                        (long long)i * trainer->R);
+        slice->number = i;
+        slice->first_row = (int32_t)first;
+        slice->obs_from = trainer->direct ? (const void*)env_obs(trainer, first) : slice->obs_copy;
+        slice->actions_to = trainer->direct ? envs->actions + first * trainer->K
+                                            : slice->actions_copy;
+        for (int turn = 0; turn < 2; turn++) {      // the envs' addresses were others
+            graph_free(slice->ticks[turn].graph);
+            slice->ticks[turn] = (Recorded){0};
+        }
+    }
+    zero_state(trainer);
+    return stream_wait(trainer->stream) ? device_failed(trainer, error) : 0;
+}
+
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
+    double began = seconds_now();
+    if (!trainer->envs.vec) return fail(error, "no envs are attached");
+    if (weights_upload(trainer, error)) return -1;
+    if (trainer->acts_anew && trainer->config.overlap) {
+        size_t count = (size_t)trainer->weight_count;
+        stream_copy(trainer->stream, trainer->acting, trainer->weights, sizeof(float) * count);
+        if (trainer->narrow)
+            stream_copy(trainer->stream, trainer->acting_narrow, trainer->weights_narrow,
+                        sizeof(uint16_t) * count);
+        stream_mark(trainer->stream, trainer->weights_ready);
+    }
+    trainer->acts_anew = 0;
+    trainer->tick_number = trainer->counters.global_step / trainer->config.agents;
+    device_range(trainer->device, "rollout");
+    int32_t failed = run_ticks(trainer);
+    device_range(trainer->device, NULL);
+    if (failed) return device_failed(trainer, error);
+    if (check_faults(trainer, error)) return -1;
+    trainer->envs.ticks += trainer->config.horizon;
+    trainer->counters.global_step += (int64_t)trainer->config.agents * trainer->config.horizon;
+    trainer->rollout_seconds += seconds_now() - began;
+    return 0;
+}
+
+void puffer_trainer_reset_state(PufferTrainer* trainer) { zero_state(trainer); }

@@ -1,0 +1,309 @@
+/* trainer.c -- the C ABI of puffer_trainer.h: make a trainer, look inside, end it. */
+#include "internal.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t clock_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void mark(Worker* worker, int phase) {
+    uint64_t now = clock_now();
+    worker->ticks[phase] += now - worker->since;
+    worker->since = now;
+}
+
+int32_t device_failed(const PufferTrainer* trainer, char* error) {
+    const char* text = device_failure(trainer->device);
+    return fail(error, "%s", text ? text : "the GPU failed and did not say why");
+}
+
+void run_recorded(PufferTrainer* trainer, Stream* stream, Recorded* recorded, Calls calls,
+                  void* about) {
+    if (trainer->config.timed || recorded->runs++ == 0) {
+        calls(trainer, stream, about);
+        return;
+    }
+    if (!recorded->graph) {
+        graph_begin(stream);
+        calls(trainer, stream, about);
+        recorded->graph = graph_end(stream);
+    }
+    if (recorded->graph) stream_replay(stream, recorded->graph);
+}
+
+// ---- making -----------------------------------------------------------------------------------
+
+static int32_t check_config(const PufferTrainerConfig* config, char* error) {
+    if (config_check(config, error)) return -1;
+    if (!config->horizon) return fail(error, "the CUDA trainer does not act alone");
+    if (config->slices < 1 || config->slices > MAX_SLICES || config->agents % config->slices)
+        return fail(error, "%d agents are not %d equal slices, from 1 to %d", config->agents,
+                    config->slices, MAX_SLICES);
+    return 0;
+}
+
+static int32_t start(PufferTrainer* trainer, char* error) {
+    trainer->device = device_open(trainer->config.device, error);
+    if (!trainer->device) return -1;
+    trainer->stream = stream_open(trainer->device);
+    trainer->weights_ready = event_open(trainer->device);
+    trainer->fork = event_open(trainer->device);
+    trainer->updated = event_open(trainer->device);
+    if (memory_take(trainer, error) || products_open(trainer, error)) return -1;
+    for (int i = 0; i < trainer->config.slices; i++)
+        trainer->slices[i].stream = stream_open(trainer->device);
+    for (int m = 0; m < trainer->L + 2; m++) {
+        const Matrix* matrix = &trainer->matrices[m];
+        matrix_start(trainer->weights_here + matrix->offset, trainer->config.seed, m,
+                     matrix->fan_out, matrix->fan_in);
+    }
+    trainer->fetched = trainer->touched = 1;
+    trainer->pool = pool_create(trainer->config.threads);
+    if (!trainer->pool)
+        return fail(error, "the system gives no %d threads", trainer->config.threads);
+    if (weights_upload(trainer, error)) return -1;
+    if (device_failure(trainer->device)) return device_failed(trainer, error);
+    device_time(trainer->device, trainer->config.timed);
+    return 0;
+}
+
+PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error) {
+    if (check_config(config, error)) return NULL;
+    PufferTrainer* trainer = calloc(1, sizeof *trainer);
+    if (!trainer) {
+        fail(error, "there is no memory for a trainer");
+        return NULL;
+    }
+    trainer->config = *config;
+    trainer->allocations = 1;
+    trainer->born = seconds_now();
+    trainer->born_ticks = clock_now();
+    heads_init(&trainer->heads, config);
+    if (start(trainer, error) == 0) return trainer;
+    puffer_trainer_destroy(trainer);
+    return NULL;
+}
+
+void puffer_trainer_destroy(PufferTrainer* trainer) {
+    if (!trainer) return;
+    if (trainer->pool) pool_destroy(trainer->pool);
+    if (trainer->device) {
+        if (trainer->direct) device_unpin(trainer->device, trainer->envs.block);
+        device_close(trainer->device);
+    }
+    memory_free(trainer);
+    free(trainer->replay_rows);
+    free(trainer->replay_q);
+    free(trainer);
+}
+
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error) {
+    PufferTrainerLosses losses;
+    if (trainer->config.has_masks && !envs->action_mask)
+        return fail(error, "the envs have no action masks");
+    if (update_finish(trainer, &losses, error)) return -1;
+    if (trainer->direct) device_unpin(trainer->device, trainer->envs.block);
+    trainer->direct = 0;
+    trainer->envs = *envs;
+    trainer->acts_anew = 1;
+    if (slices_attach(trainer, error) == 0) return 0;
+    trainer->envs.vec = NULL;
+    return -1;
+}
+
+PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer) {
+    return &trainer->counters;
+}
+
+void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
+                           int32_t minibatches) {
+    size_t count = (size_t)minibatches * (size_t)trainer->S;
+    free(trainer->replay_rows);
+    free(trainer->replay_q);
+    trainer->replay_rows = malloc(sizeof(int32_t) * (count + 1));
+    trainer->replay_q = malloc(sizeof(float) * (count + 1));
+    trainer->replay_count = trainer->replay_rows && trainer->replay_q ? minibatches : 0;
+    if (!trainer->replay_count) return;
+    memcpy(trainer->replay_rows, rows, sizeof(int32_t) * count);
+    memcpy(trainer->replay_q, q, sizeof(float) * count);
+}
+
+// ---- weights and rollouts, here and there -----------------------------------------------------
+
+void narrow_weights(PufferTrainer* trainer) {
+    if (trainer->narrow)
+        EACH(trainer->stream, floats_narrow, trainer->weight_count, FloatsNarrowArgs,
+             .count = (int32_t)trainer->weight_count, .x = trainer->weights,
+             .narrow = trainer->weights_narrow);
+}
+
+int32_t weights_upload(PufferTrainer* trainer, char* error) {
+    Stream* stream = trainer->stream;
+    size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
+    PufferTrainerLosses losses;
+    if (trainer->lost)
+        return fail(error, "weights were written to after training had moved on: fetch them first");
+    if (!trainer->touched) return 0;
+    if (update_finish(trainer, &losses, error)) return -1;
+    stream_upload(stream, trainer->weights, trainer->weights_here, bytes);
+    stream_upload(stream, trainer->momentum, trainer->momentum_here, bytes);
+    if (trainer->heads.continuous)
+        stream_upload(stream, trainer->adam_v, trainer->adam_v_here,
+                      sizeof(float) * (size_t)trainer->heads.continuous);
+    narrow_weights(trainer);
+    stream_mark(stream, trainer->weights_ready);
+    trainer->touched = 0;
+    trainer->acts_anew = 1;
+    return stream_wait(stream) ? device_failed(trainer, error) : 0;
+}
+
+static int32_t weights_fetch(PufferTrainer* trainer, char* error) {
+    Stream* stream = trainer->stream;
+    size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
+    if (trainer->fetched) return 0;
+    stream_download(stream, trainer->weights_here, trainer->weights, bytes);
+    stream_download(stream, trainer->momentum_here, trainer->momentum, bytes);
+    if (trainer->heads.continuous)
+        stream_download(stream, trainer->adam_v_here, trainer->adam_v,
+                        sizeof(float) * (size_t)trainer->heads.continuous);
+    if (stream_wait(stream)) return device_failed(trainer, error);
+    trainer->fetched = 1;
+    trainer->lost = 0;
+    return 0;
+}
+
+static int32_t rollout_fetch(PufferTrainer* trainer, int turn, char* error) {
+    const Rollout *from = &trainer->rollouts[turn], *to = &trainer->rollout_here;
+    int64_t N = trainer->config.agents, rows = N * trainer->config.horizon;
+    int64_t states = N * trainer->L * trainer->H;
+    if (mirror_rollout(trainer, error)) return -1;
+    struct { void* to; const void* from; int64_t bytes; } all[] = {
+        {to->obs, from->obs, rows * trainer->D * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4)},
+        {to->actions, from->actions, 4 * rows * trainer->K}, {to->masks, from->masks,
+        to->masks ? rows * trainer->A : 0}, {to->logprobs, from->logprobs, 4 * rows},
+        {to->values, from->values, 4 * rows}, {to->rewards, from->rewards, 4 * rows},
+        {to->ended, from->ended, 4 * rows}, {to->truncated, from->truncated, 4 * rows},
+        {to->values_now, from->values_now, 4 * rows}, {to->ratio_now, from->ratio_now, 4 * rows},
+        {to->advantages, from->advantages, 4 * rows}, {to->returns, from->returns, 4 * rows},
+        {to->bootstrap, from->bootstrap, 4 * N}, {to->state0, from->state0, 4 * states},
+        {trainer->state_here, trainer->state, 4 * states}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].bytes)
+            stream_download(trainer->stream, all[i].to, all[i].from, (size_t)all[i].bytes);
+    return stream_wait(trainer->stream) ? device_failed(trainer, error) : 0;
+}
+
+// Every stream is idle when this is called
+int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error) {
+    return weights_fetch(trainer, error) || rollout_fetch(trainer, turn, error) ? -1 : 0;
+}
+
+// The rollout that was made last: with `overlap` its update may have taken the other buffer's turn
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error) {
+    PufferTrainerLosses losses;
+    int learning = trainer->learning && trainer->config.overlap;
+    int turn = learning ? 1 - trainer->turn : trainer->turn;
+    if (trainer->touched) return 0;             // what is here is newer
+    if (kind == PUFFER_ROLLOUT) {
+        if (trainer->learning && event_wait(trainer->updated))
+            return device_failed(trainer, error);
+        return rollout_fetch(trainer, turn, error);
+    }
+    if (trainer->learning && event_wait(trainer->updated)) return device_failed(trainer, error);
+    (void)losses;
+    return weights_fetch(trainer, error);
+}
+
+void puffer_trainer_touch(PufferTrainer* trainer) {
+    if (trainer->fetched) trainer->touched = 1;
+    else trainer->lost = 1;
+}
+
+int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {
+    if (index < 0 || index >= trainer->tensors.count) return 0;
+    *out = trainer->tensors.items[index];
+    return 1;
+}
+
+// ---- acting alone is the CPU trainer's --------------------------------------------------------
+
+int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
+                           int32_t greedy, float* actions, float* log_probs, float* values,
+                           char* error) {
+    (void)trainer, (void)obs, (void)mask, (void)greedy, (void)actions, (void)log_probs, (void)values;
+    return fail(error, "the CUDA trainer does not act alone: the CPU trainer does");
+}
+
+void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
+    (void)trainer, (void)terminals;
+}
+
+void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick) { trainer->tick_number = tick; }
+
+// ---- looking on -------------------------------------------------------------------------------
+
+void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
+    memset(out, 0, sizeof *out);
+    for (int w = 0; w < trainer->config.threads; w++)
+        for (int phase = 0; phase < PHASES; phase++) {
+            out->seconds[phase] += 1e-9 * (double)trainer->workers[w].ticks[phase];
+            trainer->workers[w].ticks[phase] = 0;
+        }
+    out->rollout = trainer->rollout_seconds;
+    out->update = trainer->update_seconds;
+    trainer->rollout_seconds = trainer->update_seconds = 0.0;
+    out->allocations = trainer->allocations;
+    out->bytes = trainer->bytes;
+    out->threads = trainer->config.threads;
+    out->block_agents = trainer->R;
+    out->blocks = trainer->config.slices;
+}
+
+const char* puffer_trainer_phase(int32_t index) {
+    static const char* const names[PHASES] = {
+        "rollout: environments", "rollout: hand over", "rollout: wait for actions",
+        "rollout: launch", "update: launch", "update: wait"};
+    return index >= 0 && index < PHASES ? names[index] : NULL;
+}
+
+int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) {
+    DeviceFacts facts;
+    device_facts(trainer->device, &facts);
+    memset(out, 0, sizeof *out);
+    memcpy(out->name, facts.name, sizeof out->name);
+    out->major = facts.major;
+    out->minor = facts.minor;
+    out->driver = facts.driver;
+    out->runtime = facts.runtime;
+    out->emulated = facts.emulated;
+    out->memory = facts.memory;
+    out->used = (int64_t)trainer->memory.bytes;
+    return 1;
+}
+
+int32_t puffer_trainer_kernel(PufferTrainer* trainer, int32_t index, PufferTrainerKernel* out) {
+    DeviceTally tally;
+    if (!device_tally(trainer->device, index, &tally)) return 0;
+    *out = (PufferTrainerKernel){tally.name, tally.calls, tally.seconds, tally.bytes, tally.flops};
+    return 1;
+}
+
+#define COPY_BYTES ((size_t)256 << 20)
+
+void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* product_rate) {
+    *copy_rate = device_copy_rate(trainer->device, COPY_BYTES);
+    *product_rate = device_product_rate(trainer->device, trainer->narrow);
+}
+
+// Paths are instruction sets of a CPU; a GPU has its own
+const char* puffer_trainer_path_name(int32_t path) { return path == 0 ? "auto" : "unknown"; }
+int32_t puffer_trainer_path_available(int32_t path) { return path == 0; }
+double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads,
+                                  double seconds) {
+    (void)path, (void)precision, (void)threads, (void)seconds;
+    return 0.0;
+}
