@@ -1,7 +1,7 @@
 """Which trainer computes.  settings -> NativePPO or TorchPPO, and the actor that belongs to it
 
-The native trainer computes by default. PyTorch is needed for a network of one's own
-([policy] torch_class), for a GPU in this version, and for the referee.
+The native trainer computes by default, on a GPU where one can be used. PyTorch is needed for a
+network of one's own ([policy] torch_class), and for the referee.
 """
 from __future__ import annotations
 
@@ -23,10 +23,15 @@ SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: 
 def require(resolved: Config, *, verbose: bool = False) -> None:
     """What the settings' trainer needs is there: PyTorch, or the compiled native trainer.
 
-    Raises UsageError without PyTorch, BuildError where the native trainer does not compile.
+    Raises UsageError without PyTorch or without a usable GPU where one is asked for, BuildError
+    where the native trainer does not compile.
     """
     if resolved.train.backend == "torch":
         require_torch(resolved)
+    elif resolved.train.device == "cuda":
+        from .native import cuda
+        cuda.choose_device("cuda")
+        cuda.build(verbose=verbose)
     else:
         from .native import build_trainer
         build_trainer(verbose=verbose)
@@ -45,10 +50,7 @@ def require_torch(resolved: Config) -> None:
     """Raises UsageError where PyTorch is not installed."""
     if find_spec("torch") is not None:
         return
-    why = next((text for found, text in (
-        (resolved.policy.torch_class, "[policy] torch_class"),
-        (resolved.train.device == "cuda", "train.device cuda")) if found),
-        "train.backend torch")
+    why = "[policy] torch_class" if resolved.policy.torch_class else "train.backend torch"
     raise UsageError(f"{why} needs PyTorch, and it is not installed",
                      hint="pip install 'puffer-sdk[torch]'")
 
@@ -76,14 +78,27 @@ def with_class_file(resolved: Config, folder: Path) -> Config:
     return resolved
 
 
-def make_trainer(vec, resolved: Config):
+def device_sentence(resolved: Config) -> str:
+    """Where the network is trained, and why there: "training on the CPU: no NVIDIA driver ..." """
+    where = "a GPU" if resolved.train.device == "cuda" else "the CPU"
+    origin = resolved.origin.get("train.device", "")
+    why = origin.removeprefix("auto: ")
+    if why == origin:
+        why = f"train.device is {resolved.train.device}"
+        if resolved.train.device == "cuda" and resolved.train.backend == "native":
+            from .native import cuda
+            why = cuda.reason()
+    return f"training on {where}: {why}"
+
+
+def make_trainer(vec, resolved: Config, *, timed: bool = False):
     """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO."""
     if resolved.train.backend == "torch":
         from .torch_ppo import TorchPPO
         use_threads(resolved)
         return TorchPPO(vec, resolved, resolved.train.device)
     from .native import NativePPO
-    return NativePPO(vec, resolved)
+    return NativePPO(vec, resolved, device=resolved.train.device, timed=timed)
 
 
 def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,

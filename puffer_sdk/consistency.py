@@ -81,14 +81,13 @@ def _auto_minibatch(chosen, env) -> tuple[int, str]:
 def _auto_backend(chosen, env) -> tuple[str, str]:
     if chosen["policy.torch_class"]:
         return "torch", "[policy] torch_class is a network in PyTorch"
-    if chosen["train.device"] == "cuda":
-        return "torch", "the native trainer runs on the CPU in this version"
     return "native", "the fastest trainer that this version has"
 
 
 def _auto_device(chosen, env) -> tuple[str, str]:
     if chosen["train.backend"] == "native":
-        return "cpu", "the native trainer runs on the CPU in this version"
+        from .native import cuda
+        return cuda.choose_device(AUTO)
     if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
         return "cpu", "no GPU on this machine"
     # counted through the driver's own library: a CUDA context here would not survive a fork
@@ -202,11 +201,12 @@ class Contradictions:
                         "[policy] torch_class is a network in PyTorch, which the native trainer "
                         "cannot train", "train.backend = torch", "native",
                         "leave train.backend at auto")
-        if train.backend == "native" and train.device == "cuda":
-            self._clash(("train.device", "train.backend"),
-                        "the native trainer runs on the CPU in this version",
-                        "train.device = cpu, or train.backend = torch", "cuda",
-                        "leave one of the two at auto")
+        if train.async_ and (train.backend, train.device) != ("native", "cuda"):
+            self._clash(("train.async", "train.device", "train.backend"),
+                        "learning during a rollout needs the native trainer on a GPU",
+                        "train.async = false, or train.device = cuda",
+                        f"train.device = {train.device}, train.backend = {train.backend}",
+                        "leave train.async out")
         if train.backend == "torch" and train.precision != "fp32":
             self._clash(("train.precision", "train.backend"),
                         f"the PyTorch trainer computes in fp32, not in {train.precision}",

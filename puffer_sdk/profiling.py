@@ -3,12 +3,15 @@
 A child trains for some seconds as `train` would, with the clocks of the native trainer read at
 the end. Shares are of all threads' time; what no phase claims is waiting: for a lock, for the
 slowest worker, for a core that another process has.
+
+On a GPU there is a second run, in which every kernel is timed by itself: without graphs, so it
+takes longer, and each kernel has the GPU for itself.
 """
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from . import backends, building, config, isolation, paths
@@ -32,6 +35,19 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Kernel:
+    """One kernel, product or kind of copy on the GPU."""
+
+    name: str
+    calls: float            # an epoch
+    microseconds: float     # a call
+    share: float            # of the seconds of all kernels
+    bandwidth: float        # bytes/s, what it reads and writes counted once
+    of_copy: float          # the same, as a share of what a copy reaches
+    flops: float            # FLOP/s, of products
+
+
+@dataclass(frozen=True)
 class Profile:
     """What was measured, and on what."""
 
@@ -50,6 +66,10 @@ class Profile:
     block_agents: int           # ... and agents of each
     lockstep: bool              # whether all agents tick together
     bytes: int                  # memory of the trainer
+    gpu: dict | None = None     # NativePPO.gpu()
+    kernels: list[Kernel] = field(default_factory=list)     # on a GPU, the slowest first
+    busy: float | None = None   # seconds of all kernels over the seconds that an epoch takes
+    copy_rate: float | None = None      # bytes/s that a copy on the GPU reaches, read and written
 
     def to_dict(self) -> dict:
         """JSON-able."""
@@ -82,7 +102,8 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
 
     found = isolation.run("puffer_sdk.profiling:work", job, on_event,
                           cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
-    return Profile(**{**found, "phases": [Phase(**phase) for phase in found["phases"]]})
+    return Profile(**{**found, "phases": [Phase(**phase) for phase in found["phases"]],
+                      "kernels": [Kernel(**kernel) for kernel in found.get("kernels", ())]})
 
 
 def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> float:
@@ -95,44 +116,75 @@ def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> floa
 
 def work(job: dict, link: isolation.Link) -> dict:
     """The child's target: a Profile as a dict; empty if it was asked to stop."""
-    from .native import library
     from .training import make_vec
     from .vec import Library
 
     resolved = Config.from_dict(job["config"])
     vec = make_vec(Library(job["library"], Path(job["folder"])), resolved, 0, link)
     trainer = backends.make_trainer(vec, resolved)
-    path, precision = trainer.stats()["path"], resolved.train.precision
-
-    def rate() -> float:
-        return library.matmul_rate(path, precision, trainer.threads, RATE_SECONDS)
-
-    best = rate()
-    train(trainer, WARM_UP * job["seconds"], link, 0.0)
+    best = product_rate(trainer, resolved)
+    warm = WARM_UP * job["seconds"]
+    train(trainer, warm, link, 0.0)
     if link.stop:
         return {}                               # nobody asks for it: the parent was interrupted
     trainer.stats()
     before, began = trainer.counters, time.perf_counter()
-    train(trainer, job["seconds"] - (WARM_UP * job["seconds"]), link, WARM_UP * job["seconds"])
+    train(trainer, job["seconds"] - warm, link, warm)
     seconds = time.perf_counter() - began
     if link.stop:
         return {}
-    stats, after = trainer.stats(), trainer.counters
-    best = max(best, rate())
-    vec.close()
+    stats, after, gpu = trainer.stats(), trainer.counters, trainer.gpu()
+    best = max(best, product_rate(trainer, resolved))
+    epochs = after["epoch"] - before["epoch"]
     steps = after["global_step"] - before["global_step"]
     replayed = (after["optimizer_steps"] - before["optimizer_steps"]) \
         * resolved.train.minibatch_size
     forward = flops_of_forward(vec.obs_size, vec.act_sizes, resolved.policy.hidden_size,
                                resolved.policy.num_layers)
     flops = forward * (steps + 3 * replayed)
+    trainer.close()
+    more = {"gpu": gpu, **kernel_facts(vec, resolved, seconds / epochs)} if gpu else {}
+    vec.close()
     return {"env": job["name"], "steps": steps, "seconds": seconds,
             "steps_per_second": steps / seconds,
             "phases": phases(stats["seconds"], seconds * stats["threads"], steps / seconds),
-            "gflops": flops / seconds * 1e-9, "matmul_gflops": best,
-            "flops_per_step": flops / steps, "precision": precision,
+            "gflops": flops / seconds * 1e-9, "matmul_gflops": best * 1e-9,
+            "flops_per_step": flops / steps, "precision": resolved.train.precision, **more,
             **{name: stats[name] for name in ("threads", "path", "blocks", "block_agents",
                                               "lockstep", "bytes")}}
+
+
+def product_rate(trainer, resolved: Config) -> float:
+    """FLOP/s that matrix products reach alone, where this trainer computes."""
+    from .native import library
+
+    if trainer.gpu():
+        return trainer.peaks()[1]
+    return 1e9 * library.matmul_rate(trainer.stats()["path"], resolved.train.precision,
+                                     trainer.threads, RATE_SECONDS)
+
+
+def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
+    """Every kernel timed by itself, on the GPU: Kernels as dicts, and how busy they keep it."""
+    with backends.make_trainer(vec, resolved, timed=True) as trainer:
+        trainer.rollout()
+        trainer.update()                        # loads the kernels
+        before = trainer.kernels()
+        for _ in range(EPOCHS):
+            trainer.rollout()
+            trainer.update()
+        trainer.state_tensors()                 # waits for an update that is under way
+        after, copy_rate = trainer.kernels(), trainer.peaks()[0]
+    spent = {name: {key: value - before.get(name, {}).get(key, 0) for key, value in now.items()}
+             for name, now in after.items()}
+    spent = {name: each for name, each in spent.items() if each["calls"] and each["seconds"] > 0}
+    total = sum(each["seconds"] for each in spent.values())
+    rows = [asdict(Kernel(name, each["calls"] / EPOCHS, 1e6 * each["seconds"] / each["calls"],
+                          each["seconds"] / total, each["bytes"] / each["seconds"],
+                          each["bytes"] / each["seconds"] / copy_rate,
+                          each["flops"] / each["seconds"])) for name, each in spent.items()]
+    rows.sort(key=lambda row: -row["share"])
+    return {"kernels": rows, "busy": total / EPOCHS / epoch_seconds, "copy_rate": copy_rate}
 
 
 def train(trainer, seconds: float, link: isolation.Link, before: float) -> None:

@@ -152,12 +152,11 @@ class Train:
     scale_obs: bool = setting(False, "divide byte observations by 255")
     backend: str = setting(AUTO, "which trainer runs: the native one, or PyTorch's",
                            choices=("native", "torch"),
-                           auto="native; torch where policy.torch_class or a GPU asks for it")
+                           auto="native; torch where policy.torch_class asks for it")
     device: str = setting(AUTO, "where the network is trained", choices=("cpu", "cuda"),
-                          auto="cpu with the native trainer; with PyTorch's, cuda where it "
-                               "finds a GPU")
+                          auto="cuda where a GPU can be used, and the reason is said")
     precision: str = setting("fp32", "number format of the matrix products; bf16 needs the "
-                                     "native trainer and a CPU that has it",
+                                     "native trainer, and a GPU or a CPU that has it",
                              choices=("fp32", "bf16"))
     async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
                                   "one update ago; needs device cuda and the native trainer")

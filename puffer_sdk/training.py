@@ -29,6 +29,7 @@ from .goal import GoalWatch, parse_goal
 from .sinks import open_sinks
 
 RESCUE = 4.0                        # seconds that a signal waits for the epoch at work
+SNAPSHOT = 1.0                      # seconds between snapshots that would cost a wait
 
 
 @dataclass
@@ -304,6 +305,7 @@ class _Worker:
     def run(self) -> dict:
         trainer, interval = self.trainer, self.config.base.checkpoint_interval
         self.began, saved = time.perf_counter(), None
+        self.taken = self.began
         self.snapshot = self.state()
         self.link.emit("ready")
         if self.met:
@@ -311,17 +313,30 @@ class _Worker:
         threading.Thread(target=self.rescue, daemon=True).start()
         while not self.is_over() and not self.link.stop:
             self.train_epoch()
-            self.snapshot = self.state()
+            if self.is_due():
+                self.snapshot = self.state()
             if trainer.epoch % interval == 0 and not self.is_over():
                 with self.saving:
                     saved = self.save()
                 self.renew()
         self.saving.acquire()           # for good: nothing is left to rescue
+        if self.config.train.async_:
+            self.snapshot = self.state()
         if saved is None or saved.stem != self.snapshot[0].stem:
             self.save()
         if not self.link.stop:
             self.vec.close()
         return self.outcome()
+
+    def is_due(self) -> bool:
+        """Whether to take a snapshot: with train.async that waits for the GPU, so not each epoch,
+        but where one is saved, and once a second for the rescue."""
+        now, due = time.perf_counter(), not self.config.train.async_
+        due |= self.trainer.epoch % self.config.base.checkpoint_interval == 0
+        if due or now - self.taken > SNAPSHOT:
+            self.taken = now
+            return True
+        return False
 
     def is_over(self) -> bool:
         at_goal = self.watch.reached and self.config.train.stop_at_goal

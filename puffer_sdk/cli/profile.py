@@ -53,9 +53,39 @@ def print_table(found) -> None:
                       style="dim" if phase.share < 0.01 else None)
     ui.out_renderable(table)
     share = found.gflops / found.matmul_gflops
+    who = found.gpu["name"] if found.gpu else f"{found.threads} threads"
+    reach = "reaches" if found.gpu else "reach"
     ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {share:.0%} of the "
-           f"{found.matmul_gflops:,.0f} that {found.threads} threads reach in products alone")
+           f"{found.matmul_gflops:,.0f} that {who} {reach} in products alone")
+    if found.gpu:
+        print_kernels(found)
+        return
     cut = "all agents tick together" if found.lockstep else \
         f"{found.blocks} blocks of {found.block_agents} agents"
     ui.out(f"trainer   {found.path}, {found.precision}, {found.threads} threads, {cut}, "
            f"{found.bytes / 2**20:,.0f} MiB")
+
+
+def print_kernels(found) -> None:
+    """A row a kernel, the slowest first; what none of them takes 1 % of is left out."""
+    from rich.table import Table
+
+    major, minor = found.gpu["compute_capability"]
+    ui.out(f"trainer   {found.gpu['name']} (sm_{major}{minor}), {found.precision}, "
+           f"{found.threads} threads step environments, {found.blocks} slices of "
+           f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
+    ui.out(f"GPU       busy {found.busy:.0%} of an epoch; a copy reads and writes "
+           f"{found.copy_rate / 1e9:,.0f} GB/s\n")
+    table = Table(title="each kernel timed by itself", title_justify="left", title_style="bold",
+                  header_style="dim", box=None, padding=(0, 0, 0, 3), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("share", "calls/epoch", "us/call", "GB/s", "of copy", "GFLOP/s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kernel in found.kernels:
+        if kernel.share < 0.01:
+            continue
+        flops = f"{kernel.flops / 1e9:,.0f}" if kernel.flops else ""
+        table.add_row(kernel.name, f"{kernel.share:.1%}", f"{kernel.calls:,.0f}",
+                      f"{kernel.microseconds:,.1f}", f"{kernel.bandwidth / 1e9:,.0f}",
+                      f"{kernel.of_copy:.0%}", flops)
+    ui.out_renderable(table)

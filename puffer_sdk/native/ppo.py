@@ -74,7 +74,7 @@ class NativePPO(Schedules):
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
             "first_agent": first_agent, "total_epochs": self.total_epochs,
             "slices": count_slices(vec), "timed": int(timed),
-            "overlap": int(getattr(train, "async_", False))},
+            "overlap": int(train.async_)},
             library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
@@ -173,6 +173,37 @@ class NativePPO(Schedules):
         """
         return self._meter.take_stats()
 
+    # -- of a GPU alone
+
+    def gpu(self) -> dict[str, object] | None:
+        """The GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "memory",
+        "used"}, versions as (major, minor), memory in bytes; None for the CPU trainer."""
+        handle = self._open
+        out = handle.ffi.new("PufferTrainerDevice*")
+        if not handle.tell("device", out):
+            return None
+        return {"name": handle.ffi.string(out.name).decode(errors="replace"),
+                "compute_capability": (int(out.major), int(out.minor)),
+                "driver": _version(out.driver), "runtime": _version(out.runtime),
+                "emulated": bool(out.emulated), "memory": int(out.memory), "used": int(out.used)}
+
+    def kernels(self) -> dict[str, dict[str, float]]:
+        """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
+        handle, found, index = self._open, {}, 0
+        out = handle.ffi.new("PufferTrainerKernel*")
+        while handle.tell("kernel", index, out):
+            index += 1
+            found[handle.ffi.string(out.name).decode()] = {
+                name: getattr(out, name) for name in ("calls", "seconds", "bytes", "flops")}
+        return found
+
+    def peaks(self) -> tuple[float, float]:
+        """What the GPU reaches at best: bytes/s of a copy, read and written; FLOP/s of a product."""
+        handle = self._open
+        copy_rate, product_rate = handle.ffi.new("double*"), handle.ffi.new("double*")
+        handle.tell("peaks", copy_rate, product_rate)
+        return copy_rate[0], product_rate[0]
+
     # -- tensors
 
     @property
@@ -258,6 +289,11 @@ class NativePPO(Schedules):
 
     def __exit__(self, *exc) -> None:
         self.close()
+
+
+def _version(number: int) -> tuple[int, int]:
+    """CUDA writes 13.1 as 13010."""
+    return number // 1000, number % 1000 // 10
 
 
 class _Meter:
