@@ -218,6 +218,7 @@ def test_each_call_is_timed(device):
     for _ in range(3):
         device.stream_multiply(device.main, device.product(4, 4, 4), 1, A, B, 0, NULL, floats(D))
         fill(device, device.main, D, 0)
+        narrow(device, device.main, A, D, 4)
     device.stream_replay(device.main, capture(device, lambda: fill(device, device.main, A, 0)))
     device.time(0)
     fill(device, device.main, D, 0)
@@ -225,7 +226,8 @@ def test_each_call_is_timed(device):
     while device.tally(len(tallies), tally):
         tallies[ffi().string(tally.name).decode()] = (tally.calls, tally.bytes, tally.flops)
         assert tally.seconds > 0
-    assert tallies == {"test": (3, 3 * 3 * 64, 3 * 128), "fill": (3, 3 * 64, 0)}
+    assert tallies == {"test": (3, 3 * 3 * 64, 3 * 128), "fill": (3, 3 * 64, 0),
+                       "floats_narrow": (3, 3 * (4 * 4 + 4 * 2), 0)}
 
 
 CHILD = """
@@ -425,7 +427,26 @@ def test_a_fork_that_is_not_joined_is_a_failure(device):
     assert graph == NULL and "is not joined" in device.failed()
 
 
+def test_a_graph_is_freed_once_its_replays_are_done(start):
+    device = start(mode="late")
+    place = device.empty(64)
+    graph = capture(device, lambda: fill(device, device.main, place, 7))
+    device.stream_replay(device.main, graph)
+    assert device.stream_wait(device.main) == 0
+    device.graph_free(graph)
+    device.graph_free(NULL)
+    assert set(device.get(place, 64, np.uint8)) == {7}
+    graph = capture(device, lambda: fill(device, device.main, place, 8))
+    device.stream_replay(device.main, graph)
+    device.graph_free(graph)
+    assert device.failed() == "graph_free: 1 replays of it were not waited for"
+
+
 # ---- failures -----------------------------------------------------------------------------------
+
+
+def launch(device, x, narrow, count=4):
+    device.launch(device.main, "floats_narrow", count=count, x=x, narrow=narrow)
 
 
 def in_capture(call):
@@ -466,6 +487,9 @@ FAILURES = {
     "kernel 0 (tick_begin) cannot run as 1 blocks of 257 threads":
         lambda d, p: d.stream_launch(d.main, 0, p, 1, 257),
     "kernel 999 (unknown)": lambda d, p: d.stream_launch(d.main, 999, p, 1, 32),
+    "floats_narrow: array 1 (0x": lambda d, p: launch(d, at(HOST), p),
+    "floats_narrow: array 2 (0x": lambda d, p: launch(d, p, at(HOST)),
+    "floats_narrow: array 2 goes 1 bytes beyond": lambda d, p: launch(d, p, p + 64),
     "product_open: test of (0, 1) by (1, 1), 1 of them": lambda d, p: d.product(0, 1, 1),
     "the rows of test overlap: lda 1, ldb 2, ldd 2": lambda d, p: d.product(2, 2, 2, lda=1),
     "test: A (0x": lambda d, p: multiply(d, at(HOST), p, 0, NULL, p),
@@ -491,6 +515,7 @@ FAILURES = {
     "another stream's graph": lambda d, p: (d.graph_begin(d.stream()), d.graph_end(d.main)),
     "event_wait: the event was marked within a graph": lambda d, p: d.event_wait(marked_in(d)),
     "marked within a graph that is whole": lambda d, p: d.stream_after(d.main, marked_in(d)),
+    "after: the event was marked within": lambda d, p: after_within(d, marked_in_a_freed_one(d)),
     "marked outside of the graph": lambda d, p: after_within(d, marked_outside(d)),
     "are not whole pages": lambda d, p: d.pin(at(HOST), 64),
     "was not pinned": lambda d, p: d.unpin(at(HOST)),
@@ -503,6 +528,12 @@ def multiply(device, A, B, beta, C, D):
 
 def replayed_within(device, graph):
     capture(device, lambda: device.stream_replay(device.main, graph))
+
+
+def marked_in_a_freed_one(device):
+    event = device.event()
+    device.graph_free(capture(device, lambda: device.stream_mark(device.main, event)))
+    return event
 
 
 def after_within(device, event):

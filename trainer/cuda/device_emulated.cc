@@ -15,302 +15,11 @@
  * there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be pinned that is there already.
  *
  * Kernels are loops (cuda_shim.h), in another order of blocks and threads at each call. */
-#include <sys/mman.h>
 #include <unistd.h>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <chrono>
-#include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include "device.h"
+#include "cuda_traffic.h"
 #include "emulated_products.h"
-
-namespace {
-
-typedef std::map<const Stream*, int64_t> Reach;     // how far what follows comes after each stream
-
-struct Call {
-    const char* name;
-    double bytes, flops;
-    std::function<void()> work;
-    Stream* other = NULL;           // not work, but: after this stream's call number `position`
-    int64_t position = 0;
-    Graph* graph = NULL;            // not work, but: all of this
-};
-
-struct Block {                      // of memory, with a guard page on either side
-    char* mapping;
-    size_t pages;                   // bytes of the pages between the guards
-    size_t bytes, slack;            // behind `bytes`, up to a line of 256
-};
-
-typedef std::map<const char*, Block> Blocks;        // by their first byte
-
-struct Branch {                     // of a graph: what one stream was given
-    std::deque<Call> calls;
-    Reach reach;
-    int64_t done = 0;
-};
-
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-// Since the library was opened, of all devices: what tests ask for
-enum { ALLOCATIONS, WAITS, LAUNCHES, PRODUCTS, COPIES, REPLAYS, COUNTS };
-int64_t counts[COUNTS];
-
-const size_t LINE = 256;
-const int64_t OFTEN = 256;          // runs behind which memory is closed;
-const int64_t SELDOM = 16;          // from then on behind each of so many
-const unsigned char BEYOND = 0xff;  // of the slack: NaN, whoever reads it
-
-}  // namespace
-
-struct Graph { std::map<Stream*, Branch> branches; std::vector<Stream*> order; Stream* first; };
-struct Product { Device* device; ProductShape shape; };
-struct Event {
-    Device* device;
-    Stream* stream;                 // NULL: never marked
-    int64_t position;
-    Graph* graph;                   // that it was marked in, or NULL
-    Reach reach;
-};
-struct Stream {
-    Device* device;
-    std::deque<Call> queue;
-    int64_t given, done;
-    Graph* graph;                   // that is captured from it, or NULL
-};
-struct Device {
-    char failure[512];
-    enum { LATE, EARLY, SHUFFLED } mode;
-    uint64_t luck;
-    size_t limit, used, page;
-    bool pins;
-    int running;                    // streams whose calls run now
-    int64_t runs;
-    bool open;                      // device memory can be touched
-    int32_t order;                  // of the next kernel's blocks and threads
-    int32_t timed;
-    Blocks memory, pinned;
-    std::map<const char*, size_t> registered;
-    Graph* capture;
-    std::vector<std::unique_ptr<Stream>> streams;
-    std::vector<std::unique_ptr<Event>> events;
-    std::vector<std::unique_ptr<Graph>> graphs;
-    std::vector<std::unique_ptr<Product>> products;
-    std::vector<DeviceTally> tallies;
-};
-
-namespace {
-
-// The first failure stays
-__attribute__((format(printf, 2, 3))) void fail(Device* device, const char* format, ...) {
-    va_list args;
-    if (device->failure[0]) return;
-    va_start(args, format);
-    vsnprintf(device->failure, sizeof device->failure, format, args);
-    va_end(args);
-}
-
-bool failed(const Device* device) { return device->failure[0] != 0; }
-
-uint32_t draw(Device* device, uint32_t below) {     // xorshift64
-    device->luck ^= device->luck << 13;
-    device->luck ^= device->luck >> 7;
-    device->luck ^= device->luck << 17;
-    return (uint32_t)(device->luck >> 33) % below;
-}
-
-// ---- memory -------------------------------------------------------------------------------------
-
-size_t round_to(size_t bytes, size_t line) { return (bytes + line - 1) / line * line; }
-
-void protect(const Block& block, size_t page, int rights) {
-    if (mprotect(block.mapping + page, block.pages, rights)) {
-        perror("the emulated device: mprotect");
-        abort();
-    }
-}
-
-// The block's last line ends where the guard page begins
-char* take_block(Device* device, Blocks& blocks, size_t bytes, int rights) {
-    size_t size = round_to(bytes, LINE), pages = round_to(size, device->page);
-    void* mapping = mmap(NULL, pages + 2 * device->page, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) return NULL;
-    Block block = {(char*)mapping, pages, bytes, size - bytes};
-    char* start = block.mapping + device->page + pages - size;
-    protect(block, device->page, PROT_READ | PROT_WRITE);
-    memset(start + bytes, BEYOND, block.slack);
-    protect(block, device->page, rights);
-    blocks[start] = block;
-    return start;
-}
-
-const Blocks::value_type* block_of(const Blocks& blocks, const void* place) {
-    auto after = blocks.upper_bound((const char*)place);
-    if (after == blocks.begin()) return NULL;
-    --after;
-    size_t size = after->second.bytes + after->second.slack;
-    return (const char*)place < after->first + size ? &*after : NULL;
-}
-
-// `bytes` from `place` on are device memory, or that is the failure
-bool in_device(Device* device, const char* who, const char* what, const void* place,
-               size_t bytes) {
-    auto block = block_of(device->memory, place);
-    if (!block) {
-        fail(device, "%s: %s (%p) is no device memory", who, what, place);
-        return false;
-    }
-    size_t left = (size_t)(block->first - (const char*)place) + block->second.bytes;
-    if (left > block->second.bytes || bytes > left) {
-        fail(device, "%s: %s goes %zu bytes beyond its block of %zu", who, what,
-             (size_t)((const char*)place - block->first) + bytes - block->second.bytes,
-             block->second.bytes);
-        return false;
-    }
-    return true;
-}
-
-bool in_host(Device* device, const char* who, const char* what, const void* place, size_t bytes) {
-    const char* end = (const char*)place + (bytes ? bytes - 1 : 0);
-    if (place && !block_of(device->memory, place) && !block_of(device->memory, end)) return true;
-    fail(device, "%s: %s (%p) is no host memory", who, what, place);
-    return false;
-}
-
-bool is_pinned(const Device* device, const void* place, size_t bytes) {
-    const char* first = (const char*)place;
-    auto block = block_of(device->pinned, place);
-    if (block) return first + bytes <= block->first + block->second.bytes;
-    for (auto& one : device->registered)
-        if (first >= one.first && first + bytes <= one.first + one.second) return true;
-    return false;
-}
-
-void open_memory(Device* device) {
-    if (device->running++ || device->open) return;
-    device->open = true;
-    for (auto& block : device->memory)
-        protect(block.second, device->page, PROT_READ | PROT_WRITE);
-}
-
-// Closing costs some 50 us a megabyte, so after a while it is done only now and then
-void close_memory(Device* device) {
-    if (--device->running || (++device->runs > OFTEN && device->runs % SELDOM)) return;
-    device->open = false;
-    for (auto& block : device->memory) {
-        const unsigned char* end = (const unsigned char*)block.first + block.second.bytes;
-        for (size_t i = 0; i < block.second.slack; i++)
-            if (end[i] != BEYOND)
-                fail(device, "something was written %zu bytes beyond a block of %zu", i + 1,
-                     block.second.bytes);
-        protect(block.second, device->page, PROT_NONE);
-    }
-}
-
-// ---- queues -------------------------------------------------------------------------------------
-
-DeviceTally* tally_of(Device* device, const char* name) {
-    for (auto& tally : device->tallies)
-        if (!strcmp(tally.name, name)) return &tally;
-    device->tallies.push_back(DeviceTally{name, 0, 0.0, 0.0, 0.0});
-    return &device->tallies.back();
-}
-
-void perform(Device* device, const Call& call, bool timed) {
-    double start = now();
-    call.work();
-    if (!timed) return;
-    DeviceTally* tally = tally_of(device, call.name);
-    tally->calls++;
-    tally->seconds += now() - start;
-    tally->bytes += call.bytes;
-    tally->flops += call.flops;
-}
-
-// A branch of a graph, and what it comes after
-void run_branch(Device* device, Graph* graph, Stream* which, int64_t until) {
-    Branch& branch = graph->branches[which];
-    while (branch.done < until) {
-        const Call& call = branch.calls[(size_t)branch.done];
-        if (call.other) run_branch(device, graph, call.other, call.position);
-        else perform(device, call, false);
-        branch.done++;
-    }
-}
-
-void run_graph(Device* device, Graph* graph) {
-    for (auto& branch : graph->branches) branch.second.done = 0;
-    if (device->mode == Device::EARLY)
-        for (Stream* stream : graph->order)
-            run_branch(device, graph, stream, graph->branches[stream].done + 1);
-    std::vector<Stream*> left;
-    for (auto& branch : graph->branches) left.push_back(branch.first);
-    while (device->mode == Device::SHUFFLED && !left.empty()) {
-        uint32_t which = draw(device, (uint32_t)left.size());
-        Branch& branch = graph->branches[left[which]];
-        if (branch.done == (int64_t)branch.calls.size()) left.erase(left.begin() + which);
-        else run_branch(device, graph, left[which], branch.done + 1);
-    }
-    run_branch(device, graph, graph->first,
-               (int64_t)graph->branches[graph->first].calls.size());
-}
-
-void run_stream(Stream* stream, int64_t until) {
-    Device* device = stream->device;
-    if (stream->done >= until) return;
-    open_memory(device);
-    while (stream->done < until) {
-        Call call = std::move(stream->queue.front());
-        stream->queue.pop_front();
-        if (call.other) run_stream(call.other, call.position);
-        else if (call.graph) run_graph(device, call.graph);
-        else perform(device, call, device->timed);
-        stream->done++;
-    }
-    close_memory(device);
-}
-
-void run_all(Device* device) {                      // the last stream first
-    for (size_t i = device->streams.size(); i-- > 0;)
-        run_stream(device->streams[i].get(), device->streams[i]->given);
-}
-
-void give(Stream* stream, Call call) {
-    Device* device = stream->device;
-    if (failed(device)) return;
-    if (stream->graph) {
-        stream->graph->branches[stream].calls.push_back(std::move(call));
-        stream->graph->order.push_back(stream);
-        return;
-    }
-    stream->queue.push_back(std::move(call));
-    stream->given++;
-    if (device->mode == Device::EARLY) run_all(device);
-    for (auto& other : device->streams)
-        if (device->mode == Device::SHUFFLED && draw(device, 4) == 0)
-            run_stream(other.get(), std::min(other->given, other->done + 1 + draw(device, 8)));
-}
-
-// What waits, allocates or frees must not happen while a graph is captured
-bool refuse_in_capture(Device* device, const char* who) {
-    if (device->capture) fail(device, "%s while a graph is captured", who);
-    return failed(device);
-}
-
-int32_t report(const Device* device) { return failed(device) ? -1 : 0; }
-
-}  // namespace
+#include "emulated_queues.h"
 
 extern "C" {
 
@@ -505,6 +214,15 @@ void stream_fill(Stream* stream, void* device_to, int32_t byte, size_t bytes) {
     give(stream, {"fill", (double)bytes, 0.0, [=] { memset(device_to, byte, bytes); }});
 }
 
+// An array of a kernel is the device's. What is empty may be the end of a block
+static bool allows(Device* device, const char* kernel, int32_t number, const CudaArray& array) {
+    char what[32];
+    const char* place = (const char*)array.place;
+    if (!place || (array.bytes == 0.0 && block_of(device->memory, place - 1))) return true;
+    snprintf(what, sizeof what, "array %d", number + 1);
+    return in_device(device, kernel, what, place, array.bytes == 0.0 ? 0 : 1);
+}
+
 void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blocks,
                    int32_t threads) {
     Device* device = stream->device;
@@ -514,9 +232,12 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
              name ? name : "unknown", blocks, threads);
         return;
     }
+    CudaArrays arrays = cuda_arrays(kernel, args);
+    for (int32_t i = 0; i < arrays.count; i++)
+        if (!allows(device, name, i, arrays.array[i])) return;
     std::vector<char> kept((const char*)args, (const char*)args + cuda_args_size(kernel));
     counts[LAUNCHES]++;
-    give(stream, {name, 0.0, 0.0, [=] {
+    give(stream, {name, cuda_traffic(kernel, args), 0.0, [=] {
         device->order = (device->order + 1) % 1000;
         cuda_run(kernel, kept.data(), blocks, threads, device->order);
     }});
@@ -571,9 +292,8 @@ void stream_multiply(Stream* stream, const Product* product, float alpha, const 
 void graph_begin(Stream* stream) {
     Device* device = stream->device;
     if (refuse_in_capture(device, "graph_begin")) return;
-    device->graphs.emplace_back(new Graph());
+    device->graphs.emplace_back(new Graph{device, stream, {}, {}, 0});
     stream->graph = device->capture = device->graphs.back().get();
-    stream->graph->first = stream;
     stream->graph->branches[stream];
 }
 
@@ -613,7 +333,25 @@ void stream_replay(Stream* stream, Graph* graph) {
     Call call = {"replay", 0.0, 0.0, NULL};
     call.graph = graph;
     counts[REPLAYS]++;
+    graph->pending++;
     give(stream, std::move(call));
+}
+
+void graph_free(Graph* graph) {
+    if (!graph) return;
+    Device* device = graph->device;
+    if (graph->pending) {
+        fail(device, "graph_free: %lld replays of it were not waited for",
+             (long long)graph->pending);
+        return;
+    }
+    for (auto& event : device->events)
+        if (event->graph == graph) event->graph = &device->freed;
+    for (size_t i = 0; i < device->graphs.size(); i++)
+        if (device->graphs[i].get() == graph) {
+            device->graphs.erase(device->graphs.begin() + (std::ptrdiff_t)i);
+            return;
+        }
 }
 
 // ---- looking on ---------------------------------------------------------------------------------
