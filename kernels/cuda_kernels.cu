@@ -45,14 +45,20 @@ void cuda_give(void* memory) { cudaFree(memory); }
 
 #define LAUNCH(NAME, ARGS)                                                                      \
     if (number == found++)                                                                      \
-        NAME<<<(unsigned)blocks, (unsigned)threads>>>(*(const ARGS*)args);
+        NAME<<<(unsigned)blocks, (unsigned)threads, 0, (cudaStream_t)stream>>>(*(const ARGS*)args);
+
+int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
+                    void* stream) {
+    int found = 0;
+    if (!launchable(number, blocks, threads)) return -1;
+    CUDA_KERNELS(LAUNCH)
+    return 0;
+}
 
 int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
                  int32_t order) {
-    int found = 0;
     (void)order;                        // the device has its own
-    if (!launchable(number, blocks, threads)) return -1;
-    CUDA_KERNELS(LAUNCH)
+    if (cuda_launch(number, args, blocks, threads, NULL)) return -1;
     return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess ? 0 : -1;
 }
 
@@ -87,6 +93,12 @@ int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threa
         CUDA_KERNELS(LAUNCH)
     }
     return 0;
+}
+
+int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
+                    void* stream) {
+    (void)stream;
+    return cuda_run(number, args, blocks, threads, 0);
 }
 
 #endif

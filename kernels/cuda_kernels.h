@@ -410,6 +410,10 @@ enum { CUDA_SHIM, CUDA_DEVICE };    // what runs the kernels
 // shim takes threads and blocks in an order of its own: 0 forward, 1 backward, else shuffled
 int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
                  int32_t order);
+// The same in a stream (a cudaStream_t; the shim has none and is done at once), and nobody waits:
+// what CUDA has against it is left for cudaGetLastError
+int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
+                    void* stream);
 const char* cuda_kernel_name(int32_t number);   // NULL behind the last
 int64_t cuda_args_size(int32_t number);         // bytes that its arguments take; -1 likewise
 int32_t cuda_kind(void);                        // CUDA_SHIM or CUDA_DEVICE

@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+// Texts of errors and failures have PUFFER_ERROR_SIZE bytes: "what went bad\twhere"
 typedef struct Device Device;
 typedef struct Stream Stream;       // all of these live as long as their device
 typedef struct Event Event;
@@ -93,13 +94,16 @@ typedef struct ProductShape {
 // The algorithm is chosen here, once: the same one each time, none that adds with atomics
 Product* product_open(Device* device, const ProductShape* shape);
 void stream_multiply(Stream* stream, const Product* product, float alpha, const void* A,
-                     const void* B, float beta, const float* C, float* D);     // C may be D, or NULL
-                                                                                // where beta is 0
+                     const void* B, float beta, const float* C, float* D);
+                                    // C may be D, or NULL where beta is 0. It is fastest where rows
+                                    // and addresses are multiples of 16 bytes
 
 // ---- graphs ------------------------------------------------------------------------------------
 
 // What the stream is given between these two, and what streams are given that come after it and
-// that it comes after, is not done but kept
+// that it comes after, is not done but kept. Nobody waits meanwhile; the host's memory is pinned; a
+// stream comes after marks of this graph alone, and those are known to nobody outside of it; each
+// stream that joined is one that this one comes after in the end
 void graph_begin(Stream* stream);
 Graph* graph_end(Stream* stream);   // NULL after a failure
 void stream_replay(Stream* stream, Graph* graph);

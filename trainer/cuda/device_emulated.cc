@@ -315,19 +315,6 @@ Graph* graph_end(Stream* stream) {
     return failed(device) ? NULL : graph;
 }
 
-void graph_free(Graph* graph) {
-    if (!graph) return;
-    Device* device = graph->first->device;
-    for (auto& stream : device->streams)
-        for (auto& call : stream->queue)
-            if (call.graph == graph) return fail(device, "graph_free: a replay is under way");
-    for (auto one = device->graphs.begin(); one != device->graphs.end(); ++one)
-        if (one->get() == graph) {
-            device->graphs.erase(one);
-            return;
-        }
-}
-
 void stream_replay(Stream* stream, Graph* graph) {
     if (!graph || refuse_in_capture(stream->device, "stream_replay")) return;
     Call call = {"replay", 0.0, 0.0, NULL};
