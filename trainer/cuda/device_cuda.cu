@@ -463,3 +463,14 @@ void stream_replay(Stream* stream, Graph* graph) {
     stream->last = "a graph";
     agreed(stream->device, cudaGraphLaunch(graph->exec, stream->stream), "to replay", "a graph");
 }
+
+void graph_free(Graph* graph) {
+    if (!graph) return;
+    Graph** place = &graph->device->graphs;
+    while (*place && *place != graph) place = &(*place)->next;
+    if (!*place) return;
+    *place = graph->next;
+    cudaSetDevice(graph->device->number);
+    agreed(graph->device, cudaGraphExecDestroy(graph->exec), "to free", "a graph");
+    free(graph);
+}
