@@ -5,10 +5,12 @@
 """
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import numpy as np
 import torch
+from cuda_fixtures import HAS_DRIVER
 from ppo_fixtures import FakeVec, settings
 
 from puffer_sdk import torch_ppo
@@ -22,8 +24,13 @@ BUFFERS = ("obs", "actions", "masks", "log_probs", "values", "rewards", "ended",
            "bootstrap", "state0")
 
 
-# Instruction sets, and bf16 where this CPU multiplies in it: what make_native takes
-VARIANTS = {path: dict(path=path) for path in available_paths()}
+# What make_native takes: instruction sets and the CUDA trainer, each in bf16 where it has that.
+# Without a driver the GPU is emulated
+if not HAS_DRIVER:
+    os.environ["PUFFER_CUDA"] = "emulated"
+PATHS = [*available_paths(), "cuda"]
+VARIANTS = {path: dict(path=path) for path in PATHS}
+VARIANTS["cuda bf16"] = dict(path="cuda", precision="bf16")
 if has_bf16():
     VARIANTS["bf16"] = dict(path="avx512", precision="bf16")
 
@@ -82,9 +89,10 @@ def make_vec(sizes=(3,), vec=None):
 
 
 def make_native(sizes=(3,), vec=None, *, threads=1, path="auto", block_agents=0, first_agent=0,
-                **changes) -> NativePPO:
+                timed=False, **changes) -> NativePPO:
+    where = dict(device="cuda") if path == "cuda" else dict(path=path)
     return NativePPO(make_vec(sizes, vec), settings(**{**SIZES, **changes}), threads=threads,
-                     path=path, block_agents=block_agents, first_agent=first_agent)
+                     block_agents=block_agents, first_agent=first_agent, timed=timed, **where)
 
 
 def make_referee(sizes=(3,), vec=None, *, first_agent=0, **changes) -> Referee:
@@ -95,7 +103,7 @@ def pair(sizes=(3,), vec=None, warm=0, **changes) -> tuple[Referee, dict[str, Na
     """The referee after `warm` epochs, and natives of all paths in the same state."""
     referee = make_referee(sizes, vec, **changes)
     run(referee, warm)
-    natives = {path: make_native(sizes, vec, path=path, **changes) for path in available_paths()}
+    natives = {path: make_native(sizes, vec, path=path, **changes) for path in PATHS}
     for native in natives.values():
         native.load_state_tensors(referee.state_tensors())
         native.load_counters(referee.counters)
@@ -117,6 +125,7 @@ def copy_rollout(referee, native) -> None:
     for name in BUFFERS:
         if getattr(referee, name) is not None:
             out[name][...] = getattr(referee, name).numpy()
+    native.touch()
 
 
 def updates(referee: Referee, natives: dict[str, NativePPO], epochs: int, *, together=False,

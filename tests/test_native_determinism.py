@@ -35,8 +35,8 @@ def train(folder, epochs=4, *, num_buffers=1, env_threads=1, threads=1, block_ag
           path="auto", **changes) -> tuple[NativePPO, dict[str, bytes]]:
     """A trainer after so many epochs on a compiled environment, and its bytes."""
     envs = make_envs(folder, num_buffers=num_buffers, threads=env_threads)
-    trainer = NativePPO(envs, settings(**{**SMALL, **changes}), threads=threads, path=path,
-                        block_agents=block_agents)
+    trainer = make_native(vec=envs, threads=threads, path=path, block_agents=block_agents,
+                          **{**SMALL, **changes})
     run(trainer, epochs)
     return trainer, everything(trainer)
 
@@ -70,7 +70,8 @@ def test_threads_blocks_and_buffers_change_no_bit(request, name, alpha, variant)
         assert differing(got, want) == [], cut
         stats = trainer.stats()
         ways.add((stats["lockstep"], stats["blocks"] > 1))
-    assert {lockstep for lockstep, _ in ways} == {True, False} and len(ways) > 2
+    locked = {False} if trainer.device == "cuda" else {True, False}
+    assert {lockstep for lockstep, _ in ways} == locked and len(ways) > len(locked)
     assert np.frombuffer(want["ended"], np.float32).any() or name == "target"
 
 

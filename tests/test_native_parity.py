@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from native_fixtures import (
+    PATHS,
     VARIANTS,
     as_bytes,
     copy_rollout,
@@ -23,7 +24,6 @@ from native_fixtures import (
 )
 from ppo_fixtures import FakeVec, Recall, one_thread  # noqa: F401   one_thread is a fixture
 
-from puffer_sdk.native.library import available_paths
 
 AT_A_KINK, NEAR_A_KINK = 1e-6, 1e-5
 BYTES = dict(dtype=np.uint8)
@@ -144,10 +144,10 @@ def test_products_within_rounding_of_zero_have_the_slope_of_their_side():
         def observe(self):
             super().observe()
             self.observations *= 1e-7
-    vecs = [Faint((3,), 9, 5) for _ in range(1 + len(available_paths()))]
+    vecs = [Faint((3,), 9, 5) for _ in range(1 + len(PATHS))]
     referee = make_referee(vec=vecs[0])
     natives = {path: make_native(vec=vec, path=path)
-               for path, vec in zip(available_paths(), vecs[1:])}
+               for path, vec in zip(PATHS, vecs[1:])}
     replay_one(referee, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
 
 
@@ -164,7 +164,7 @@ def test_a_logstd_beyond_its_clamp_has_no_gradient():
 def test_the_first_weights_are_the_referees():
     changes = dict(sizes=(3, 1), hidden_size=33, num_layers=3, seed=2**50 + 7)
     want = make_referee(**changes).state_tensors()
-    for path in available_paths():
+    for path in PATHS:
         got = make_native(path=path, **changes).state_tensors()
         assert set(got) == set(want)
         assert all(np.array_equal(got[name], want[name]) for name in want)

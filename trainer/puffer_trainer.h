@@ -198,7 +198,8 @@ void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick);     // of ac
 int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error);
 // Tensor number `index`: 1 and filled in, or 0 when there are no more
 int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out);
-// Call it after writing to a weight or to the optimiser's tensors; CUDA: to ones just fetched
+// Call it after writing to a weight or to the optimiser's tensors; CUDA: to any, once fetched and
+// before anything else
 void puffer_trainer_touch(PufferTrainer* trainer);
 
 PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer); // may be written to

@@ -180,7 +180,8 @@ struct PufferTrainer {
     void* rollout_block;            // NULL before the first fetch of a rollout
     Tensors tensors;
     int32_t fetched;                // 1: weights here are those there
-    int32_t touched;                // 1: weights here are newer
+    int32_t rollout_fetched;        // 1: the rollout here is the one there
+    int32_t touched, rollout_touched;       // 1: what is here is newer
     int32_t lost;                   // 1: weights were written to that were older
     int32_t direct;                 // 1: copies go straight to the envs' memory
     int64_t allocations, bytes;
@@ -225,6 +226,7 @@ void run_recorded(PufferTrainer* trainer, Stream* stream, Recorded* recorded, Ca
                   void* about);
 void narrow_weights(PufferTrainer* trainer);        // all of them, after a load
 int32_t weights_upload(PufferTrainer* trainer, char* error);    // those that were touched
+int32_t weights_fetch(PufferTrainer* trainer, char* error);
 int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
 
 // ---- rollout.c

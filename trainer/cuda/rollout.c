@@ -230,6 +230,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
     double began = seconds_now();
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (weights_upload(trainer, error)) return -1;
+    trainer->rollout_fetched = 0;
     if (trainer->acts_anew && trainer->config.overlap) {
         size_t count = (size_t)trainer->weight_count;
         stream_copy(trainer->stream, trainer->acting, trainer->weights, sizeof(float) * count);

@@ -141,14 +141,48 @@ void narrow_weights(PufferTrainer* trainer) {
              .narrow = trainer->weights_narrow);
 }
 
+typedef struct { void *here, *there; int64_t bytes; } Pair;
+
+#define ROLLOUT_PAIRS 15
+
+static void pair_rollout(const PufferTrainer* trainer, int turn, Pair out[ROLLOUT_PAIRS]) {
+    const Rollout *there = &trainer->rollouts[turn], *here = &trainer->rollout_here;
+    int64_t N = trainer->config.agents, rows = N * trainer->config.horizon;
+    int64_t states = 4 * N * trainer->L * trainer->H;
+    int64_t obs = rows * trainer->D * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
+    const Pair all[ROLLOUT_PAIRS] = {
+        {here->obs, there->obs, obs}, {here->actions, there->actions, 4 * rows * trainer->K},
+        {here->masks, there->masks, there->masks ? rows * trainer->A : 0},
+        {here->logprobs, there->logprobs, 4 * rows}, {here->values, there->values, 4 * rows},
+        {here->rewards, there->rewards, 4 * rows}, {here->ended, there->ended, 4 * rows},
+        {here->truncated, there->truncated, 4 * rows},
+        {here->values_now, there->values_now, 4 * rows},
+        {here->ratio_now, there->ratio_now, 4 * rows},
+        {here->advantages, there->advantages, 4 * rows},
+        {here->returns, there->returns, 4 * rows}, {here->bootstrap, there->bootstrap, 4 * N},
+        {here->state0, there->state0, states}, {trainer->state_here, trainer->state, states}};
+    memcpy(out, all, sizeof all);
+}
+
+static void rollout_upload(PufferTrainer* trainer) {
+    Pair pairs[ROLLOUT_PAIRS];
+    pair_rollout(trainer, trainer->turn, pairs);
+    for (int i = 0; i < ROLLOUT_PAIRS; i++)
+        if (pairs[i].bytes)
+            stream_upload(trainer->stream, pairs[i].there, pairs[i].here, (size_t)pairs[i].bytes);
+}
+
 int32_t weights_upload(PufferTrainer* trainer, char* error) {
     Stream* stream = trainer->stream;
     size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
     PufferTrainerLosses losses;
     if (trainer->lost)
         return fail(error, "weights were written to after training had moved on: fetch them first");
-    if (!trainer->touched) return 0;
+    if (!trainer->touched && !trainer->rollout_touched) return 0;
     if (update_finish(trainer, &losses, error)) return -1;
+    if (trainer->rollout_touched) rollout_upload(trainer);
+    trainer->rollout_touched = 0;
+    if (!trainer->touched) return stream_wait(stream) ? device_failed(trainer, error) : 0;
     stream_upload(stream, trainer->weights, trainer->weights_here, bytes);
     stream_upload(stream, trainer->momentum, trainer->momentum_here, bytes);
     if (trainer->heads.continuous)
@@ -161,7 +195,7 @@ int32_t weights_upload(PufferTrainer* trainer, char* error) {
     return stream_wait(stream) ? device_failed(trainer, error) : 0;
 }
 
-static int32_t weights_fetch(PufferTrainer* trainer, char* error) {
+int32_t weights_fetch(PufferTrainer* trainer, char* error) {
     Stream* stream = trainer->stream;
     size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
     if (trainer->fetched) return 0;
@@ -177,24 +211,16 @@ static int32_t weights_fetch(PufferTrainer* trainer, char* error) {
 }
 
 static int32_t rollout_fetch(PufferTrainer* trainer, int turn, char* error) {
-    const Rollout *from = &trainer->rollouts[turn], *to = &trainer->rollout_here;
-    int64_t N = trainer->config.agents, rows = N * trainer->config.horizon;
-    int64_t states = N * trainer->L * trainer->H;
+    Pair pairs[ROLLOUT_PAIRS];
     if (mirror_rollout(trainer, error)) return -1;
-    struct { void* to; const void* from; int64_t bytes; } all[] = {
-        {to->obs, from->obs, rows * trainer->D * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4)},
-        {to->actions, from->actions, 4 * rows * trainer->K}, {to->masks, from->masks,
-        to->masks ? rows * trainer->A : 0}, {to->logprobs, from->logprobs, 4 * rows},
-        {to->values, from->values, 4 * rows}, {to->rewards, from->rewards, 4 * rows},
-        {to->ended, from->ended, 4 * rows}, {to->truncated, from->truncated, 4 * rows},
-        {to->values_now, from->values_now, 4 * rows}, {to->ratio_now, from->ratio_now, 4 * rows},
-        {to->advantages, from->advantages, 4 * rows}, {to->returns, from->returns, 4 * rows},
-        {to->bootstrap, from->bootstrap, 4 * N}, {to->state0, from->state0, 4 * states},
-        {trainer->state_here, trainer->state, 4 * states}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].bytes)
-            stream_download(trainer->stream, all[i].to, all[i].from, (size_t)all[i].bytes);
-    return stream_wait(trainer->stream) ? device_failed(trainer, error) : 0;
+    pair_rollout(trainer, turn, pairs);
+    for (int i = 0; i < ROLLOUT_PAIRS; i++)
+        if (pairs[i].bytes)
+            stream_download(trainer->stream, pairs[i].here, pairs[i].there,
+                            (size_t)pairs[i].bytes);
+    if (stream_wait(trainer->stream)) return device_failed(trainer, error);
+    trainer->rollout_fetched = 1;
+    return 0;
 }
 
 // Every stream is idle when this is called
@@ -202,25 +228,19 @@ int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error) {
     return weights_fetch(trainer, error) || rollout_fetch(trainer, turn, error) ? -1 : 0;
 }
 
-// The rollout that was made last: with `overlap` its update may have taken the other buffer's turn
+// The rollout that was made last: an update that overlaps has given the next one the other buffer
 int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error) {
-    PufferTrainerLosses losses;
-    int learning = trainer->learning && trainer->config.overlap;
-    int turn = learning ? 1 - trainer->turn : trainer->turn;
-    if (trainer->touched) return 0;             // what is here is newer
-    if (kind == PUFFER_ROLLOUT) {
-        if (trainer->learning && event_wait(trainer->updated))
-            return device_failed(trainer, error);
-        return rollout_fetch(trainer, turn, error);
-    }
-    if (trainer->learning && event_wait(trainer->updated)) return device_failed(trainer, error);
-    (void)losses;
-    return weights_fetch(trainer, error);
+    int turn = trainer->learning ? 1 - trainer->turn : trainer->turn;
+    if (kind == PUFFER_ROLLOUT ? trainer->rollout_touched : trainer->touched)
+        return 0;                               // what is here is newer
+    return kind == PUFFER_ROLLOUT ? rollout_fetch(trainer, turn, error)
+                                  : weights_fetch(trainer, error);
 }
 
 void puffer_trainer_touch(PufferTrainer* trainer) {
+    trainer->rollout_touched = trainer->rollout_fetched;
     if (trainer->fetched) trainer->touched = 1;
-    else trainer->lost = 1;
+    else if (!trainer->rollout_fetched) trainer->lost = 1;
 }
 
 int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {

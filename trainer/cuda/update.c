@@ -84,15 +84,18 @@ static void fill_losses(const PufferTrainer* trainer, PufferTrainerLosses* losse
 // The rollout that was learned from, the gradients of the last minibatch, and the weights
 static int32_t blame(PufferTrainer* trainer, int turn, char* error) {
     const float* gradients[MAX_LAYERS + 2];
+    char unsaid[PUFFER_ERROR_SIZE];
     int matrices = trainer->L + 2;
     if (everything_fetch(trainer, turn, error)) return -1;
     stream_download(trainer->stream, trainer->momentum_here, trainer->gradients,
                     sizeof(float) * (size_t)trainer->weight_count);
     if (stream_wait(trainer->stream)) return device_failed(trainer, error);
-    trainer->fetched = 0;               // the gradients stand where momenta stood
     for (int m = 0; m < matrices; m++)
         gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
-    return blame_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
+    blame_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
+    trainer->fetched = 0;               // the gradients stand where momenta are to stand again
+    weights_fetch(trainer, unsaid);
+    return -1;
 }
 
 int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
@@ -106,6 +109,7 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char*
     if (failed) return device_failed(trainer, error);
     const Report* report = trainer->report_here;
     int turn = trainer->config.overlap ? 1 - trainer->turn : 0;
+    trainer->counters.optimizer_steps += report->verdict.minibatches - trainer->pending.minibatches;
     if (report->verdict.stop || report->bad_weight != ~(uint64_t)0)
         return blame(trainer, turn, error);
     *losses = trainer->pending;
@@ -127,10 +131,11 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     losses_begin(&now, &trainer->config, &trainer->counters);
     write_schedules(trainer, &now);
     give_epoch(trainer, &now, turn);
-    trainer->fetched = 0;
+    trainer->fetched = trainer->rollout_fetched = 0;
     trainer->learning = 1;
     trainer->pending = now;
     trainer->pending_epoch = trainer->counters.epoch;
+    trainer->counters.optimizer_steps += now.minibatches;
     trainer->update_seconds += seconds_now() - began;
     mark(&trainer->workers[0], PHASE_UPDATE);
     int32_t failed = 0;
@@ -144,7 +149,6 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     }
     trainer->replay_count = 0;
     if (failed) return -1;
-    trainer->counters.optimizer_steps += now.minibatches;
     trainer->counters.epoch++;
     return 0;
 }
