@@ -3,7 +3,7 @@
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them
 #   make bench    measure what README and docs state; writes docs/benchmarks.json, checker.json
-#   make cuda     compile the CUDA kernels for three generations of GPUs; needs nvcc and no GPU
+#   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
 #   make docs-tables   regenerate the reference pages that come from the code

@@ -7,23 +7,51 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from . import toolchain
+from . import toolchain, ui
 
 SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" \
     else ["-shared", "-Wl,-z,lazy"]
 
 
 def compile_library(library: Path, command: Sequence[str], *, source: Path, what: str,
-                    verbose: bool = False) -> str:
+                    verbose: bool = False, timeout: float = toolchain.TIMEOUT) -> str:
     """`command -o library`, and the digest. Raises what toolchain.compile_to does."""
-    text = toolchain.compile_to(library, command, source=source, what=what, verbose=verbose)
+    text = toolchain.compile_to(library, command, source=source, what=what, verbose=verbose,
+                                timeout=timeout)
     with suppress(OSError):                     # without it the next process compiles again
         toolchain.write_file(digest_file(library), digest(library))
     return text
+
+
+def compile_once(library: Path, command: Sequence[str], *, source: Path, what: str, keep: int,
+                 said: str, verbose: bool = False, fresh: bool = False,
+                 timeout: float = toolchain.TIMEOUT) -> Path:
+    """compile_library unless it was done before; the folder then keeps `keep` of its name.
+
+    said    what the reader is told before it takes its time
+    fresh   compile again, whatever is there
+    """
+    if is_intact(library) and not fresh:
+        return library
+    ui.say(said)
+    compile_library(library, command, source=source, what=what, verbose=verbose, timeout=timeout)
+    prune(library.parent, library.stem.rpartition("-")[0], keep=keep, spare=library)
+    return library
+
+
+def key_of(files: Iterable[Path], parts: Iterable[str]) -> str:
+    """Twelve hex digits that change with the bytes and names of the files, and with each part."""
+    made = hashlib.sha256()
+    for path in files:
+        made.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        made.update(path.read_bytes())
+    for part in parts:
+        made.update(part.encode() + b"\0")
+    return made.hexdigest()[:12]
 
 
 def digest_file(library: Path) -> Path:

@@ -5,7 +5,6 @@ raises: a doctor that needs a healthy patient is no use.
 """
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import re
@@ -322,53 +321,64 @@ def probe_torch() -> Finding:
 
 
 def probe_gpu() -> Finding:
-    """What the driver says, through nvidia-smi or its library."""
-    said = ask("nvidia-smi", "--query-gpu=name,memory.total,driver_version",
-               "--format=csv,noheader")
-    if said:
-        cards = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
-        name, memory, driver = (*cards[0].split(", "), "?", "?")[:3]
-        several = f"{len(cards)} x " if len(cards) > 1 else ""
-        return Finding("gpu", "ok", f"{several}{name}, {memory}, driver {driver}")
-    said = ask(sys.executable, "-c", _ASK_DRIVER)
-    if said and not said.startswith("0 "):
-        count, version = said.split()
-        return Finding("gpu", "ok", f"{count} NVIDIA, driver for CUDA {version}")
-    if said or _opens("libcuda.so.1"):
-        return Finding("gpu", "optional", "an NVIDIA driver is there, but no GPU that it can use")
-    return Finding("gpu", "optional", "no NVIDIA driver; training runs on the CPU")
+    """What the driver says of itself and of the first GPU."""
+    from .native import cuda, cuda_finding
 
-
-# In a child: a broken driver may end the process that asks it.
-_ASK_DRIVER = """
-import ctypes
-cuda = ctypes.CDLL("libcuda.so.1")
-count, version = ctypes.c_int(), ctypes.c_int()
-if cuda.cuInit(0) == 0:
-    cuda.cuDeviceGetCount(ctypes.byref(count))
-    cuda.cuDriverGetVersion(ctypes.byref(version))
-print(count.value, f"{version.value // 1000}.{version.value % 1000 // 10}")
-"""
-
-
-def _opens(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
+    driver = cuda_finding.find_driver()
+    if driver is None:
+        return Finding("gpu", "optional", "no NVIDIA driver; training runs on the CPU")
+    problem, hint = cuda.driver_problem(driver)
+    if problem:
+        return Finding("gpu", "optional", problem, hint)
+    gpu, count = driver.gpus[0], len(driver.gpus)
+    return Finding("gpu", "ok", (f"{count} GPUs, the first: " if count > 1 else "")
+                   + f"{gpu.name} (sm_{gpu.arch}), {gpu.memory / 2**30:.0f} GiB, driver for CUDA "
+                   + cuda_finding.shown(driver.version))
 
 
 def probe_nvcc() -> Finding:
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    path = shutil.which("nvcc", path=str(Path(home) / "bin")) if home else None
-    path = path or shutil.which("nvcc")
-    said = ask(path, "--version") if path else None
-    release = re.search(r"release (\d+\.\d+)", said or "")
-    if release is None:
-        return Finding("nvcc", "optional", "not found; compiling for an NVIDIA GPU needs it",
-                       "pip install 'puffer-sdk[cuda]', or NVIDIA's CUDA toolkit")
-    return Finding("nvcc", "ok", f"{release.group(1)} ({path})")
+    """The CUDA compiler that would be taken; whether it fits the driver, cuda_trainer says."""
+    from .native import cuda, cuda_finding
+
+    nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
+    problem, hint = cuda.nvcc_problem(nvcc)
+    if nvcc is None:
+        return Finding("nvcc", "optional", f"{problem}; training on an NVIDIA GPU needs it", hint)
+    return Finding("nvcc", "optional" if problem else "ok", problem or str(nvcc), hint)
+
+
+def probe_cublaslt() -> Finding:
+    """The library that multiplies matrices on a GPU."""
+    from .native import cuda, cuda_finding
+
+    nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
+    if nvcc is None:
+        return Finding("cublaslt", "optional", "not looked for, for want of nvcc",
+                       cuda_finding.INSTALL)
+    found = cuda_finding.find_cublaslt(nvcc.version[0], nvcc)
+    problem, hint = cuda.cublaslt_problem(found, nvcc)
+    if problem:
+        return Finding("cublaslt", "optional",
+                       f"{problem}; training on an NVIDIA GPU needs it", hint)
+    return Finding("cublaslt", "ok", str(found))
+
+
+def probe_cuda_trainer() -> Finding:
+    """Whether driver, compiler and library fit each other, and what is compiled already."""
+    from .native import cuda
+
+    try:
+        if cuda.is_emulated():
+            return Finding("cuda_trainer", "ok", cuda.reason())
+        found = cuda.examine()
+        if found.problem:
+            return Finding("cuda_trainer", "optional", f"training runs on the CPU: {found.problem}",
+                           found.hint if found.driver else None)
+        built = cuda.find_built()
+    except PufferError as error:
+        return _unusable("cuda_trainer", error)
+    return Finding("cuda_trainer", "ok", f"{found.reason}; "
+                   + ("compiled" if built else "not compiled yet; the first training does, once"))
 
 
 def probe_emscripten() -> Finding:
@@ -395,4 +405,5 @@ def probe_valgrind() -> Finding:
 
 PROBES = (probe_python, probe_compiler, probe_raylib, probe_raylib_desktop, probe_raylib_headless,
           probe_raylib_web, probe_libclang, probe_cache, probe_trainer, probe_make, probe_git,
-          probe_torch, probe_gpu, probe_nvcc, probe_emscripten, probe_clang, probe_valgrind)
+          probe_torch, probe_gpu, probe_nvcc, probe_cublaslt, probe_cuda_trainer,
+          probe_emscripten, probe_clang, probe_valgrind)

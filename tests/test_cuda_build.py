@@ -1,4 +1,5 @@
-"""The CUDA kernels compile for GPUs; the host shim sees what it is there to see."""
+"""The CUDA trainer compiles for GPUs; the host shim sees what it is there to see."""
+import ctypes
 import os
 import re
 import shutil
@@ -11,63 +12,199 @@ import pytest
 from cuda_calls import SANITIZERS, Cuda, blank, build_shim, ffi, find_cpp
 from kernel_library import KERNELS
 
+from puffer_sdk import compiled
 from puffer_sdk.errors import BuildError
 from puffer_sdk.native import cuda as build
+from puffer_sdk.native import cuda_finding
+
+pytest_plugins = ["cuda_places"]
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = ("test_cuda_network.py", "test_cuda_updates.py")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def nvcc():
-    try:
-        build.find_nvcc()
-    except BuildError as error:
-        pytest.skip(error.message)
+    if cuda_finding.find_nvcc() is None:
+        pytest.skip("there is no nvcc on this machine")
 
 
-@pytest.mark.usefixtures("nvcc")
-def test_every_kernel_compiles_for_three_generations_without_a_warning(tmp_path):
-    made = build.build_kernels(tmp_path / "cuda.so", strict=True)
+@pytest.fixture(scope="session")
+def whole(nvcc, tmp_path_factory):
+    """What `make cuda` makes, and what it says."""
+    made = tmp_path_factory.mktemp("cuda") / "a" / "puffer_cuda.so"
+    done = subprocess.run([sys.executable, "-m", "puffer_sdk.native.cuda", made], text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+                          timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return made, done.stderr
+
+
+def test_the_trainer_compiles_for_three_generations_without_a_warning(whole):
+    made, said = whole
+    assert said.splitlines()[-1].startswith("compiled for sm_80, sm_90, sm_120: ")
+    assert "--Werror all-warnings" in said and "warning:" not in said
+    for arch in build.ARCHS:
+        assert f"sm_{arch}".encode() in made.read_bytes()
+
+
+def test_the_trainer_needs_nothing_of_cuda_to_load(whole):
+    """No driver, no cuBLAS, no CUDA library: they are looked for when a GPU is opened."""
+    made, _ = whole
+    listed = subprocess.run(["readelf", "-d", made], capture_output=True, text=True, check=True)
+    needed = re.findall(r"NEEDED.*\[(.+)\]", listed.stdout)
+    assert needed and not [name for name in needed if re.search("cuda|cublas|nv", name)]
+    code = f"import ctypes, os; ctypes.CDLL({str(made)!r}, mode=os.RTLD_NOW)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    exported = subprocess.run(["nm", "-D", "--defined-only", made], capture_output=True, text=True,
+                              check=True).stdout.split()[2::3]
+    assert [name for name in exported if not name.startswith("puffer_trainer_")] == []
+
+
+def test_the_kernels_alone_as_a_device_library(nvcc, tmp_path):
+    made = build.build_kernels(tmp_path / "cuda.so", ("90",), strict=True)
     library = Cuda(made)
     assert library.lib.cuda_kind() == library.lib.CUDA_DEVICE and not library.exact
     assert library.lib.cuda_devices() >= 0                  # without a driver: 0, and no crash
     text = (KERNELS / "cuda_kernels.h").read_text()
     assert list(library.numbers) == re.findall(r"^    X\((\w+), ", text, re.M)
-    for arch in build.ARCHS:
-        assert f"sm_{arch}".encode() in made.read_bytes()
     if not library.lib.cuda_devices():
         assert library.lib.cuda_take(64) == ffi().NULL
         assert library.lib.cuda_run(0, ffi().NULL, 0, 0, 0) == -1
 
 
-@pytest.mark.usefixtures("nvcc")
-def test_make_cuda_says_what_it_does(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(build, "ARCHS", ("90",))
-    monkeypatch.setattr(build, "FLAGS", ("-std=c++17", "-O0", "-Xcompiler", "-fPIC", "-shared"))
-    monkeypatch.setattr(build.paths, "data_dir", lambda name: tmp_path)
-    (tmp_path / "cuda_kernels.cu").write_text("__global__ void kernel(float* x) { *x = 1; }\n")
-    assert build.main([str(tmp_path / "a" / "cuda.so")]) == 0
+# ---- the command, by a compiler that makes any file ---------------------------------------------
+
+
+@pytest.fixture
+def gpu(no_cuda, fake_driver, fake_nvcc, monkeypatch):
+    """A machine with a GPU, and the toolkit's folder."""
+    fake_driver(gpus=(("NVIDIA H100", 9, 0, 80), ("NVIDIA A100", 8, 0, 40)))
+    home = fake_nvcc("13.0")
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    monkeypatch.setenv("PATH", f"{no_cuda.tools}:/usr/bin:/bin")
+    return home
+
+
+def test_one_command_once_for_the_gpus_that_are_there(gpu, capsys):
+    assert build.find_built() is None and not (gpu.parent / "cache").exists()
+    made = build.build_cuda_trainer(verbose=True)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "compiling the trainer for sm_80, sm_90, once for this machine ..."
+    assert len(said) == 2 and said[1].startswith(str(gpu / "bin" / "nvcc"))
+    assert "arch=compute_80,code=sm_80" in said[1] and "arch=compute_90,code=sm_90" in said[1]
+    assert "Werror" not in said[1] and "sm_120" not in said[1]
+    assert made.parent == gpu.parent / "cache" / "trainer" and compiled.is_intact(made)
+    assert build.build_cuda_trainer() == made == build.find_built()
+    assert capsys.readouterr().err == ""
+    assert build.build_cuda_trainer(["120"]) != made
+
+
+def test_the_key_covers_what_the_library_depends_on(gpu, fake_nvcc, monkeypatch, tmp_path):
+    sources = shutil.copytree(KERNELS, tmp_path / "kernels")
+    trainer = shutil.copytree(ROOT / "trainer", tmp_path / "trainer")
+    real = build.paths.data_dir
+    monkeypatch.setattr(build.paths, "data_dir", lambda name: {
+        "kernels": sources, "trainer": trainer}.get(name) or real(name))
+    names = [build.build_cuda_trainer().name]
+
+    def changed() -> None:
+        names.append(build.build_cuda_trainer().name)
+
+    for path in (sources / "cuda_scan.cuh", trainer / "cuda" / "device.h", trainer / "arena.c"):
+        path.write_text(path.read_text() + "\n")
+        changed()
+    (trainer / "cuda" / "more.c").write_text("int more;\n")
+    changed()
+    monkeypatch.setattr(build, "TRAINER_FLAGS", (*build.TRAINER_FLAGS, "-DX"))
+    changed()
+    (gpu / "lib").mkdir()
+    (gpu / "lib" / "libcublasLt.so.13").touch()
+    changed()
+    monkeypatch.setattr(build, "_host_version", lambda: "g++ (Another) 99.1")
+    changed()
+    fake_nvcc("13.1")
+    changed()
+    assert len(set(names)) == len(names) == 9
+    (trainer / "cuda" / "device_emulated.cc").write_text("// not of this library\n")
+    assert build.build_cuda_trainer().name == names[-1]
+
+
+def test_cublaslt_beside_nvcc_is_where_the_library_looks(gpu, monkeypatch):
+    nvcc = cuda_finding.find_nvcc()
+    assert "-Xlinker -rpath" not in " ".join(build.trainer_command(nvcc, ["90"]))
+    (gpu / "lib").mkdir()
+    (gpu / "lib" / "libcublasLt.so.13").touch()
+    assert f"-Xlinker -rpath={gpu / 'lib'}" in " ".join(build.trainer_command(nvcc, ["90"]))
+    monkeypatch.setenv("PUFFER_CUBLASLT", str(gpu / "lib"))
+    assert "-Xlinker -rpath" not in " ".join(build.trainer_command(nvcc, ["90"]))
+
+
+def test_what_nvcc_says_comes_with_a_hint(gpu):
+    script = (gpu / "bin" / "nvcc").read_text()
+    for text, hint in (("error: unsupported GNU version!", "NVCC_CCBIN"),
+                       ("device_cuda.cu:3: error: no", "--train.device cpu")):
+        (gpu / "bin" / "nvcc").write_text(script.replace("*) while", f"*) echo '{text}'; exit 1;"
+                                                         " while"))
+        with pytest.raises(BuildError, match="the compiler refused the trainer for GPUs") as error:
+            build.build_cuda_trainer()
+        assert hint in error.value.hint and text in error.value.detail
+
+
+def test_a_machine_without_a_gpu_names_one(no_cuda, fake_nvcc, monkeypatch, capsys):
+    monkeypatch.setenv("CUDA_HOME", str(fake_nvcc("13.0")))
+    with pytest.raises(BuildError, match="there is no GPU to compile the trainer for") as error:
+        build.build_cuda_trainer()
+    assert "--arch 90" in error.value.hint
+    monkeypatch.setattr(build.paths, "shown", str)
+    made = no_cuda.root / "made" / "cuda.so"
+    monkeypatch.setenv("PATH", f"{no_cuda.tools}:/usr/bin:/bin")
+    assert build.main([str(made), "--arch", "90", "--arch", "100"]) == 0
+    assert f"compiled for sm_90, sm_100: {made}" in capsys.readouterr().err and made.exists()
+
+
+def test_a_machine_without_nvcc_gets_a_sentence(no_cuda, capsys):
+    assert build.main([str(no_cuda.root / "cuda.so")]) == 3
     said = capsys.readouterr().err
-    assert "nvcc" in said and "cuda.so" in said and (tmp_path / "a" / "cuda.so").stat().st_size
-    (tmp_path / "cuda_kernels.cu").write_text("__global__ void kernel() { int unused; }\n")
-    assert build.main([str(tmp_path / "a" / "cuda.so")]) == 3
-    assert "unused" in capsys.readouterr().err
+    assert "the trainer for GPUs cannot be compiled: no nvcc" in said
+    assert "pip install 'puffer-sdk[cuda]'" in said
+    with pytest.raises(BuildError, match="the kernels cannot be compiled: no nvcc"):
+        build.build_kernels(no_cuda.root / "cuda.so")
 
 
-def test_a_machine_without_nvcc_gets_a_sentence(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for name in "CUDA_HOME", "CUDA_PATH":
-        monkeypatch.delenv(name, raising=False)
-    assert build.main([str(tmp_path / "cuda.so")]) == 3
-    assert "there is no nvcc on this machine" in capsys.readouterr().err
-    assert build.main([]) == 2
-    (tmp_path / "home" / "bin").mkdir(parents=True)
-    nvcc = tmp_path / "home" / "bin" / "nvcc"
-    nvcc.write_text("#!/bin/sh\n")
-    nvcc.chmod(0o755)
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
-    assert build.find_nvcc() == str(nvcc)
+def test_the_emulated_library_is_the_same_but_for_its_device(tmp_path, monkeypatch, capsys):
+    """C and C++ in one command of the host's compiler; nothing is missing in it."""
+    texts = {"kernels/cuda_kernels.cu": '#include "two.h"\nint one() { return ONE; }\n',
+             "trainer/cuda/device_emulated.cc": "int one();\n"
+             'extern "C" int two(void) { return 1 + one(); }\n',
+             "trainer/cuda/two.h": "#define ONE 1\n", "trainer/arena.c": "int two(void);\n"
+             '__attribute__((visibility("default"))) int three(void) { return 1 + two(); }\n',
+             "trainer/pool.c": "int pool;\n"}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build.paths, "data_dir", lambda name: tmp_path / name)
+    made = build.build_emulated(verbose=True)
+    assert ctypes.CDLL(str(made)).three() == 3
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert build.build_emulated() == made
+    (tmp_path / "trainer/cuda/two.h").write_text("#define ONE 11\n")
+    assert ctypes.CDLL(str(build.build_emulated())).three() == 13
+    (tmp_path / "trainer/cuda/more.c").write_text("void nobody(void);\n"
+                                                  "void f(void) { nobody(); }\n")
+    with pytest.raises(BuildError, match="the compiler refused the emulated trainer"):
+        build.build_emulated()
+
+
+@pytest.mark.parametrize("wanted", ["nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt",
+                                    "nvidia-cuda-runtime", "nvidia-cublas", "nvidia-cuda-nvrtc"])
+def test_the_extra_brings_one_cuda(wanted):
+    """Each within one minor version: they must fit each other, and one driver must run them."""
+    text = (ROOT / "pyproject.toml").read_text()
+    low, high = re.search(rf'"{wanted}>=(13\.\d+)[.\d]*,<(13\.\d+);', text).groups()
+    assert int(high.split(".")[1]) == int(low.split(".")[1]) + 1
+    assert set(cuda_finding.WHEELS) <= set(re.findall(r'"(nvidia-[\w-]+)>=', text))
 
 
 def test_the_page_lists_every_kernel_in_order():

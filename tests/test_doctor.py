@@ -13,6 +13,8 @@ from puffer_sdk import doctor, raylib, raylib_fetch, raylib_recipes
 from puffer_sdk.errors import BuildError
 from puffer_sdk.native import library
 
+pytest_plugins = ["cuda_places"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -199,27 +201,42 @@ def test_what_torch_can_do(monkeypatch, said, expected):
     assert doctor.probe_torch().found == expected
 
 
-def test_gpus(monkeypatch):
-    answers = {"nvidia-smi": "NVIDIA H200, 143771 MiB, 570.86\nNVIDIA H200, 143771 MiB, 570.86"}
-    monkeypatch.setattr(doctor, "ask", lambda *command: answers.get(command[0]))
-    monkeypatch.setattr(doctor, "_opens", lambda library: False)
-    assert doctor.probe_gpu().found == "2 x NVIDIA H200, 143771 MiB, driver 570.86"
-    answers.clear()
+def test_without_a_driver_the_rows_of_a_gpu_are_short(no_cuda):
     assert doctor.probe_gpu() == doctor.Finding("gpu", "optional",
                                                 "no NVIDIA driver; training runs on the CPU")
-    answers[sys.executable] = "1 13.0"
-    assert doctor.probe_gpu().found == "1 NVIDIA, driver for CUDA 13.0"
-    answers[sys.executable] = "0 13.0"
-    assert "no GPU that it can use" in doctor.probe_gpu().found
+    assert doctor.probe_cuda_trainer() == doctor.Finding(
+        "cuda_trainer", "optional", "training runs on the CPU: no NVIDIA driver on this machine")
+    nvcc, cublaslt = doctor.probe_nvcc(), doctor.probe_cublaslt()
+    assert (nvcc.status, nvcc.found) == ("optional",
+                                         "no nvcc; training on an NVIDIA GPU needs it")
+    assert (cublaslt.status, cublaslt.found) == ("optional", "not looked for, for want of nvcc")
+    assert "puffer-sdk[cuda]" in nvcc.get and "puffer-sdk[cuda]" in cublaslt.get
 
 
-def test_nvcc_of_cuda_home_comes_first(monkeypatch, tmp_path):
-    (tmp_path / "bin").mkdir()
-    nvcc = tmp_path / "bin" / "nvcc"
-    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.4, V12.4.99'\n")
-    nvcc.chmod(0o755)
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert doctor.probe_nvcc().found == f"12.4 ({nvcc})"
+def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc, monkeypatch):
+    fake_driver(version=13010, gpus=(("NVIDIA H200", 9, 0, 140), ("NVIDIA H200", 9, 0, 140)))
+    home = fake_nvcc("13.0")
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    assert doctor.probe_gpu() == doctor.Finding(
+        "gpu", "ok", "2 GPUs, the first: NVIDIA H200 (sm_90), 140 GiB, driver for CUDA 13.1")
+    assert doctor.probe_nvcc() == doctor.Finding("nvcc", "ok", f"13.0 ({home / 'bin' / 'nvcc'})")
+    lacks = doctor.probe_cublaslt()
+    assert lacks.found == "no cuBLASLt (libcublasLt.so.13); training on an NVIDIA GPU needs it"
+    found = doctor.probe_cuda_trainer()
+    assert found.status == "optional" and "no cuBLASLt" in found.found and found.get
+    (home / "lib64").mkdir()
+    (home / "lib64" / "libcublasLt.so.13").touch()
+    assert doctor.probe_cublaslt().found == str(home / "lib64" / "libcublasLt.so.13")
+    assert doctor.probe_cuda_trainer() == doctor.Finding(
+        "cuda_trainer", "ok", "an NVIDIA H200 (sm_90), driver for CUDA 13.1; not compiled yet; "
+        "the first training does, once")
+
+
+def test_an_imitated_gpu_is_told(no_cuda, monkeypatch):
+    monkeypatch.setenv("PUFFER_CUDA", "emulated")
+    assert doctor.probe_cuda_trainer().found == "emulated on the CPU (PUFFER_CUDA=emulated)"
+    monkeypatch.setenv("PUFFER_CUDA", "simulated")
+    assert doctor.probe_cuda_trainer().status == "missing"
 
 
 def test_a_program_that_never_answers_is_given_up(tmp_path):

@@ -11,7 +11,8 @@ torch_ppo.py. The same seed and settings give the same bytes, whatever the numbe
 
     library.py   compile and open it        handle.py   one trainer: calls, memory, errors
     envs.py      what it steps              ppo.py      NativePPO        actor.py   NativeActor
-    cuda.py      compile the CUDA kernels, which no trainer calls yet
+    cuda.py      the trainer for GPUs: whether it can run here, and its library
+    cuda_finding.py   nvcc, cuBLASLt and the driver of this machine
 """
 from .actor import NativeActor
 from .library import build_trainer

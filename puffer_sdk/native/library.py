@@ -5,14 +5,13 @@ the CPU, so that a home directory may be shared. What is in the cache is trusted
 """
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from functools import cache
 from pathlib import Path
 
-from .. import abi, paths, toolchain, ui
-from ..compiled import compile_library, is_intact, prune
+from .. import abi, paths, toolchain
+from ..compiled import compile_once, is_intact, key_of
 from ..errors import BuildError, RunError
 
 KEEP = 4            # trainers of other versions that stay in the cache
@@ -42,21 +41,17 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False, referee: bool =
     files = sources()
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the native trainer")
     library = folder / _name(compiler, files)
-    if is_intact(library) and not fresh:
-        return library
-    ui.say("compiling the trainer, once for this machine ...")
     command = [*compiler.command, *FLAGS, *(f"-I{place}" for place in include_dirs()),
                *map(str, files), "-lm"]
     try:
-        compile_library(library, command, source=abi.trainer_header(), what="the trainer",
-                        verbose=verbose)
+        return compile_once(library, command, source=abi.trainer_header(), what="the trainer",
+                            keep=KEEP, verbose=verbose, fresh=fresh,
+                            said="compiling the trainer, once for this machine ...")
     except BuildError as error:
         error.hint = "these are our own sources: please report this with the lines above; " \
                      "until then, another compiler in CC" \
                      + (", or --train.backend torch" if referee else "")
         raise
-    prune(folder, NAME, keep=KEEP, spare=library)
-    return library
 
 
 def find_built() -> Path | None:
@@ -73,13 +68,9 @@ def _name(compiler: toolchain.Compiler, files: list[Path]) -> str:
     """With twelve hex digits that change with anything that the library depends on."""
     headers = [path for name in ("kernels", "trainer")
                for path in sorted(paths.data_dir(name).glob("*.h"))]
-    digest = hashlib.sha256()
-    for path in (*files, *headers, abi.env_header()):
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        digest.update(path.read_bytes())
-    for part in (*FLAGS, compiler.key, toolchain.cpu_features_key()):
-        digest.update(part.encode() + b"\0")
-    return f"{NAME}-{digest.hexdigest()[:12]}.so"
+    key = key_of([*files, *headers, abi.env_header()],
+                 [*FLAGS, compiler.key, toolchain.cpu_features_key()])
+    return f"{NAME}-{key}.so"
 
 
 @cache

@@ -1,0 +1,259 @@
+"""What CUDA finds on this machine.  PATH, wheels, a driver -> Nvcc, cuBLASLt's file, Driver
+
+Nothing here raises because something lacks: what lacks is None, or a sentence. The driver is asked
+in a process of its own, for a broken one may end whoever asks it.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata, util
+from pathlib import Path
+
+INSTALL = "pip install 'puffer-sdk[cuda]'"
+WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime")
+SECONDS = 20                # what a driver or a compiler may take to answer
+
+
+@dataclass(frozen=True)
+class Nvcc:
+    """A CUDA compiler that says its version.
+
+    path      the program, absolute
+    version   (13, 0): CUDA's
+    banner    "V13.0.88", all of it
+    origin    "PATH", "CUDA_HOME", "wheels", ...
+    home      the folder that holds its bin, include and lib
+    """
+
+    path: str
+    version: tuple[int, int]
+    banner: str
+    origin: str
+    home: Path
+
+    def __str__(self) -> str:
+        place = "NVIDIA's wheels" if self.origin == "wheels" else self.path
+        return f"{shown(self.version)} ({place})"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    name: str
+    capability: tuple[int, int]
+    memory: int                         # bytes
+
+    @property
+    def arch(self) -> str:
+        """As nvcc calls it: "90"."""
+        return "{}{}".format(*self.capability)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What the NVIDIA driver says of itself.
+
+    version   the newest CUDA that it runs, None if it did not say
+    gpus      those that this process may use
+    problem   why there is no GPU, in a few words, where the driver says so
+    """
+
+    version: tuple[int, int] | None
+    gpus: tuple[Gpu, ...] = ()
+    problem: str | None = None
+
+
+def shown(version: tuple[int, int] | None) -> str:
+    return "{}.{}".format(*version) if version else "unknown"
+
+
+# ---- the compiler -----------------------------------------------------------------------------
+
+def find_nvcc(driver: Driver | None = None) -> Nvcc | None:
+    """The nvcc of PUFFER_NVCC; else the first that this driver runs the programs of, or the first.
+
+    In order: CUDA_HOME, CUDA_PATH, PATH, NVIDIA's wheels in this Python.
+    """
+    found = find_nvccs()
+    if driver and driver.version:
+        found.sort(key=lambda nvcc: nvcc.version[0] > driver.version[0])    # stable
+    return found[0] if found else None
+
+
+def find_nvccs() -> list[Nvcc]:
+    """Every nvcc that answers, in the order of preference."""
+    given = os.environ.get("PUFFER_NVCC", "").strip()
+    if given:
+        return [nvcc for nvcc in [_ask(shutil.which(given), "PUFFER_NVCC")] if nvcc]
+    places = [(name, os.path.join(os.environ[name], "bin"))
+              for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    paths = [(name, shutil.which("nvcc", path=folder)) for name, folder in places]
+    paths.append(("PATH", shutil.which("nvcc")))
+    paths += [("wheels", str(path)) for path in _wheel_files("bin/nvcc")
+              if wheels_problem() is None]
+    known: dict[str, Nvcc] = {}
+    for origin, path in paths:
+        nvcc = _ask(path, origin)
+        if nvcc:
+            known.setdefault(os.path.realpath(nvcc.path), nvcc)
+    return list(known.values())
+
+
+def _ask(path: str | None, origin: str) -> Nvcc | None:
+    if path is None:
+        return None
+    path = os.path.abspath(path)
+    said = _answer(path, "--version", stamp=os.stat(path).st_mtime_ns)
+    release = re.search(r"release (\d+)\.(\d+)", said or "")
+    if release is None:
+        return None
+    # A wrapper on PATH lies elsewhere than the compiler that it calls
+    plan = _answer(path, "--dryrun", "-E", "-x", "cu", os.devnull,
+                   stamp=os.stat(path).st_mtime_ns)
+    top = re.search(r"^#\$ TOP=(.+?)\s*$", plan or "", re.M)
+    home = Path(top.group(1)).resolve() if top else Path(os.path.realpath(path)).parent.parent
+    whole = re.search(r"V\d[\w.]*", said)
+    return Nvcc(path, (int(release[1]), int(release[2])),
+                whole.group() if whole else release.group(), origin, home)
+
+
+@cache
+def _answer(*command: str, stamp: int) -> str | None:
+    """What a program prints; None if it fails. stamp: another program, another answer."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
+                              stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout + done.stderr if done.returncode == 0 else None
+
+
+def list_archs(nvcc: Nvcc) -> list[str]:
+    """The GPUs that it compiles for: ["80", "90", ...]; empty if it does not say."""
+    said = _answer(nvcc.path, "--list-gpu-code", stamp=os.stat(nvcc.path).st_mtime_ns) or ""
+    return re.findall(r"\bsm_(\d+)\b", said)
+
+
+def _wheel_files(name: str) -> list[Path]:
+    """NAME in each of the folders that NVIDIA's wheels share: site-packages/nvidia/cu13."""
+    spec = util.find_spec("nvidia")
+    roots = list(spec.submodule_search_locations or ()) if spec else []
+    return [path for root in roots for path in sorted(Path(root).glob(f"cu*/{name}"),
+                                                      reverse=True) if path.exists()]
+
+
+def wheels_problem() -> str | None:
+    """Why the compiler wheels will not do: some lack, or they are not of one CUDA; None if fine."""
+    versions = {}
+    for name in WHEELS:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
+    if not any(versions.values()):
+        return "not installed"
+    missing = [name for name, version in versions.items() if version is None]
+    if missing:
+        return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    minors = {name: version.split(".")[:2] for name, version in versions.items()}
+    other = [name for name in WHEELS if minors[name] != minors[WHEELS[0]]]
+    if other:
+        return (f"{WHEELS[0]} is {versions[WHEELS[0]]}, and {other[0]} is {versions[other[0]]}: "
+                "they must be of one CUDA")
+    return None
+
+
+# ---- the library of products ------------------------------------------------------------------
+
+def find_cublaslt(major: int, nvcc: Nvcc | None = None) -> Path | None:
+    """libcublasLt.so.MAJOR, where the trainer will find it.
+
+    PUFFER_CUBLASLT (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside nvcc,
+    NVIDIA's wheels, the system's.
+    """
+    name = f"libcublasLt.so.{major}"
+    given = os.environ.get("PUFFER_CUBLASLT", "")
+    if given:
+        place = Path(given)
+        return next((path for path in (place, place / name) if path.is_file()), None)
+    folders = [Path(text) for text in os.environ.get("LD_LIBRARY_PATH", "").split(":") if text]
+    if nvcc:
+        folders += [nvcc.home / part for part in ("lib64", "lib")]
+        folders += sorted((nvcc.home / "targets").glob("*/lib"))
+    folders += [path.parent for path in _wheel_files(f"lib/{name}")]
+    for folder in folders:
+        if (folder / name).is_file():
+            return (folder / name).absolute()
+    return _system_library(name)
+
+
+def _system_library(name: str) -> Path | None:
+    tool = shutil.which("ldconfig", path=os.environ.get("PATH", "") + ":/sbin:/usr/sbin")
+    said = _answer(tool, "-p", stamp=0) if tool else None
+    found = re.search(rf"^\s*{re.escape(name)} .*=> (/.+)$", said or "", re.M)
+    return Path(found[1]) if found else None
+
+
+# ---- the driver -------------------------------------------------------------------------------
+
+_ASK_DRIVER = r"""
+import ctypes, json, sys
+try:
+    cuda = ctypes.CDLL("libcuda.so.1")
+except OSError:
+    sys.exit(9)
+def number(function, *args):
+    value = ctypes.c_int()
+    return None if getattr(cuda, function)(ctypes.byref(value), *args) else value.value
+def words(status):
+    text = ctypes.c_char_p()
+    cuda.cuGetErrorString(status, ctypes.byref(text))
+    return (text.value or b"error %d" % status).decode()
+out = {"version": number("cuDriverGetVersion"), "gpus": [], "problem": None}
+status = cuda.cuInit(0)
+if status:
+    out["problem"] = words(status)
+else:
+    for index in range(number("cuDeviceGetCount") or 0):
+        device, name, size = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
+        cuda.cuDeviceGet(ctypes.byref(device), index)
+        cuda.cuDeviceGetName(name, 256, device)
+        cuda.cuDeviceTotalMem_v2(ctypes.byref(size), device)
+        capability = [number("cuDeviceGetAttribute", what, device) or 0 for what in (75, 76)]
+        out["gpus"].append([name.value.decode(errors="replace"), capability, size.value])
+print(json.dumps(out))
+"""
+
+
+def find_driver() -> Driver | None:
+    """The NVIDIA driver and the GPUs that CUDA_VISIBLE_DEVICES leaves; None without a driver."""
+    return _find_driver(*(os.environ.get(name) for name in
+                          ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")))
+
+
+@cache
+def _find_driver(*_surroundings: str | None) -> Driver | None:
+    try:
+        done = subprocess.run([sys.executable, "-I", "-S", "-c", _ASK_DRIVER], check=False,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return Driver(None, problem=f"it did not answer within {SECONDS} seconds")
+    if done.returncode == 9:
+        return None
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        ended = signal.Signals(-done.returncode).name if done.returncode < 0 \
+            else f"exit status {done.returncode}"
+        return Driver(None, problem=f"asking it ended with {ended}")
+    version = said["version"]
+    return Driver((version // 1000, version % 1000 // 10) if version else None,
+                  tuple(Gpu(name, tuple(capability), memory)
+                        for name, capability, memory in said["gpus"]), said["problem"])
