@@ -87,7 +87,7 @@ def _auto_backend(chosen, env) -> tuple[str, str]:
 def _auto_device(chosen, env) -> tuple[str, str]:
     if chosen["train.backend"] == "native":
         from .native import cuda
-        return cuda.choose_device(AUTO)
+        return cuda.choose_device("auto")
     if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
         return "cpu", "no GPU on this machine"
     # counted through the driver's own library: a CUDA context here would not survive a fork

@@ -517,7 +517,8 @@ def in_one_block(*wanted: tuple[tuple[int, ...], object]) -> tuple[np.ndarray, l
     The pages are nobody else's, so that a GPU may be let in to read and write there.
     """
     sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in wanted]
-    block = np.frombuffer(mmap.mmap(-1, max(1, sum(size + 64 for size in sizes)), PRIVATE), np.uint8)
+    pages = -(-max(1, sum(size + 64 for size in sizes)) // mmap.PAGESIZE)
+    block = np.frombuffer(mmap.mmap(-1, pages * mmap.PAGESIZE, PRIVATE), np.uint8)
     arrays, at = [], 0
     for (shape, dtype), size in zip(wanted, sizes):
         arrays.append(block[at:at + size].view(dtype).reshape(shape))

@@ -10,8 +10,8 @@ from native_fixtures import PATHS, as_bytes, make_native, run
 from ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.errors import PufferError, RunError
-from puffer_sdk.native.library import available_paths
 from puffer_sdk.native import NativeActor
+from puffer_sdk.native.library import available_paths
 
 every_path = pytest.mark.parametrize("path", PATHS)
 SIZES = dict(sizes=(3, 1), num_layers=2)

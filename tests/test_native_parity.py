@@ -24,7 +24,6 @@ from native_fixtures import (
 )
 from ppo_fixtures import FakeVec, Recall, one_thread  # noqa: F401   one_thread is a fixture
 
-
 AT_A_KINK, NEAR_A_KINK = 1e-6, 1e-5
 BYTES = dict(dtype=np.uint8)
 CASES = {

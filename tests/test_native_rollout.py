@@ -169,7 +169,8 @@ def test_the_first_value_of_an_episode_is_that_of_a_fresh_state(path):
     native = make_native(vec=Script((3,), 4, 5), path=path, horizon=4, minibatch_size=16,
                          learning_rate=0.0, prio_alpha=0.0)
     fresh = NativeActor(native.parameters, native.config, np.float32, 5, (3,), 1, 1,
-                        path=path if path in available_paths() else "auto")
+                        path=path if path in available_paths() else "generic")
+    near = 1e-5 if path == "cuda" else 1e-6
 
     def value(agent, tick):
         fresh.reset()
@@ -180,10 +181,10 @@ def test_the_first_value_of_an_episode_is_that_of_a_fresh_state(path):
         native.update()
         out = native.rollout_tensors
         for name in ("values", "values_now"):
-            assert out[name][0, 3] == pytest.approx(value(0, 3), rel=1e-6)
+            assert out[name][0, 3] == pytest.approx(value(0, 3), rel=near)
             assert out[name][0, 2] != pytest.approx(value(0, 2), rel=1e-3)
-            assert (out[name][1, 0] == pytest.approx(value(1, 0), rel=1e-6))
-            assert (out[name][2, 0] == pytest.approx(value(2, 0), rel=1e-6)) == (epoch == 0)
+            assert (out[name][1, 0] == pytest.approx(value(1, 0), rel=near))
+            assert (out[name][2, 0] == pytest.approx(value(2, 0), rel=near)) == (epoch == 0)
 
 
 def test_reset_state_zeroes_every_horizon_and_a_barrier_once():

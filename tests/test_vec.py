@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import hashlib
-import os
+import mmap
 import re
 from pathlib import Path
 
@@ -90,7 +90,7 @@ def test_blocks_begin_on_cache_lines():
         assert array.flags.c_contiguous and array.flags.writeable and array.dtype == dtype
         array[...] = 1
         assert array.nbytes == 0 or array.ctypes.data + array.nbytes - 1 in pages
-    assert block.ctypes.data % os.sysconf("SC_PAGESIZE") == 0
+    assert block.ctypes.data % mmap.PAGESIZE == block.nbytes % mmap.PAGESIZE == 0
     assert block.astype(bool).sum() == sum(array.size * (1 if array.dtype == np.uint8 else 2)
                                            for array in arrays)      # 1.0f has two such bytes
 

@@ -12,11 +12,12 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from .. import abi, paths, toolchain, ui
 from ..compiled import compile_once, is_intact, key_of
-from ..errors import BuildError, PufferError, UsageError
+from ..errors import BuildError, PufferError, RunError, UsageError
 from .cuda_finding import (
     INSTALL,
     Driver,
@@ -33,7 +34,7 @@ from .cuda_finding import (
 ARCHS = ("80", "90", "120")             # compute capabilities: A100, H100 and H200, RTX 50
 OLDEST_GPU = (8, 0)                     # the first with bf16
 OLDEST_NVCC = (12, 0)                   # its graphs are made by another call before
-SHARED_FILES = ("arena.c", "pool.c")    # of the CPU's trainer
+SHARED_FILES = ("arena.c", "blame.c", "config.c", "pool.c", "tensors.c")    # of the CPU's trainer
 FLAGS = ("-std=c++17", "-O3", "-fmad=false",       # multiply-adds where the source says so
          "-shared", "-Xcompiler", "-fPIC,-Wall,-Wextra")
 TRAINER_FLAGS = ("-O3", "-fmad=false", "-shared", "--threads", "0", "-Xcompiler",
@@ -155,13 +156,13 @@ def reason() -> str:
 
 
 def choose_device(setting: str) -> tuple[str, str]:
-    """train.device of the native trainer -> ("cuda" or "cpu", why).
+    """train.device of the native trainer -> ("cuda" or "cpu", why). auto imitates no GPU.
 
     Raises UsageError where a GPU is asked for and cannot be used.
     """
     if setting == "cpu":
         return "cpu", "train.device is cpu"
-    if is_emulated():
+    if setting == "cuda" and is_emulated():
         return "cuda", reason()
     found = examine()
     if not found.problem:
@@ -173,6 +174,30 @@ def choose_device(setting: str) -> tuple[str, str]:
 
 
 # ---- its library ------------------------------------------------------------------------------
+
+def build(*, verbose: bool = False, fresh: bool = False) -> Path:
+    """The library that train.device cuda runs here: for the GPUs that are there, or emulated."""
+    return (build_emulated if is_emulated() else build_cuda_trainer)(verbose=verbose, fresh=fresh)
+
+
+@cache
+def _open(path: Path):
+    return abi.trainer_ffi().dlopen(os.fspath(path))
+
+
+def library():
+    """That library, opened; compiled first where that is needed."""
+    path = build()
+    try:
+        return _open(path)
+    except OSError:                     # intact, and yet of another system: a shared cache, say
+        path = build(fresh=True)
+    try:
+        return _open(path)
+    except OSError as error:
+        raise RunError("the trainer for GPUs does not open", where=path, detail=str(error),
+                       hint="delete the file; until this is mended, --train.device cpu") from None
+
 
 def build_cuda_trainer(archs: Sequence[str] | None = None, *, verbose: bool = False,
                        fresh: bool = False, strict: bool = False) -> Path:

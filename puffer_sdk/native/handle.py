@@ -27,7 +27,7 @@ class Handle:
     """
 
     def __init__(self, fields: Mapping[str, object], lib=None):
-        """fields: of PufferTrainerConfig. lib: the opened library; the CPU trainer's unless given"""
+        """fields: of PufferTrainerConfig. lib: the opened library, or the CPU trainer's"""
         self.ffi, self.lib = abi.trainer_ffi(), lib or library()
         self.act_sizes = tuple(fields["act_sizes"])
         config = self.ffi.new("PufferTrainerConfig*")

@@ -198,7 +198,7 @@ class NativePPO(Schedules):
         return found
 
     def peaks(self) -> tuple[float, float]:
-        """What the GPU reaches at best: bytes/s of a copy, read and written; FLOP/s of a product."""
+        """At best, on this GPU: bytes/s of a copy, read and written; FLOP/s of a product."""
         handle = self._open
         copy_rate, product_rate = handle.ffi.new("double*"), handle.ffi.new("double*")
         handle.tell("peaks", copy_rate, product_rate)
