@@ -1,4 +1,5 @@
 """The emulated device keeps device.h's contract, and finds what a program forgets."""
+import mmap
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from cuda_calls import bf16_bits, same
 from cuda_device import MODES, Device, at, ffi
 
-NULL = ffi().NULL
+NULL, PAGE = ffi().NULL, mmap.PAGESIZE
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +195,15 @@ def test_memory_runs_out(start):
     assert device.empty(4097) == NULL and device.empty(4000) != NULL and device.empty(1) == NULL
     assert device.failed() == ""                    # the program decides what that means
     assert start().empty(1 << 20) != NULL
+
+
+def test_nothing_has_an_address_too(device):
+    nothing, place = device.empty(0), device.empty(64)
+    fill(device, device.main, nothing, 1, 0)
+    narrow(device, device.main, place + 64, nothing, 0)     # the end of a block, and no block
+    assert nothing not in (NULL, place) and device.stream_wait(device.main) == 0
+    fill(device, device.main, nothing, 1, 1)
+    assert "goes 1 bytes beyond its block of 0" in device.failed()
 
 
 def test_allocations_and_waits_are_counted(start):
@@ -556,11 +566,11 @@ def test_a_failure_is_kept_and_stops_what_follows(device, text):
 
 
 def test_memory_that_is_there_is_pinned(start):
-    raw = np.zeros(3 * 4096, np.uint8)
-    pages = raw[-raw.ctypes.data % 4096:][:8192]
-    pages = pages if pages.size == 8192 else pytest.fail("no whole pages")
+    raw = np.zeros(3 * PAGE, np.uint8)
+    pages = raw[-raw.ctypes.data % PAGE:][:2 * PAGE]
+    assert pages.size == 2 * PAGE
     device = start()
-    assert device.pin(at(pages), 8192) == 0
+    assert device.pin(at(pages), 2 * PAGE) == 0
     place = device.empty(64)
     graph = capture(device, lambda: device.stream_upload(device.main, place, at(pages[100:]), 64))
     pages[:] = 8
@@ -568,9 +578,9 @@ def test_memory_that_is_there_is_pinned(start):
     assert set(device.get(place, 64, np.uint8)) == {8}
     device.unpin(at(pages))
     assert device.failed() == ""
-    assert start(pin=0).pin(at(pages), 8192) == -1
+    assert start(pin=0).pin(at(pages), 2 * PAGE) == -1
     twice = start()
-    assert twice.pin(at(pages), 8192) == 0 and twice.pin(at(pages), 8192) == -1
+    assert twice.pin(at(pages), 2 * PAGE) == 0 and twice.pin(at(pages), 2 * PAGE) == -1
     assert "is pinned already" in twice.failed()
 
 

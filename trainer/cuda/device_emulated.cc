@@ -79,7 +79,7 @@ __attribute__((visibility("default"))) int64_t device_emulated_count(int32_t wha
 
 void* device_memory(Device* device, size_t bytes) {
     if (refuse_in_capture(device, "device_memory")) return NULL;
-    size_t size = round_to(bytes, LINE);
+    size_t size = size_of(bytes);
     if (size > device->limit - device->used) return NULL;
     char* start = take_block(device, device->memory, bytes,
                              device->open ? PROT_READ | PROT_WRITE : PROT_NONE);
@@ -214,6 +214,8 @@ void stream_fill(Stream* stream, void* device_to, int32_t byte, size_t bytes) {
     give(stream, {"fill", (double)bytes, 0.0, [=] { memset(device_to, byte, bytes); }});
 }
 
+const int32_t THREADS = 256;        // CUDA_THREADS of cuda_shim.h
+
 // An array of a kernel is the device's. What is empty may be the end of a block
 static bool allows(Device* device, const char* kernel, int32_t number, const CudaArray& array) {
     char what[32];
@@ -227,7 +229,7 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
                    int32_t threads) {
     Device* device = stream->device;
     const char* name = cuda_kernel_name(kernel);
-    if (!name || blocks < 1 || threads < 1 || threads > 256) {
+    if (!name || blocks < 1 || threads < 1 || threads > THREADS) {
         fail(device, "stream_launch: kernel %d (%s) cannot run as %d blocks of %d threads", kernel,
              name ? name : "unknown", blocks, threads);
         return;

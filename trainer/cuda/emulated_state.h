@@ -128,6 +128,9 @@ inline uint32_t draw(Device* device, uint32_t below) {     // xorshift64
 
 inline size_t round_to(size_t bytes, size_t line) { return (bytes + line - 1) / line * line; }
 
+// What a block takes; one of no bytes has an address too
+inline size_t size_of(size_t bytes) { return round_to(bytes ? bytes : 1, LINE); }
+
 inline void protect(const Block& block, size_t page, int rights) {
     if (mprotect(block.mapping + page, block.pages, rights)) {
         perror("the emulated device: mprotect");
@@ -137,7 +140,7 @@ inline void protect(const Block& block, size_t page, int rights) {
 
 // The block's last line ends where the guard page begins
 inline char* take_block(Device* device, Blocks& blocks, size_t bytes, int rights) {
-    size_t size = round_to(bytes, LINE), pages = round_to(size, device->page);
+    size_t size = size_of(bytes), pages = round_to(size, device->page);
     void* mapping = mmap(NULL, pages + 2 * device->page, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
