@@ -527,7 +527,7 @@ FAILURES = {
     "marked within a graph that is whole": lambda d, p: d.stream_after(d.main, marked_in(d)),
     "after: the event was marked within": lambda d, p: after_within(d, marked_in_a_freed_one(d)),
     "marked outside of the graph": lambda d, p: after_within(d, marked_outside(d)),
-    "are not whole pages": lambda d, p: d.pin(at(HOST), 64),
+    "do not begin with a page": lambda d, p: d.pin(at(HOST) + 1, 64),
     "was not pinned": lambda d, p: d.unpin(at(HOST)),
 }
 
@@ -570,7 +570,7 @@ def test_memory_that_is_there_is_pinned(start):
     pages = raw[-raw.ctypes.data % PAGE:][:2 * PAGE]
     assert pages.size == 2 * PAGE
     device = start()
-    assert device.pin(at(pages), 2 * PAGE) == 0
+    assert device.pin(at(pages), 2 * PAGE - 100) == 0              # of the last page a part
     place = device.empty(64)
     graph = capture(device, lambda: device.stream_upload(device.main, place, at(pages[100:]), 64))
     pages[:] = 8

@@ -96,13 +96,13 @@ void* device_pinned(Device* device, size_t bytes) {
 
 int32_t device_pin(Device* device, void* memory, size_t bytes) {
     if (refuse_in_capture(device, "device_pin")) return -1;
-    if ((uintptr_t)memory % device->page || bytes % device->page || !bytes)
-        fail(device, "device_pin: %zu bytes at %p are not whole pages", bytes, memory);
+    if ((uintptr_t)memory % device->page || !bytes)
+        fail(device, "device_pin: %zu bytes at %p do not begin with a page", bytes, memory);
     if (in_host(device, "device_pin", "the memory", memory, bytes) && is_pinned(device, memory, 1))
         fail(device, "device_pin: %p is pinned already", memory);
     if (failed(device) || !device->pins) return -1;
     counts[ALLOCATIONS]++;
-    device->registered[(const char*)memory] = bytes;
+    device->registered[(const char*)memory] = round_to(bytes, device->page);
     return 0;
 }
 
