@@ -78,8 +78,9 @@ def with_class_file(resolved: Config, folder: Path) -> Config:
     return resolved
 
 
-def device_sentence(resolved: Config) -> str:
-    """Where the network is trained, and why there: "training on the CPU: no NVIDIA driver ..." """
+def where_trained(resolved: Config) -> str:
+    """Where the network is trained, and why there: "on the CPU (no NVIDIA driver on this machine)"
+    """
     where = "a GPU" if resolved.train.device == "cuda" else "the CPU"
     origin = resolved.origin.get("train.device", "")
     why = origin.removeprefix("auto: ")
@@ -88,7 +89,7 @@ def device_sentence(resolved: Config) -> str:
         if resolved.train.device == "cuda" and resolved.train.backend == "native":
             from .native import cuda
             why = cuda.reason()
-    return f"training on {where}: {why}"
+    return f"on {where} ({why})"
 
 
 def make_trainer(vec, resolved: Config, *, timed: bool = False):

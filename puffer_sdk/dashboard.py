@@ -27,8 +27,9 @@ ROWS = 6                        # below each column's heading
 class Dashboard:
     """Fed with rows of metrics; draws them to stderr for as long as the context lasts."""
 
-    def __init__(self, run: Run, config: Config):
-        self.run, self.config = run, config
+    def __init__(self, run: Run, config: Config, where: str = ""):
+        """where: the device, and why that one"""
+        self.run, self.config, self.where = run, config, where
         batch = config.vec.total_agents * config.train.horizon
         self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
         self.name = run.folder.parent.name
@@ -49,7 +50,8 @@ class Dashboard:
                              transient=False)
             self.live.start()
         else:
-            ui.say(f"training {self.name}: {self.total:,} steps, run {self.run.folder.name}")
+            ui.say(f"training {self.name}: {self.total:,} steps, run {self.run.folder.name}"
+                   + f", {self.where}" * bool(self.where))
         return self
 
     def __exit__(self, kind, *exc) -> None:
@@ -127,7 +129,8 @@ class Dashboard:
         title = Text.assemble((self.name, "bold"), " · run ", self.run.folder.name,
                               f" · {self.run.tag}" if self.run.tag else "")
         return Panel(Group(*body), title=title, title_align="left", width=width,
-                     border_style="blue", padding=(0, 1))
+                     subtitle=Text(self.where, "dim") if self.where else None,
+                     subtitle_align="right", border_style="blue", padding=(0, 1))
 
     def head(self, width: int):
         """The bar, and below it the speed and the clock."""

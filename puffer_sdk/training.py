@@ -217,7 +217,8 @@ class _Parent:
             if self.past:
                 self.prepare(self.past.checkpoint.facts["epoch"])
             self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
-            self.board = self.stack.enter_context(Dashboard(self.run, self.config))
+            self.board = self.stack.enter_context(Dashboard(
+                self.run, self.config, backends.where_trained(self.config)))
         elif kind == "metrics":
             self.last.update(payload)
             self.sinks.log(payload)

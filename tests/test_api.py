@@ -131,7 +131,7 @@ def raise_(error):
 @pytest.mark.parametrize(("settings", "message"), [
     ({"env.size": 5}, "env.size is settled"), ({"vec.total_agents": 64}, "these envs are made"),
     ({"train.gama": 1}, "no setting 'gama'"), ({"train.minibatch_size": 12}, "not a multiple"),
-    ({"train.device": "cuda", "train.backend": "native"}, "native trainer runs on the CPU"),
+    ({"train.async": True, "train.device": "cpu"}, "during a rollout needs"),
     ({"policy.torch_class": "net.py:Net", "train.backend": "native"}, "torch_class")])
 def test_settings_that_are_refused(settings, message, vec):
     with pytest.raises(UsageError, match=message):

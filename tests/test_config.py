@@ -162,12 +162,12 @@ def test_config_is_fixed():
 
 def test_choices_carry_their_reason(folder, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2}, raising=False)
-    monkeypatch.setattr("puffer_sdk.consistency.os.path.exists", lambda path: False)
+    monkeypatch.setattr("puffer_sdk.native.cuda.find_driver", lambda: None)
     result = resolve(folder)
     assert result.vec.num_threads == 3
     assert result.origin["vec.num_threads"] == "auto: 3 cores available"
     assert (result.train.device, result.train.backend) == ("cpu", "native")
-    assert "native trainer runs on the CPU" in result.origin["train.device"]
+    assert result.origin["train.device"] == "auto: no NVIDIA driver on this machine"
     assert result.train.minibatch_size == 8192
     explicit = resolve(folder, {"vec.num_threads": "auto"})
     assert explicit.origin["vec.num_threads"] == "auto: 3 cores available"
@@ -179,12 +179,13 @@ def test_choices_carry_their_reason(folder, monkeypatch):
     ({"train.backend": "torch"}, "torch", "cpu", "command line"),
     ({"policy.torch_class": "net.py:Net"}, "torch", "cpu",
      "auto: [policy] torch_class is a network in PyTorch"),
-    ({"train.device": "cuda"}, "torch", "cuda",
-     "auto: the native trainer runs on the CPU in this version"),
+    ({"train.device": "cuda"}, "native", "cuda",
+     "auto: the fastest trainer that this version has"),
     ({"train.device": "cpu", "train.precision": "bf16"}, "native", "cpu",
      "auto: the fastest trainer that this version has"),
 ])
 def test_the_trainer_is_chosen(folder, monkeypatch, given, backend, device, reason):
+    monkeypatch.setattr("puffer_sdk.native.cuda.find_driver", lambda: None)
     monkeypatch.setattr("puffer_sdk.consistency.os.path.exists", lambda path: False)
     result = resolve(folder, given)
     assert (result.train.backend, result.train.device) == (backend, device)
@@ -197,9 +198,12 @@ def test_the_trainer_is_chosen(folder, monkeypatch, given, backend, device, reas
     ({"train.backend": "native", "policy.torch_class": "net.py:Net"},
      "[policy] torch_class is a network in PyTorch, which the native trainer cannot train",
      "train.backend = torch"),
-    ({"train.backend": "native", "train.device": "cuda"},
-     "the native trainer runs on the CPU in this version",
-     "train.device = cpu, or train.backend = torch"),
+    ({"train.async": 1, "train.device": "cpu"},
+     "learning during a rollout needs the native trainer on a GPU",
+     "train.async = false, or train.device = cuda"),
+    ({"train.async": 1, "train.device": "cuda", "train.backend": "torch"},
+     "learning during a rollout needs the native trainer on a GPU",
+     "train.async = false, or train.device = cuda"),
     ({"train.backend": "torch", "train.precision": "bf16"},
      "the PyTorch trainer computes in fp32, not in bf16",
      "train.precision = fp32, or train.backend = native"),

@@ -20,7 +20,7 @@ ROW = {"step": 512, "epoch": 1, "seconds": 1.5, "sps": 41_620.9, "env/perf": 0.5
 def board(tmp_path):
     settings = config.defaults({"train.total_timesteps": 51_200, "vec.total_agents": 64,
                                 "train.horizon": 8, "train.minibatch_size": 256})
-    return Dashboard(runs.create_run(tmp_path / "game", "a tag"), settings)
+    return Dashboard(runs.create_run(tmp_path / "game", "a tag"), settings, "on the CPU (why)")
 
 
 def drawn(board, monkeypatch, width: int) -> list[str]:
@@ -91,7 +91,7 @@ def test_a_plain_line_is_said_once(board, monkeypatch):
             for _ in range(5):
                 board.tick()
     assert len(said) == len(set(said)) == 4
-    assert said[0] == "training game: 51,200 steps, run 0001"
+    assert said[0] == "training game: 51,200 steps, run 0001, on the CPU (why)"
     assert said[1].split() == ["1%", "512", "steps", "41.6k/s", "perf", "0.010", "score", "3.766",
                                "return", "-1234.500", "length", "25.250", "entropy", "0.688"]
     assert len({line.index("perf") for line in said[1:]}) == 1
