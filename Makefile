@@ -3,6 +3,8 @@
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them
 #   make bench    measure what README and docs state; writes docs/benchmarks.json, checker.json
+#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/benchmarks-gpu.json
+#   make check-gpu   compute-sanitizer over short trainings on the GPU
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
@@ -15,7 +17,7 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench cuda ocean deps docs-tables lint clean
+.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables lint clean
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -34,6 +36,12 @@ bench: $(VENV)/.torch $(VENV)/.dev
 
 cuda: $(VENV)/.base
 	@$(BIN)/python -m puffer_sdk.native.cuda build/cuda/puffer_cuda.so
+
+bench-gpu: $(VENV)/.torch $(VENV)/.dev
+	@$(BIN)/python benchmarks/bench_gpu.py
+
+check-gpu: $(VENV)/.base
+	@$(BIN)/python tools/check_gpu.py
 
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import cffi
 import numpy as np
@@ -340,3 +341,29 @@ def test_profile_shows_each_kernel(target):
     assert all(each["bandwidth"] > 0 and each["of_copy"] > 0 for each in kernels.values())
     shown = puffer("profile", target, *SHORT[2:-2], "--train.device", "cuda", "--seconds", "0.5")
     assert "us/call" in shown.stdout and "scan_backward" in shown.stdout
+
+
+# ---- what measures it ---------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_benchmark_measures_and_writes_nothing_of_an_emulated_gpu(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "bench_gpu.py", "--quick", "--no-tests", "--env",
+         ROOT / "tests" / "correct" / "bandit",
+         *("--set vec.total_agents 64 --set train.horizon 16 --set train.minibatch_size 512 "
+           "--set policy.hidden_size 16 --set train.total_timesteps 4096").split()],
+        capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(way in done.stdout for way in ("| fp32 |", "| bf16, async |", "`scan_backward`"))
+    assert HAS_DRIVER or not (ROOT / "docs" / "benchmarks-gpu.json").exists()
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")
+@pytest.mark.parametrize("tool", ["benchmarks/bench_gpu.py", "tools/check_gpu.py"])
+def test_what_needs_a_gpu_says_so(tool):
+    done = subprocess.run([sys.executable, ROOT / tool], capture_output=True, text=True,
+                          env={**os.environ, "PUFFER_CUDA": ""})
+    assert done.returncode == 2 and "cannot train on a GPU: no NVIDIA driver" in done.stderr
+    assert "Traceback" not in done.stderr

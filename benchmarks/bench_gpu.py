@@ -1,0 +1,141 @@
+"""What a GPU reaches: `make bench-gpu`, some ten minutes. Writes docs/benchmarks-gpu.json.
+
+    python benchmarks/bench_gpu.py            everything
+    python benchmarks/bench_gpu.py --quick    one seed, short looks, nothing written
+
+First every kernel is held against the CPU's (the tests that know a GPU), then each is timed, then
+breakout is solved over seeds 1 to 5 and its steps a second are measured, each in fp32 and in bf16,
+learning after a rollout and during the next one. Seconds are those of training: the trainer is
+compiled and the environments are made before. Without a GPU it ends with a sentence, unless
+PUFFER_CUDA=emulated: then the figures mean nothing, and are not written.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from bench import machine, replace_marked
+from training_runs import close, open_trainer, rate, solve
+
+import puffer_sdk
+from puffer_sdk import ui
+from puffer_sdk.errors import PufferError
+from puffer_sdk.native import cuda
+
+ROOT = Path(__file__).resolve().parent.parent
+MARK = "<!-- gpu: written by `make bench-gpu` -->"
+SEEDS = (1, 2, 3, 4, 5)
+TESTS = ("test_cuda_network", "test_cuda_updates", "test_cuda_training", "test_native_parity",
+         "test_native_rollout", "test_native_errors")
+WIDE = {"vec.total_agents": 4096, "train.horizon": 64, "train.minibatch_size": 32768,
+        "policy.hidden_size": 64, "policy.num_layers": 2}
+WAYS = {f"{precision}{', async' * overlap}": {"train.device": "cuda", "train.async": overlap,
+                                              "train.precision": precision}
+        for precision in ("fp32", "bf16") for overlap in (False, True)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one seed, write nothing")
+    parser.add_argument("--env", type=Path, default=ROOT / "examples" / "breakout")
+    parser.add_argument("--set", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"),
+                        help="settings in place of the wide network's")
+    parser.add_argument("--no-tests", action="store_true", help="time alone")
+    asked = parser.parse_args()
+    try:
+        _, why = cuda.choose_device("cuda")
+        cuda.build()
+        figures = measure(asked, why)
+    except PufferError as error:
+        ui.print_error(error)
+        return error.exit_status
+    print(table(figures))
+    emulated = os.environ.get("PUFFER_CUDA") == "emulated"
+    if not (asked.quick or emulated or asked.no_tests or asked.set):
+        (ROOT / "docs" / "benchmarks-gpu.json").write_text(json.dumps(figures, indent=1) + "\n")
+        replace_marked(ROOT / "docs" / "gpu.md", table(figures), MARK)
+    return 0 if figures["tests"].get("failed", 0) == 0 else 1
+
+
+def measure(asked, why: str) -> dict:
+    seeds = SEEDS[:1] if asked.quick else SEEDS
+    wide = dict(asked.set) or WIDE
+    tests = {} if asked.no_tests else run_tests()
+    say("timing kernels ...")
+    seconds = 1.0 if asked.quick else 5.0
+    found = {way: puffer_sdk.profile(asked.env, {**wide, **how}, seconds=seconds).to_dict()
+             for way, how in WAYS.items() if "async" not in way}
+    return {"machine": machine(), "gpu": next(iter(found.values()))["gpu"], "why": why,
+            "command": "make bench-gpu", "env": asked.env.name, "settings": wide, "tests": tests,
+            "kernels": {way: each["kernels"] for way, each in found.items()},
+            "busy": {way: each["busy"] for way, each in found.items()},
+            "copy_rate": found["fp32"]["copy_rate"],
+            "steps_per_second": {way: speed(asked.env, {**wide, **how}) for way, how
+                                 in WAYS.items()},
+            "solved": {way: [vars(solve_once(asked.env, how, seed)) for seed in seeds]
+                       for way, how in WAYS.items()}}
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_tests() -> dict[str, int]:
+    """{"passed": n, "failed": n, ...} of the tests that hold a GPU against the CPU."""
+    say("holding every kernel against the CPU's ...")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                           *(str(ROOT / "tests" / f"{name}.py") for name in TESTS)],
+                          capture_output=True, text=True, cwd=ROOT)
+    said = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
+    counts = {word: int(number) for number, word in
+              re.findall(r"(\d+) (passed|failed|skipped|errors?)", said)}
+    if done.returncode:
+        say(done.stdout[-4000:])
+        counts.setdefault("failed", 1)
+    return counts
+
+
+def speed(env, settings) -> float:
+    """Agent steps a second, environments included."""
+    say(f"steps a second, {settings['train.precision']} ...")
+    vec, trainer = open_trainer(env, {**settings, "train.total_timesteps": 10**10})
+    got = rate(vec, trainer)
+    close(vec, trainer)
+    return got
+
+
+def solve_once(env, settings, seed: int):
+    say(f"solving {Path(env).name}, {settings['train.precision']}, seed {seed} ...")
+    return solve(env, settings, seed)
+
+
+def table(figures: dict) -> str:
+    gpu = figures["gpu"]
+    lines = [f"{gpu['name']} (sm_{gpu['compute_capability'][0]}{gpu['compute_capability'][1]}), "
+             f"{figures['machine']['cores']} cores, {figures['machine']['date']}", "",
+             f"| {figures['env']} | steps/s | GPU busy | solved, median (fastest-slowest) |",
+             "|---|---|---|---|"]
+    for way in WAYS:
+        runs = [each["seconds"] for each in figures["solved"][way] if each["seconds"]]
+        solved = f"{statistics.median(runs):.2f} s ({min(runs):.2f}-{max(runs):.2f}), " \
+                 f"{len(runs)} of {len(figures['solved'][way])}" if runs else "no"
+        busy = figures["busy"].get(way)
+        lines.append(f"| {way} | {figures['steps_per_second'][way] / 1e6:.1f} M | "
+                     f"{f'{busy:.0%}' if busy else ''} | {solved} |")
+    lines += ["", "| kernel, fp32 | share | us | GB/s | of a copy |", "|---|---|---|---|---|"]
+    for kernel in figures["kernels"]["fp32"]:
+        if kernel["share"] >= 0.02:
+            lines.append(f"| `{kernel['name']}` | {kernel['share']:.0%} | "
+                         f"{kernel['microseconds']:.1f} | {kernel['bandwidth'] / 1e9:,.0f} | "
+                         f"{kernel['of_copy']:.0%} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
