@@ -1,0 +1,410 @@
+/* check_device.cc -- device_cuda.cu against a CUDA that is not there.  the name of a check -> 0
+ *
+ * What is checked is what the device layer makes of its calls: in what order, with which arguments,
+ * and what it says when one of them fails. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <memory>
+#include "cuda_traffic.h"
+#include "device.h"
+#include "fake_cuda.h"
+#include "puffer_abi.h"
+
+static char error[PUFFER_ERROR_SIZE];
+static int checked;
+#define CHECK(...) do { checked++; if (!(__VA_ARGS__)) { fprintf(stderr, "line %d: %s\n%s\n",   \
+                   __LINE__, #__VA_ARGS__, said); exit(1); } } while (0)
+static const char* said = "";
+
+static bool has(const char* text, const char* part) { return text && strstr(text, part); }
+
+static void* lt(const char* name) {
+    static void* library = dlopen(getenv("PUFFER_CUBLASLT"), RTLD_NOW);     // as it is at first
+    return dlsym(library, name);
+}
+static int& number(const char* name) { return *(int*)lt(name); }
+
+// ---- kernels: what stands for cuda_kernels.cu ---------------------------------------------------
+
+#define NAME_KERNEL(NAME, ARGS) #NAME,
+extern "C" const char* cuda_kernel_name(int32_t number) {
+    static const char* const names[] = {CUDA_KERNELS(NAME_KERNEL)};
+    return number >= 0 && number < KERNELS_OF_DEVICE ? names[number] : NULL;
+}
+extern "C" int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
+                               void* stream) {
+    if (!cuda_kernel_name(number) || blocks < 1 || threads < 1 || threads > 256) return -1;
+    auto* copy = new FloatsNarrowArgs(*(const FloatsNarrowArgs*)args);
+    fake_enqueue(stream, [](void* given) {
+        const auto* a = (const FloatsNarrowArgs*)given;
+        for (int i = 0; i < a->count; i++) a->narrow[i]++;
+    }, copy);
+    return 0;
+}
+
+struct Open {                       // a device that is closed in the end, and then all is gone
+    Device* device;
+    Open() { device = device_open(0, error), said = error; CHECK(device); }
+    ~Open() {
+        device_close(device);
+        said = "something was not given back";
+        CHECK(fake::living() == 0 && number("fake_living") == 0);
+    }
+    const char* failure() {
+        const char* text = device_failure(device);
+        return said = text ? text : "", text;
+    }
+};
+
+// ---- checks -------------------------------------------------------------------------------------
+
+static void opening() {
+    fake::driver = 0;
+    CHECK(device_count(error) == -1 && !strcmp(error, "there is no NVIDIA driver on this machine"));
+    fake::driver = 12040;
+    CHECK(!device_open(0, error) && has(error, "driver is for CUDA 12.4"));
+    CHECK(has(error, "CUDA 13.0"));
+    fake::driver = 13000, fake::devices = 0;
+    CHECK(device_count(error) == 0);
+    CHECK(!device_open(0, error) && has(error, "there is no GPU 0: CUDA sees 0"));
+    fake::devices = 2;
+    CHECK(device_count(error) == 2 && !device_open(2, error) && !device_open(-1, error));
+    fake::refuse["cudaGetDeviceCount"] = cudaErrorUnknown;
+    CHECK(device_count(error) == -1 && has(error, "CUDA does not answer"));
+    fake::refuse["cudaFuncGetAttributes"] = cudaErrorNoKernelImageForDevice;
+    CHECK(!device_open(0, error) && has(error, "not compiled for this GPU, which is sm_90"));
+    for (const char* name : {"cudaSetDevice", "cudaGetDeviceProperties", "cudaEventCreateWithFlags",
+                             "cudaStreamCreateWithFlags"}) {
+        fake::refuse[name] = cudaErrorUnknown;
+        CHECK(!device_open(0, error) && has(error, "CUDA refused") && fake::living() == 0);
+    }
+    const std::string right = getenv("PUFFER_CUBLASLT");
+    setenv("PUFFER_CUBLASLT", "/nowhere/libcublasLt.so", 1);
+    CHECK(!device_open(0, error) && has(error, "cuBLASLt does not load: /nowhere/libcublasLt.so"));
+    setenv("PUFFER_CUBLASLT", right.substr(0, right.rfind('/')).c_str(), 1);        // its folder
+    {
+        Open open;
+        DeviceFacts facts;
+        device_facts(open.device, &facts);
+        CHECK(!strcmp(facts.name, "Fake GPU") && facts.major == 9 && facts.minor == 0);
+        CHECK(facts.multiprocessors == 3 && facts.driver == 13000 && facts.runtime == 13000);
+        CHECK(facts.memory == 5000 && facts.unused == 4000 && !facts.emulated);
+    }
+    setenv("PUFFER_CUBLASLT", right.c_str(), 1);
+    device_close(NULL);
+}
+
+static void memory() {
+    Open open;
+    Stream* stream = stream_open(open.device);
+    char* a = (char*)device_memory(open.device, 1000);
+    char* host = (char*)device_pinned(open.device, 1000);
+    CHECK(a && host && (uintptr_t)a % 256 == 0 && (uintptr_t)host % 256 == 0);
+    for (int i = 0; i < 1000; i++) CHECK(a[i] == 0 && host[i] == 0);
+    CHECK(device_memory(open.device, 0));
+    for (int i = 0; i < 1000; i++) host[i] = (char)i;
+    char* b = (char*)device_memory(open.device, 1000);
+    stream_upload(stream, a, host, 1000);
+    stream_copy(stream, b, a + 10, 900);
+    stream_fill(stream, b + 900, 7, 100);
+    stream_fill(stream, b, 7, 0);
+    stream_download(stream, host, b, 1000);
+    CHECK(stream_wait(stream) == 0 && host[0] == 10 && host[899] == (char)909 && host[999] == 7);
+    fake::memory = 500;
+    CHECK(!device_memory(open.device, 1000) && !device_pinned(open.device, 1000));
+    CHECK(!open.failure() && cudaGetLastError() == cudaSuccess);
+    CHECK(device_memory(open.device, 400));
+    CHECK(!stream_open(open.device) && has(open.failure(), "no memory is left for a stream"));
+    fake::memory = (size_t)1 << 40;
+}
+
+static void pinning() {
+    Open open;
+    static char pages[8192];
+    Stream* stream = stream_open(open.device);
+    for (cudaError_t why : {cudaErrorNotSupported, cudaErrorMemoryAllocation, cudaErrorNotPermitted,
+                            cudaErrorHostMemoryAlreadyRegistered, cudaErrorOperatingSystem}) {
+        fake::refuse["cudaHostRegister"] = why;
+        CHECK(device_pin(open.device, pages, sizeof pages) == -1);
+        CHECK(!open.failure() && cudaGetLastError() == cudaSuccess);
+    }
+    CHECK(device_pin(open.device, pages, sizeof pages) == 0);
+    CHECK(device_pin(open.device, pages, sizeof pages) == -1 && !open.failure());
+    const int waits = fake::calls["cudaDeviceSynchronize"];
+    device_unpin(open.device, pages);
+    CHECK(fake::calls["cudaDeviceSynchronize"] == waits + 1);
+    device_unpin(open.device, pages);
+    CHECK(fake::calls["cudaHostUnregister"] == 1 && !open.failure());
+    CHECK(device_pin(open.device, pages, sizeof pages) == 0);       // closing takes it back
+    fake::refuse["cudaHostRegister"] = cudaErrorLaunchFailure;
+    CHECK(device_pin(open.device, pages + 4096, 4096) == -1 && has(open.failure(), "CUDA refused"));
+    CHECK(stream_wait(stream) == -1);
+}
+
+// Row by row, as the contract says it
+static void plainly(const ProductShape* s, float alpha, const float* A, const float* B, float beta,
+                    const float* C, float* D) {
+    for (int b = 0; b < s->batch; b++)
+        for (int i = 0; i < s->m; i++)
+            for (int j = 0; j < s->n; j++) {
+                double sum = 0;
+                for (int k = 0; k < s->k; k++)
+                    sum += (double)A[b * s->stride_a
+                                     + (s->transpose_a ? k * s->lda + i : i * s->lda + k)]
+                         * B[b * s->stride_b
+                             + (s->transpose_b ? j * s->ldb + k : k * s->ldb + j)];
+                float* d = D + b * s->stride_d + i * s->ldd + j;
+                *d = (float)(alpha * sum + (beta != 0 ? beta * C[d - D] : 0));
+            }
+}
+
+static void products() {
+    Open open;
+    Stream* stream = stream_open(open.device);
+    enum { SIZE = 4096 };
+    static float a[SIZE], b[SIZE], c[SIZE], want[SIZE], got[SIZE], fill[SIZE];
+    static uint16_t half[SIZE];
+    char* place[4];
+    for (char*& p : place) p = (char*)device_memory(open.device, sizeof a + 64);
+    for (int i = 0; i < SIZE; i++) {                // few bits: bf16 holds them, sums are exact
+        a[i] = (float)(i * 7 % 13 - 6), b[i] = (float)(i * 5 % 11 - 5), c[i] = (float)(i % 9);
+        fill[i] = -99;
+    }
+    for (int kind = 0; kind < 64; kind++) {
+        const int ta = kind & 1, tb = kind >> 1 & 1, narrow = kind >> 2 & 1, with_c = kind >> 5;
+        const int batch = kind & 8 ? 3 : 1, shift = kind & 16 ? 4 : 0;
+        const ProductShape shape = {"a product", 5, 7, 6, ta, tb, 8, 16, 8, batch, 104, 208, 48,
+                                    narrow};
+        Product* product = product_open(open.device, &shape);
+        CHECK(product && !open.failure());
+        const int asked = number("fake_heuristics");
+        for (int i = 0; i < 2; i++) {
+            const float* from = i ? b : a;
+            for (int j = 0; j < SIZE; j++) {
+                uint32_t bits;
+                memcpy(&bits, &from[j], 4);
+                half[j] = (uint16_t)(bits >> 16);
+            }
+            stream_upload(stream, place[i] + shift, narrow ? (void*)half : (void*)from,
+                          narrow ? sizeof half : sizeof a);
+        }
+        stream_upload(stream, place[2] + shift, c, sizeof c);
+        // In place, beside C, or without one
+        float* D = (float*)(place[with_c ? 2 : 3] + shift);
+        if (!with_c) stream_upload(stream, D, fill, sizeof fill);
+        const float beta = with_c || kind & 8 ? 0.5f : 0.0f;
+        const float* C = beta != 0 ? (const float*)(place[2] + shift) : NULL;
+        memcpy(want, with_c ? c : fill, sizeof want);
+        plainly(&shape, 2, a, b, beta, c, want);
+        stream_multiply(stream, product, 2, place[0] + shift, place[1] + shift, beta, C, D);
+        stream_download(stream, got, D, sizeof got);
+        CHECK(stream_wait(stream) == 0);
+        CHECK(!memcmp(got, want, sizeof got));
+        CHECK(number("fake_last") == (shift ? 5 : 4) && number("fake_heuristics") == asked);
+    }
+    const ProductShape odd = {"odd rows", 5, 7, 6, 0, 0, 9, 15, 7, 1, 0, 0, 0, 0};
+    Product* product = product_open(open.device, &odd);
+    stream_multiply(stream, product, 1, place[0], place[1], 0, NULL, (float*)place[3]);
+    CHECK(number("fake_last") == 5 && stream_wait(stream) == 0);    // lines of rows count too
+    number("fake_only_inplace") = 1;
+    CHECK(!product_open(open.device, &odd) && has(open.failure(), "odd rows (5 x 7 x 6, fp32)"));
+    CHECK(has(open.failure(), "same bits each time") && has(open.failure(), "\tFake GPU"));
+    number("fake_only_inplace") = 0;
+}
+
+static void shapes_that_are_none() {
+    Open open;
+    const ProductShape flat = {"flat", 0, 7, 6, 0, 0, 8, 16, 8, 1, 0, 0, 0, 0};
+    CHECK(!product_open(open.device, &flat));
+    CHECK(has(open.failure(), "flat (0 x 7 x 6, fp32), its layout: CUBLAS_STATUS_INVALID_VALUE"));
+    stream_multiply(NULL, NULL, 1, NULL, NULL, 0, NULL, NULL);
+}
+
+static void graphs() {
+    Open open;
+    Stream* main = stream_open(open.device);
+    Stream* side = stream_open(open.device);
+    Event* fork = event_open(open.device);
+    Event* join = event_open(open.device);
+    char* place = (char*)device_memory(open.device, 64);
+    char* host = (char*)device_pinned(open.device, 64);
+    FloatsNarrowArgs args = {1, NULL, (uint16_t*)place};
+    const ProductShape shape = {"one number", 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0};
+    Product* product = product_open(open.device, &shape);
+    float* sum = (float*)device_memory(open.device, 64);
+    stream_fill(main, (char*)sum + 19, 0x40, 1);    // sum[4] is 2
+    stream_mark(main, fork);                        // done: of no graph
+    graph_begin(main);
+    stream_upload(main, place + 8, host, 8);
+    stream_mark(main, fork);
+    stream_after(side, fork);
+    stream_launch(side, KERNEL_floats_narrow, &args, 3, 32);
+    stream_mark(side, join);
+    stream_after(main, join);
+    args.count = 0;                                 // arguments are kept as they were
+    stream_copy(main, place + 16, place, 16);
+    stream_multiply(main, product, 3, sum + 4, sum + 4, 1, sum, sum);
+    Graph* graph = graph_end(main);
+    CHECK(graph && !open.failure() && place[0] == 0);
+    CHECK(fake::calls["cudaGraphUpload"] == 1);
+    for (int i = 1; i < 4; i++) {
+        host[0] = (char)(40 + i);                   // what a graph uploads may change
+        stream_replay(main, graph);
+        CHECK(stream_wait(main) == 0);
+        CHECK(place[0] == i && place[16] == i && place[24] == 40 + i && *sum == 12 * i);
+    }
+    stream_mark(side, join);                        // both are streams as before
+    CHECK(event_wait(join) == 0 && stream_wait(side) == 0);
+    graph_begin(main);
+    CHECK(graph_end(main) && !open.failure());      // a graph of nothing
+}
+
+// What CUDA would refuse has a sentence of its own, and leaves a device that can be closed
+static void graphs_that_are_none() {
+    static char pageable[64];
+    for (int kind = 0; kind < 9; kind++) {
+        Open open;
+        Stream* main = stream_open(open.device);
+        Stream* side = stream_open(open.device);
+        Event* outside = event_open(open.device);
+        Event* event = event_open(open.device);
+        char* place = (char*)device_memory(open.device, 64);
+        stream_mark(side, outside);
+        stream_after(main, event);                  // never marked: nothing to wait for
+        graph_begin(main);
+        stream_mark(main, event);
+        const char* want = "";
+        switch (kind) {
+        case 0: stream_after(main, outside), want = "come after what is not in it"; break;
+        case 1: CHECK(stream_wait(main) == -1); want = "a wait within a graph"; break;
+        case 2: CHECK(event_wait(event) == -1); want = "that only a graph knows"; break;
+        case 3: stream_upload(main, place, pageable, 64), want = "upload needs pinned"; break;
+        case 4: stream_download(main, pageable, place, 64), want = "download needs pinned"; break;
+        case 5: graph_begin(side), want = "begun within a graph"; break;
+        case 6: stream_after(side, event), stream_fill(side, place, 1, 64);
+                want = "did not come back"; break;
+        case 7: CHECK(!graph_end(side)); want = "not begun in this stream"; break;
+        case 8: CHECK(graph_end(main)); stream_after(side, event);
+                want = "a mark that only a graph knows"; break;
+        }
+        CHECK(!graph_end(main));
+        CHECK(has(open.failure(), want));
+        CHECK(stream_wait(side) == -1 && !stream_open(open.device));
+    }
+    Open open;                                      // closed while a graph is begun
+    graph_begin(stream_open(open.device));
+}
+
+static void failures() {
+    {
+        Open open;
+        Stream* stream = stream_open(open.device);
+        uint16_t* place = (uint16_t*)device_memory(open.device, 64);
+        FloatsNarrowArgs args = {1, NULL, place};
+        stream_launch(stream, KERNEL_floats_narrow, &args, 1, 257);
+        CHECK(has(open.failure(), "kernel floats_narrow cannot be launched as 1 blocks of 257"));
+        const std::string first = open.failure();
+        const int copies = fake::calls["cudaMemsetAsync"];
+        stream_fill(stream, place, 1, 64);
+        stream_launch(stream, -1, &args, 1, 1);
+        CHECK(fake::calls["cudaMemsetAsync"] == copies && place[0] == 0);
+        CHECK(stream_wait(stream) == -1 && first == open.failure());
+        CHECK(!device_memory(open.device, 1) && !event_open(open.device));
+    }
+    {
+        Open open;
+        Stream* stream = stream_open(open.device);
+        FloatsNarrowArgs args = {0, NULL, NULL};
+        stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
+        fake::broken = cudaErrorIllegalAddress;     // found by whoever waits
+        CHECK(stream_wait(stream) == -1);
+        CHECK(has(open.failure(), "the GPU stopped: what CUDA says (cudaErrorIllegalAddress)")
+              || has(open.failure(), "CUDA refused"));
+        CHECK(has(open.failure(), "cudaErrorIllegalAddress"));
+        fake::broken = cudaSuccess;
+    }
+    {
+        Open open;
+        Stream* stream = stream_open(open.device);
+        FloatsNarrowArgs args = {0, NULL, NULL};
+        stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
+        fake::refuse["cudaStreamSynchronize"] = cudaErrorIllegalAddress;
+        CHECK(stream_wait(stream) == -1);
+        CHECK(has(open.failure(), "the last that it was given was floats_narrow"));
+    }
+}
+
+static DeviceTally find(Device* device, const char* name) {
+    DeviceTally found;
+    for (int i = 0; device_tally(device, i, &found); i++)
+        if (!strcmp(found.name, name)) return found;
+    return DeviceTally{NULL, 0, 0, 0, 0};
+}
+
+static void timing() {
+    Open open;
+    Stream* stream = stream_open(open.device);
+    char* place = (char*)device_memory(open.device, 4096);
+    char* host = (char*)device_pinned(open.device, 64);
+    FloatsNarrowArgs args = {3, (const float*)place, (uint16_t*)place};
+    const ProductShape shape = {"layers", 4, 4, 4, 0, 0, 4, 4, 4, 2, 16, 16, 16, 1};
+    Product* product = product_open(open.device, &shape);
+    Product* again = product_open(open.device, &shape);
+    stream_fill(stream, place, 0, 64);
+    DeviceTally nothing;
+    CHECK(!device_tally(open.device, 0, &nothing));
+    device_time(open.device, 1);
+    device_range(open.device, "a range"), device_range(open.device, NULL);
+    for (int i = 0; i < 3; i++) stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
+    stream_multiply(stream, product, 1, place, place + 128, 0, NULL, (float*)(place + 256));
+    stream_multiply(stream, again, 1, place, place + 128, 1, (float*)(place + 256),
+                    (float*)(place + 256));
+    stream_copy(stream, place + 1024, place, 64);
+    stream_upload(stream, place, host, 64);
+    graph_begin(stream);
+    stream_fill(stream, place, 0, 64);
+    stream_replay(stream, graph_end(stream));
+    CHECK(!open.failure());
+    DeviceTally found = find(open.device, "floats_narrow");
+    CHECK(found.calls == 3 && fabs(found.seconds - 3e-3) < 1e-5);     // without the delays
+    CHECK(found.bytes == 3 * cuda_traffic(KERNEL_floats_narrow, &args) && found.bytes > 0);
+    found = find(open.device, "layers");
+    CHECK(found.calls == 2 && found.flops == 2 * 2 * 2.0 * 64 && fabs(found.seconds - 2e-3) < 1e-5);
+    CHECK(found.bytes == 2 * (64 + 64) + 2 * (64 + 128));   // bf16 in; out, and once in as well
+    CHECK(find(open.device, "copy").bytes == 128 && find(open.device, "upload").bytes == 64);
+    CHECK(find(open.device, "fill").calls == 0);
+    CHECK(fake::launched.size() == 7 && has(fake::launched[0].c_str(), "wait_until"));
+    device_time(open.device, 0);
+    stream_fill(stream, place, 0, 64);
+    CHECK(find(open.device, "fill").calls == 0 && find(open.device, "layers").calls == 2);
+    device_time(open.device, 1);                    // from the start again
+    CHECK(!device_tally(open.device, 0, &nothing));
+    CHECK(fabs(device_copy_rate(open.device, 1000) - 2e6) < 2e3);   // 1000 bytes in a millisecond
+    const double rate = device_product_rate(open.device, 1);
+    CHECK(!open.failure() && fabs(rate / (2e3 * 8192 * 8192 * 8192) - 1) < 1e-3);
+    CHECK(fabs(device_product_rate(open.device, 0) / (2e3 * 4096 * 4096 * 4096) - 1) < 1e-3);
+    fake::memory = 4000;
+    CHECK(device_copy_rate(open.device, 4000) == 0 && !open.failure());
+    fake::memory = (size_t)1 << 40;
+}
+
+int main(int count, char** words) {
+    static const struct { const char* name; void (*run)(); } checks[] = {
+        {"opening", opening}, {"memory", memory}, {"pinning", pinning}, {"products", products},
+        {"shapes_that_are_none", shapes_that_are_none}, {"graphs", graphs},
+        {"graphs_that_are_none", graphs_that_are_none}, {"failures", failures},
+        {"timing", timing}};
+    if (count == 2) number("fake_living") = 0;
+    for (const auto& check : checks) {
+        if (count == 1) puts(check.name);
+        if (count == 2 && !strcmp(words[1], check.name)) {
+            check.run();
+            printf("%d checked\n", checked);
+            return checked ? 0 : 1;
+        }
+    }
+    return count == 1 ? 0 : 2;
+}

@@ -1,0 +1,282 @@
+/* fake_cuda.cc -- see fake_cuda.h. The functions of the runtime that device_cuda.cu calls. */
+#include "fake_cuda.h"
+#include <functional>
+#include <set>
+#include <stdlib.h>
+#include <string.h>
+
+typedef std::function<void()> Work;
+typedef std::map<const CUstream_st*, int> Clock;    // how far each stream is known
+
+struct CUgraph_st { std::vector<Work> work; std::set<CUstream_st*> streams; bool open, invalid; };
+struct CUgraphExec_st { std::vector<Work> work; };
+struct CUstream_st { CUgraph_st* capture; Clock clock; CUstream_st* first; };
+struct CUevent_st {
+    bool recorded;
+    CUgraph_st* capture;
+    CUstream_st* first;
+    Clock clock;
+    double time;
+};
+
+namespace fake {
+std::map<std::string, int> calls;
+std::map<std::string, cudaError_t> refuse;
+cudaError_t broken;
+std::vector<std::string> launched;
+int driver = 13000, devices = 1;
+size_t memory = (size_t)1 << 40;
+
+// nvcc's code comes before this file's own statics
+static std::map<const void*, std::string>& kernels() {
+    static std::map<const void*, std::string> known;
+    return known;
+}
+static std::map<char*, size_t> device, pinned, registered;
+static int made;
+static cudaError_t last;
+static double now;                                  // each piece of work takes a millisecond
+
+int living() { return made + (int)(device.size() + pinned.size() + registered.size()); }
+
+static cudaError_t say(cudaError_t error) {
+    if (error != cudaSuccess) last = error;
+    return error;
+}
+
+// What this call says before it does anything
+static cudaError_t enter(const char* name) {
+    calls[name]++;
+    if (broken) return say(broken);
+    auto found = refuse.find(name);
+    if (found == refuse.end()) return cudaSuccess;
+    const cudaError_t error = found->second;
+    refuse.erase(found);
+    return say(error);
+}
+
+static cudaError_t give(cudaStream_t stream, Work work) {
+    if (!stream->capture) return now += 1e-3, work(), cudaSuccess;
+    if (stream->capture->invalid) return say(cudaErrorStreamCaptureInvalidated);
+    stream->capture->work.push_back(work);
+    stream->clock[stream]++;
+    return cudaSuccess;
+}
+
+static bool lies_in(const std::map<char*, size_t>& blocks, const void* place, size_t bytes) {
+    for (const auto& block : blocks)
+        if ((char*)place >= block.first && (char*)place + bytes <= block.first + block.second)
+            return true;
+    return false;
+}
+}  // namespace fake
+
+using namespace fake;
+
+int fake_enqueue(void* stream, void (*work)(void*), void* argument) {
+    return give((cudaStream_t)stream, [=] { work(argument); });
+}
+
+#define ENTER() do { cudaError_t said = enter(__func__); if (said) return said; } while (0)
+
+extern "C" {
+// ---- what nvcc makes of kernels and launches ----------------------------------------------------
+static dim3 grid, block;
+static cudaStream_t launch_stream;
+
+void** __cudaRegisterFatBinary(void*) { static void* handle; return &handle; }
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) { kernels()[host] = name; }
+unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t, CUstream_st* stream) {
+    grid = g, block = b, launch_stream = stream;
+    return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* g, dim3* b, size_t* shared, void* stream) {
+    *g = grid, *b = block, *shared = 0, *(cudaStream_t*)stream = launch_stream;
+    return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* host) {
+    *out = (cudaKernel_t)host;
+    return cudaSuccess;
+}
+cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, size_t, cudaStream_t stream) {
+    ENTER();
+    const std::string name = kernels()[kernel];
+    return give(stream, [=] { launched.push_back(name); });
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 g, dim3 b, void** args, size_t shared,
+                               cudaStream_t stream) {
+    return cudaLaunchKernel((const void*)kernel, g, b, args, shared, stream);
+}
+
+// ---- devices ------------------------------------------------------------------------------------
+cudaError_t cudaGetLastError() { cudaError_t error = last; last = broken; return error; }
+const char* cudaGetErrorName(cudaError_t error) {
+    return error == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaErrorOther";
+}
+const char* cudaGetErrorString(cudaError_t) { return "what CUDA says"; }
+cudaError_t cudaGetDeviceCount(int* count) {
+    ENTER();
+    if (driver < 13000) return say(cudaErrorInsufficientDriver);
+    *count = devices;
+    return devices ? cudaSuccess : say(cudaErrorNoDevice);
+}
+cudaError_t cudaSetDevice(int number) {
+    ENTER();
+    return number < devices ? cudaSuccess : say(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDriverGetVersion(int* out) { *out = driver; return cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* out) { *out = 13000; return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int) {
+    ENTER();
+    memset(out, 0, sizeof *out);
+    strcpy(out->name, "Fake GPU");
+    out->major = 9, out->multiProcessorCount = 3, out->totalGlobalMem = 5000;
+    return cudaSuccess;
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { ENTER(); return cudaSuccess; }
+cudaError_t cudaMemGetInfo(size_t* left, size_t* all) {
+    ENTER();
+    *left = 4000, *all = 5000;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { ENTER(); return cudaSuccess; }
+
+// ---- memory -------------------------------------------------------------------------------------
+static cudaError_t take(std::map<char*, size_t>& blocks, void** out, size_t bytes) {
+    if (bytes > memory) return say(cudaErrorMemoryAllocation);
+    *out = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (bytes < 1 << 28) memset(*out, 0x5a, bytes); // whoever wants zeros writes them
+    blocks[(char*)*out] = bytes;
+    return cudaSuccess;
+}
+static cudaError_t give_back(std::map<char*, size_t>& blocks, void* place) {
+    if (!blocks.erase((char*)place)) return place ? say(cudaErrorInvalidValue) : cudaSuccess;
+    if (&blocks != &registered) free(place);
+    return cudaSuccess;
+}
+cudaError_t cudaMalloc(void** out, size_t bytes) { ENTER(); return take(device, out, bytes); }
+cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned) {
+    ENTER();
+    return take(pinned, out, bytes);
+}
+cudaError_t cudaFree(void* place) { return give_back(device, place); }
+cudaError_t cudaFreeHost(void* place) { return give_back(pinned, place); }
+cudaError_t cudaHostRegister(void* place, size_t bytes, unsigned) {
+    ENTER();
+    if (registered.count((char*)place)) return say(cudaErrorHostMemoryAlreadyRegistered);
+    registered[(char*)place] = bytes;
+    return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* place) { ENTER(); return give_back(registered, place); }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+    ENTER();
+    const bool to_device = lies_in(device, to, bytes), from_device = lies_in(device, from, bytes);
+    if (to_device != (kind != cudaMemcpyDeviceToHost)
+        || from_device != (kind != cudaMemcpyHostToDevice))
+        return say(cudaErrorInvalidValue);
+    const void* host = to_device ? from : to;
+    if (stream->capture && to_device != from_device && !lies_in(pinned, host, bytes)
+        && !lies_in(registered, host, bytes))
+        return stream->capture->invalid = true, say(cudaErrorStreamCaptureUnsupported);
+    return give(stream, [=] { memcpy(to, from, bytes); });
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t stream) {
+    ENTER();
+    if (!lies_in(device, to, bytes)) return say(cudaErrorInvalidValue);
+    return give(stream, [=] { memset(to, byte, bytes); });
+}
+
+// ---- streams and events -------------------------------------------------------------------------
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
+    ENTER();
+    if (flags != cudaStreamNonBlocking) return say(cudaErrorInvalidValue);
+    made++;
+    *out = new CUstream_st();
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { made--; delete stream; return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    ENTER();
+    if (!stream->capture) return cudaSuccess;
+    return stream->capture->invalid = true, say(cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
+    ENTER();
+    made++;
+    *out = new CUevent_st();
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* out) { return cudaEventCreateWithFlags(out, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { made--; delete event; return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    ENTER();
+    *event = CUevent_st{true, stream->capture, stream->first, stream->clock, now};
+    return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    ENTER();
+    return event->capture ? say(cudaErrorCapturedEvent) : cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* out, cudaEvent_t start, cudaEvent_t end) {
+    ENTER();
+    *out = (float)(1e3 * (end->time - start->time));
+    return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    ENTER();
+    if (!event->recorded) return cudaSuccess;
+    if (event->capture && !event->first->capture) return say(cudaErrorCapturedEvent);
+    if (stream->capture && stream->capture != event->capture)
+        return stream->capture->invalid = true, say(cudaErrorStreamCaptureIsolation);
+    if (!event->capture) return cudaSuccess;
+    stream->capture = event->capture;
+    stream->first = event->first;
+    stream->capture->streams.insert(stream);
+    for (const auto& known : event->clock)
+        if (stream->clock[known.first] < known.second) stream->clock[known.first] = known.second;
+    return cudaSuccess;
+}
+
+// ---- graphs -------------------------------------------------------------------------------------
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+    ENTER();
+    if (stream->capture) return say(cudaErrorIllegalState);
+    made++;
+    stream->capture = new CUgraph_st{{}, {stream}, true, false};
+    stream->first = stream;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
+    ENTER();
+    CUgraph_st* graph = stream->capture;
+    if (!graph || stream->first != stream) return say(cudaErrorStreamCaptureUnmatched);
+    cudaError_t error = graph->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+    for (CUstream_st* other : graph->streams) {
+        if (!error && stream->clock[other] < other->clock[other])
+            error = cudaErrorStreamCaptureUnjoined;
+    }
+    for (CUstream_st* other : graph->streams) {
+        other->capture = NULL;
+        other->clock.clear();
+    }
+    if (error) return made--, delete graph, *out = NULL, say(error);
+    return *out = graph, cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { made--; delete graph; return cudaSuccess; }
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
+    ENTER();
+    made++;
+    *out = new CUgraphExec_st{graph->work};
+    return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { ENTER(); return cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { made--; delete exec; return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    ENTER();
+    return give(stream, [=] { for (const Work& work : exec->work) work(); });
+}
+}

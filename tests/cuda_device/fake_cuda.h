@@ -1,0 +1,24 @@
+/* fake_cuda.h -- a CUDA runtime without a GPU, as strict as the real one about what it is told.
+ *
+ * Work is done at once, or kept while its stream is captured. The rules are those of NVIDIA's
+ * manual: what a capture may wait for, that each stream comes back to the first, that uploads in
+ * graphs read pinned memory, that an event of a capture is nobody else's, that errors stay until
+ * they are asked for. Each call can be told to fail, and whatever is made is counted. */
+#pragma once
+#include <cuda_runtime_api.h>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fake {
+extern std::map<std::string, int> calls;            // of each function
+extern std::map<std::string, cudaError_t> refuse;   // its next call fails so
+extern cudaError_t broken;                          // what every wait and call says from now on
+extern std::vector<std::string> launched;           // kernels, in order
+extern int driver, devices;
+extern size_t memory;                               // that is left
+int living();                                       // what was made and not destroyed
+}
+
+// Work that others bring: done now, or whenever the graph that is captured is replayed
+extern "C" int fake_enqueue(void* stream, void (*work)(void*), void* argument);
