@@ -100,7 +100,9 @@ static void opening() {
 static void memory() {
     Open open;
     Stream* stream = stream_open(open.device);
+    const int waits = fake::calls["cudaStreamSynchronize"];
     char* a = (char*)device_memory(open.device, 1000);
+    CHECK(fake::calls["cudaStreamSynchronize"] == waits + 1);       // zeros before any stream looks
     char* host = (char*)device_pinned(open.device, 1000);
     CHECK(a && host && (uintptr_t)a % 256 == 0 && (uintptr_t)host % 256 == 0);
     for (int i = 0; i < 1000; i++) CHECK(a[i] == 0 && host[i] == 0);
@@ -260,6 +262,10 @@ static void graphs() {
     CHECK(event_wait(join) == 0 && stream_wait(side) == 0);
     graph_begin(main);
     CHECK(graph_end(main) && !open.failure());      // a graph of nothing
+    const int kept = fake::living();
+    graph_free(graph);
+    graph_free(NULL);
+    CHECK(fake::living() == kept - 1 && !open.failure());
 }
 
 // What CUDA would refuse has a sentence of its own, and leaves a device that can be closed
@@ -358,6 +364,7 @@ static void timing() {
     CHECK(!device_tally(open.device, 0, &nothing));
     device_time(open.device, 1);
     device_range(open.device, "a range"), device_range(open.device, NULL);
+    const int waits = fake::calls["cudaDeviceSynchronize"];
     for (int i = 0; i < 3; i++) stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
     stream_multiply(stream, product, 1, place, place + 128, 0, NULL, (float*)(place + 256));
     stream_multiply(stream, again, 1, place, place + 128, 1, (float*)(place + 256),
@@ -376,6 +383,7 @@ static void timing() {
     CHECK(found.bytes == 2 * (64 + 64) + 2 * (64 + 128));   // bf16 in; out, and once in as well
     CHECK(find(open.device, "copy").bytes == 128 && find(open.device, "upload").bytes == 64);
     CHECK(find(open.device, "fill").calls == 0);
+    CHECK(fake::calls["cudaDeviceSynchronize"] == waits + 7);       // each by itself
     CHECK(fake::launched.size() == 7 && has(fake::launched[0].c_str(), "wait_until"));
     device_time(open.device, 0);
     stream_fill(stream, place, 0, 64);
