@@ -185,6 +185,7 @@ def test_the_emulated_library_is_the_same_but_for_its_device(tmp_path, monkeypat
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(build.paths, "data_dir", lambda name: tmp_path / name)
+    monkeypatch.setattr(build, "SHARED_FILES", ("arena.c", "pool.c"))
     made = build.build_emulated(verbose=True)
     assert ctypes.CDLL(str(made)).three() == 3
     assert len(capsys.readouterr().err.splitlines()) == 2
