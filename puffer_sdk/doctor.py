@@ -394,6 +394,10 @@ def probe_git() -> Finding:
     return _tool("git", "'new' starts a repository with it", toolchain.install_hint("git"))
 
 
+def probe_gdb() -> Finding:
+    return _tool("gdb", "'debug' opens it, else lldb", toolchain.install_hint("gdb"))
+
+
 def probe_clang() -> Finding:
     return _tool("clang", "a second opinion beside gcc", toolchain.install_hint("clang"))
 
@@ -406,4 +410,4 @@ def probe_valgrind() -> Finding:
 PROBES = (probe_python, probe_compiler, probe_raylib, probe_raylib_desktop, probe_raylib_headless,
           probe_raylib_web, probe_libclang, probe_cache, probe_trainer, probe_make, probe_git,
           probe_torch, probe_gpu, probe_nvcc, probe_cublaslt, probe_cuda_trainer,
-          probe_emscripten, probe_clang, probe_valgrind)
+          probe_emscripten, probe_gdb, probe_clang, probe_valgrind)

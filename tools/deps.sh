@@ -8,6 +8,8 @@ command -v "${CC:-cc}" >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || need
 command -v g++ >/dev/null 2>&1 || need="$need g++"
 command -v make >/dev/null 2>&1 || need="$need make"
 command -v git >/dev/null 2>&1 || need="$need git"
+command -v gdb >/dev/null 2>&1 || need="$need gdb"
+command -v lldb >/dev/null 2>&1 || need="$need lldb"
 command -v nm >/dev/null 2>&1 || need="$need binutils"
 "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || need="$need python3-venv"
 if command -v apt-get >/dev/null 2>&1; then       # the trainer for 64-bit ARM, and what runs it

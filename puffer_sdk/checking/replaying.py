@@ -10,9 +10,20 @@ from pathlib import Path
 
 from .. import header, paths
 from ..errors import FINDINGS, OK, BuildError, RunError, UsageError, did_you_mean
+from ..spec import Spec
 from . import repro
 
 UNABLE = 2              # the program's status when it could not play
+
+
+@dataclass(frozen=True)
+class Program:
+    """A repro program as check wrote it."""
+
+    source: Path
+    text: str
+    expect: str         # what should hold: one of puffer_repro.h's expectations
+    spec: Spec          # the environment as it is now
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,30 @@ def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     Status 1 if it still fails, 0 if it passes. Raises UsageError for a file that check did not
     write, BuildError when it does not compile, RunError when it could not play.
     """
+    program = find(file, env)
+    source, spec = program.source, program.spec
+    flags = repro.flags_of(repro.Claim(program.expect))
+    try:
+        executable = repro.compile_source(spec, source, source.with_suffix(""), flags,
+                                          verbose=verbose)
+    except BuildError as error:
+        error.hint = error.hint or "if sizes or functions have changed, check again instead"
+        raise
+    run = repro.run_program(executable, spec, {})
+    if run.status == UNABLE:
+        raise RunError(f"{source.name} could not play", where=source,
+                       detail=own_words(run.stderr) or run.stderr.strip()[:500],
+                       hint="run check again: it writes the program anew")
+    if run.status == 0:
+        return Replay([(run.stdout.strip() or "passed", "bold green")], OK)
+    return Replay(list(_failure_lines(run, spec.folder, verbose)), FINDINGS)
+
+
+def find(file: str | os.PathLike, env: str | os.PathLike | None = None) -> Program:
+    """Read FILE, a path or one relative to the folder of `env`, and its environment.
+
+    Raises UsageError for a file that check did not write.
+    """
     source = _find(Path(file), paths.find_env(env) if env is not None else None)
     text = source.read_text(errors="replace")
     expect = re.search(r'\.expect = "([\w-]+)"', text)
@@ -41,21 +76,7 @@ def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
                          hint="puffer-sdk check writes build/check/repro_PUFnnn.c")
     spec = header.read(_env_folder(source, text))
     repro.binding_path(spec)
-    flags = repro.flags_of(repro.Claim(expect[1]))
-    try:
-        program = repro.compile_source(spec, source, source.with_suffix(""), flags,
-                                       verbose=verbose)
-    except BuildError as error:
-        error.hint = error.hint or "if sizes or functions have changed, check again instead"
-        raise
-    run = repro.run_program(program, spec, {})
-    if run.status == UNABLE:
-        raise RunError(f"{source.name} could not play", where=source,
-                       detail=_own_words(run.stderr) or run.stderr.strip()[:500],
-                       hint="run check again: it writes the program anew")
-    if run.status == 0:
-        return Replay([(run.stdout.strip() or "passed", "bold green")], OK)
-    return Replay(list(_failure_lines(run, spec.folder, verbose)), FINDINGS)
+    return Program(source, text, expect[1], spec)
 
 
 def _find(file: Path, folder: Path | None) -> Path:
@@ -81,7 +102,7 @@ def _env_folder(source: Path, text: str) -> Path:
     return folder
 
 
-def _own_words(text: str) -> str:
+def own_words(text: str) -> str:
     """The program's own line: PUF303, step 6: ..."""
     found = re.search(r"^PUF\d{3}, step .*$", text, re.MULTILINE)
     return found[0] if found else ""
@@ -90,7 +111,7 @@ def _own_words(text: str) -> str:
 def _failure_lines(run: repro.Run, folder: Path, verbose: bool) -> Iterator[tuple]:
     """What the program said, then what a sanitizer said: its sentence, and the author's lines."""
     ended = "it did not come to its end" if run.status is None else f"status {run.status}"
-    yield _own_words(run.stderr) or f"the program failed ({ended})", "bold red"
+    yield own_words(run.stderr) or f"the program failed ({ended})", "bold red"
     if verbose:
         for line in run.stderr.splitlines():
             yield f"  {line}", "dim"

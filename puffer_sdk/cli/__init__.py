@@ -18,6 +18,7 @@ from .. import __version__, errors, ui
 COMMANDS = {
     "new": "Start an environment from a template.",
     "check": "Find the bugs that silently ruin training.",
+    "debug": "Open a debugger where an environment fails.",
     "build": "Compile an environment: a library, programs, a page.",
     "train": "Train a policy.",
     "profile": "Show where the time of training goes.",

@@ -1,0 +1,71 @@
+"""puffer-sdk debug: a debugger at the step where a repro program fails."""
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from .. import paths, ui
+from ..errors import FINDINGS, OK, UsageError
+from .options import env_argument, format_option, verbose_option
+
+
+@click.command()
+@env_argument
+@click.option("--repro", "file", metavar="FILE",
+              help="Which program of check's to debug [default: the newest of ENV].")
+@click.option("--batch", is_flag=True,
+              help="Print the stack, its variables and the env's rows at the fault, and end.")
+@click.option("--debugger", "debugger_name", type=click.Choice(["gdb", "lldb"]),
+              help="Which one to open [default: gdb, else lldb].")
+@format_option
+@verbose_option
+def command(env, file, batch, debugger_name, format_, verbose):
+    """Open gdb at the step where ENV fails.
+
+    Takes a program that check wrote for one of its findings, compiles it without optimisation,
+    and stops at the failing step of the failing env. There, `howto` says what to type. Where gdb
+    is not installed, lldb opens.
+
+    \b
+    puffer-sdk check my_env          finds a fault, and writes a program that shows it
+    puffer-sdk debug my_env          stands in c_step, where it is about to happen
+    puffer-sdk debug my_env --batch  the stack and its variables, for a bug report
+
+    \b
+    Exit status of --batch: 1 the program fails, 0 it does not any more, 4 no debugger.
+    """
+    from .. import debugging
+    from ..debugging import debugger, report
+
+    if format_ == "json" and not batch:
+        raise UsageError("--format json prints what --batch sees", where="command line",
+                         hint="add --batch")
+    if not batch and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("a debugger needs a terminal", where="standard input and output",
+                         hint="add --batch to print what it sees")
+    tool = debugger.find(debugger_name)         # before anything is compiled
+    if file is None:
+        file, others = debugging.newest(paths.find_env(env))
+        more = f"; there is also {', '.join(others)} (--repro)" if others else ""
+        ui.say(f"repro  {paths.shown(file)}{more}")
+    failure = debugging.prepare(file, env, verbose=verbose)
+    if isinstance(failure, str):
+        if format_ == "json":
+            ui.out(json.dumps({"repro": str(file), "fails": False, "said": failure}, indent=2))
+        else:
+            ui.out(failure, style="bold green")
+            ui.say("it does not fail any more: there is nothing to debug")
+        return OK
+    if failure.optimised:
+        ui.warn("it fails with optimisation alone: some variables cannot be shown")
+    if not batch:
+        debugging.open_debugger(failure, tool)
+    diagnosis = debugging.diagnose(failure, tool)
+    if format_ == "json":
+        ui.out(json.dumps(diagnosis.to_dict(), indent=2))
+    else:
+        for text, style in report.lines(diagnosis):
+            ui.out(text, style=style)
+    return FINDINGS

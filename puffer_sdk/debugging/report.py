@@ -1,0 +1,48 @@
+"""What --batch prints.  Diagnosis -> lines and their styles"""
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from .debugger import Diagnosis, Frame
+
+AROUND = 2          # lines of source on each side
+WIDTH = 96          # columns of a long row of numbers
+
+
+def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str | None]]:
+    """The fault, the source around it, the author's stack with its variables, the env's rows."""
+    failure = diagnosis.failure
+    yield failure.said, "bold red"
+    if diagnosis.frames:
+        first = diagnosis.frames[0]
+        when = "" if diagnosis.inside else ", where the failing step begins" if failure.step \
+            else ", where it begins"
+        when = ", behind the line that made it so" if diagnosis.watched else when
+        yield f"  --> {first.file}:{first.line}, in {first.function}{when}", None
+        yield from _source(diagnosis, first)
+        yield "", None
+        yield "stack", "bold"
+        for frame in diagnosis.frames:
+            yield f"  {frame.function} at {frame.file}:{frame.line}", None
+            for line in frame.locals if diagnosis.inside else ():     # not assigned yet
+                yield f"    {line}", "dim"
+    for name, value in diagnosis.state.items():
+        yield "", None
+        title = f"env {failure.env}" if name == "env" else name + (
+            f" of agent {failure.agent}" if name in ("observations", "actions") else "")
+        yield title, "bold"
+        for line in value.splitlines():
+            for part in textwrap.wrap(line, WIDTH, subsequent_indent=" ") or [""]:
+                yield f"  {part}", None
+
+
+def _source(diagnosis: Diagnosis, frame: Frame) -> Iterator[tuple[str, str | None]]:
+    try:
+        text = (diagnosis.failure.program.spec.folder / frame.file).read_text(errors="replace")
+    except OSError:
+        return
+    source = text.splitlines()
+    for number in range(max(1, frame.line - AROUND), min(len(source), frame.line + AROUND) + 1):
+        mark = ">" if number == frame.line else " "
+        yield f"  {mark} {number:4} | {source[number - 1]}".rstrip(), None
