@@ -28,6 +28,7 @@ COMMANDS = {
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",
     "runs": "List, compare and delete runs.",
+    "clean": "Remove what the other commands left on the disk.",
     "explain": "Explain a rule of check.",
     "doctor": "Show what this machine has and lacks.",
 }

@@ -84,8 +84,8 @@ def delete_command(numbers, yes, env, runs_dir):
             runs.delete_run(run)    # raises, saying why
     if not yes:
         for run in chosen:
-            ui.say(_summary(run))
-        if not _agreed("this run" if len(chosen) == 1 else f"these {len(chosen)} runs"):
+            ui.say(summary(run))
+        if not agreed("this run" if len(chosen) == 1 else f"these {len(chosen)} runs"):
             ui.say("nothing is deleted")
             return FINDINGS
     for run in chosen:
@@ -94,7 +94,7 @@ def delete_command(numbers, yes, env, runs_dir):
     return OK
 
 
-def _agreed(what: str) -> bool:
+def agreed(what: str) -> bool:
     """Ask on stderr. Raises UsageError where nobody is there to answer."""
     ui.say(f"delete {what} for good? [y/N]")
     answer = sys.stdin.readline()
@@ -209,7 +209,7 @@ def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> Non
     ui.out_renderable(table)
 
 
-def _summary(run: runs.Run) -> str:
+def summary(run: runs.Run) -> str:
     row = _row(run.folder.parent.name, run)
     parts = [f"{row['env']}/{row['number']}", row["status"], f"{amount(row['step'])} steps",
              f"{age(row['started'])} old"]
