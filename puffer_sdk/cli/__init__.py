@@ -20,9 +20,9 @@ COMMANDS = {
     "check": "Find the bugs that silently ruin training.",
     "debug": "Open a debugger where an environment fails.",
     "build": "Compile an environment: a library, programs, a page.",
+    "play": "Watch and drive an environment in a window.",
     "train": "Train a policy.",
     "profile": "Show where the time of training goes.",
-    "play": "Watch and drive an environment in a window.",
     "eval": "Measure a policy against random and idle play; record it.",
     "export": "Write a policy for C, ONNX or PyTorch.",
     "config": "Show every setting and where it came from.",
@@ -31,7 +31,16 @@ COMMANDS = {
     "clean": "Remove what the other commands left on the disk.",
     "explain": "Explain a rule of check.",
     "doctor": "Show what this machine has and lacks.",
+    "completion": "Let the shell complete what you type.",
 }
+# The overview's sections, in the order of work; a command that is in none comes under the last
+SECTIONS = {
+    "Make an environment": ("new", "check", "debug", "build", "play"),
+    "Train a policy": ("train", "profile", "eval", "export"),
+    "Keep order": ("config", "list", "runs", "clean"),
+    "Get help": ("explain", "doctor", "completion"),
+}
+OTHERS = "Also"
 LATER = {"sweep": "sweep", "report": "report"}
 
 
@@ -56,8 +65,25 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx, formatter):
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        filed = {name for names in SECTIONS.values() for name in names}
+        others = tuple(name for name in COMMANDS if name not in filed)
+        for title, names in [*SECTIONS.items(), *([(OTHERS, others)] if others else [])]:
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", COMMANDS[name]) for name in names])
+
+    def format_options(self, ctx, formatter):
+        """The commands come before the two options that hardly anybody needs."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def shell_complete(self, ctx, incomplete):
+        """Commands by their names: to import all of them takes too long for a TAB."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items()
+                 if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

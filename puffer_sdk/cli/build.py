@@ -7,26 +7,33 @@ import shlex
 import click
 
 from .. import paths, ui
+from . import completing
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk build my_env", "the library; the other commands do so by themselves"),
+    ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
+    ("puffer-sdk build my_env --web", "a page to send to anybody")],
+    statuses={0: "it is built", 2: "a refused option or setting",
+              3: "the header breaks the contract, or the compiler refused it"})
 @env_argument
 @takes_settings
 @click.option("--local", is_flag=True, help="A program to debug: stops at the first bad access.")
 @click.option("--fast", is_flag=True, help="A program to enjoy.")
 @click.option("--web", is_flag=True, help="A page to show, in build/web.")
-@click.option("--load-model-path", "model", metavar="PATH", default="latest", show_default=True,
+@click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
+              shell_complete=completing.models,
               help="Whose policy programs play: 'latest', 'none', a run's number or folder, or a "
                    "checkpoint file.")
 @runs_dir_option
 @format_option
 @verbose_option
 def command(env, settings, local, fast, web, model, runs_dir, format_, verbose):
-    """Compile ENV into the library that check, train and Python use, or into programs.
+    """Compile ENV: into the library that check, train and Python use, or into programs.
 
-    One compiler command each, shown with --verbose. What is unchanged is not compiled again. The
-    other commands build the library by themselves.
+    One compiler command each, shown with --verbose. What is unchanged is not compiled again.
     """
     asked = [name for name, wanted in (("local", local), ("fast", fast), ("web", web)) if wanted]
     if asked:

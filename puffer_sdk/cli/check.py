@@ -9,16 +9,27 @@ import click
 
 from .. import ui
 from ..errors import FINDINGS, BuildError, RunError, UsageError
+from . import completing
 from .options import env_argument, takes_settings, verbose_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk check my_env", "what is wrong, where, and how to mend it"),
+    ("puffer-sdk check my_env --fix", "show a diff that mends what is mechanical"),
+    ("puffer-sdk check --replay my_env/build/check/repro_PUF303.c", "does it still fail?")],
+    groups={"While you work": ["fix", "yes", "watch", "replay"],
+            "Looking harder": ["budget", "deep", "learn", "learn_seconds", "mutate", "mutants"],
+            "The report": ["stats", "output"]},
+    statuses={0: "no errors", 1: "errors, or with --strict warnings",
+              2: "a refused option or setting", 4: "check itself could not run"})
 @env_argument
 @takes_settings
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@click.option("--seed", type=click.IntRange(0), default=42, show_default=True,
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=42, show_default=True,
               help="Of the environments and of the actions that are tried.")
-@click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
+@click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
+              default=1.0, show_default=True,
               help="Factor on the length of every experiment.")
 @click.option("--deep", is_flag=True,
               help="Also with MemorySanitizer (clang) and valgrind, where installed.")
@@ -32,26 +43,29 @@ from .options import env_argument, takes_settings, verbose_option
               help="Print the table of what was observed, even if it is long.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
               help="Write the report to a file.")
-@click.option("--replay", metavar="FILE",
+@click.option("--replay", metavar="FILE", shell_complete=completing.repros,
               help="Compile and run a build/check/repro_PUFnnn.c again.")
 @click.option("--mutate", is_flag=True,
               help="Plant faults into a copy of ENV, and report which ones check and the tests of "
                    "[check] test catch.")
-@click.option("--mutants", type=click.IntRange(1, 10_000), default=24, show_default=True,
+@click.option("--mutants", type=click.IntRange(1, 10_000), metavar="N", default=24,
+              show_default=True,
               help="With --mutate: how many, at most.")
 @click.option("--learn", is_flag=True,
               help="Train for some seconds as well: is there anything to learn, and do the "
                    "observations carry it?")
-@click.option("--learn-seconds", type=click.FloatRange(1, 3600), default=12, show_default=True,
+@click.option("--learn-seconds", type=click.FloatRange(1, 3600), metavar="S", default=12,
+              show_default=True,
               help="With --learn: about how long. The number of steps follows from it.")
 @verbose_option
 def command(env, settings, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
             **options):
     """Find the bugs that silently ruin training.
 
-    Builds ENV fast, with sanitizers and at other -O levels, plays it in processes of their own
-    under random, sticky and held actions, and reports each fault with its file and line. The
-    exit status is 1 if there are errors. `puffer-sdk explain CODE` explains a rule.
+    Plays ENV for some seconds: fast, with sanitizers, between guard pages, as twins, with other
+    settings and compiler flags. Reports each fault with its file and line, and writes a short
+    program that shows it. `puffer-sdk explain CODE` tells why a fault matters; `puffer-sdk debug
+    ENV` opens a debugger there.
     """
     from .. import checking, paths
     from ..checking import report, watching

@@ -10,9 +10,15 @@ import click
 from .. import paths, runs, ui
 from ..errors import FINDINGS, OK
 from .options import env_argument, format_option, runs_dir_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk clean my_env", "libraries, programs, the page, check's programs"),
+    ("puffer-sdk clean my_env --runs", "its runs as well"),
+    ("puffer-sdk clean --cache --dry-run", "how much does the cache hold?")],
+    statuses={0: "removed", 1: "the question was answered with no", 2: "no environment, or a run "
+              "that is running", 4: "something cannot be removed"})
 @env_argument
 @click.option("--runs", "with_runs", is_flag=True,
               help="Also all runs of ENV, with their policies. Asks first.")
@@ -29,11 +35,6 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
 
     Nothing is lost: the next command makes again what it needs. Files in build/ that puffer-sdk
     did not make stay, and links are not followed. Runs and the cache go only when asked.
-
-    \b
-    puffer-sdk clean my_env              libraries, programs, the page, check's programs
-    puffer-sdk clean my_env --runs       its runs as well
-    puffer-sdk clean --cache --dry-run   how much the cache holds
     """
     from .. import cleaning
 

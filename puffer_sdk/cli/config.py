@@ -10,9 +10,13 @@ from ..config import Config, find_ini, resolve
 from ..errors import PufferError
 from ..settings import KEYS, show
 from .options import env_argument, format_option, takes_settings
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk config my_env", "every setting, and who set it"),
+    ("puffer-sdk config my_env --explain", "and what each of them means"),
+    ("puffer-sdk config my_env --train.seed 7", "what would train do with this?")])
 @env_argument
 @takes_settings
 @click.option("--explain", is_flag=True, help="Say what each setting means.")

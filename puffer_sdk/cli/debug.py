@@ -8,33 +8,31 @@ import click
 
 from .. import paths, ui
 from ..errors import FINDINGS, OK, UsageError
+from . import completing
 from .options import env_argument, format_option, verbose_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk check my_env", "finds a fault, writes a program that shows it"),
+    ("puffer-sdk debug my_env", "stands in c_step, just before it happens"),
+    ("puffer-sdk debug my_env --batch", "prints the stack, for a bug report")],
+    statuses={0: "the program does not fail any more", 1: "it fails, and --batch shows where",
+              2: "there is no such program", 4: "there is no debugger"})
 @env_argument
-@click.option("--repro", "file", metavar="FILE",
-              help="Which program of check's to debug [default: the newest of ENV].")
+@click.option("--repro", "file", metavar="FILE", shell_complete=completing.repros,
+              help="Which program of check's to debug.  [default: the newest of ENV]")
 @click.option("--batch", is_flag=True,
               help="Print the stack, its variables and the env's rows at the fault, and end.")
 @click.option("--debugger", "debugger_name", type=click.Choice(["gdb", "lldb"]),
-              help="Which one to open [default: gdb, else lldb].")
+              help="Which one to open.  [default: gdb, else lldb]")
 @format_option
 @verbose_option
 def command(env, file, batch, debugger_name, format_, verbose):
-    """Open gdb at the step where ENV fails.
+    """Open a debugger at the step where ENV fails.
 
     Takes a program that check wrote for one of its findings, compiles it without optimisation,
-    and stops at the failing step of the failing env. There, `howto` says what to type. Where gdb
-    is not installed, lldb opens.
-
-    \b
-    puffer-sdk check my_env          finds a fault, and writes a program that shows it
-    puffer-sdk debug my_env          stands in c_step, where it is about to happen
-    puffer-sdk debug my_env --batch  the stack and its variables, for a bug report
-
-    \b
-    Exit status of --batch: 1 the program fails, 0 it does not any more, 4 no debugger.
+    and stops at the failing step of the failing env. There, `howto` says what to type.
     """
     from .. import debugging
     from ..debugging import debugger, report

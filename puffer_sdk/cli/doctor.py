@@ -9,11 +9,15 @@ import click
 
 from .. import __version__, errors, ui
 from .options import format_option
+from .pages import Page
 
 STYLES = {"ok": None, "missing": "bold red", "old": "bold yellow", "optional": "dim"}
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk doctor", "a line for each thing, and how to get what is missing"),
+    ("puffer-sdk doctor --format json", "for a bug report")],
+    statuses={0: "everything that environments need is there", 1: "something is missing"})
 @format_option
 def command(format_):
     """Show what this machine has and lacks, and how to get what is missing.

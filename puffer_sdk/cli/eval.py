@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from .. import paths, ui
-from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+from .options import (
+    env_argument,
+    format_option,
+    model_option,
+    runs_dir_option,
+    takes_settings,
+    verbose_option,
+)
+from .pages import Page
 
 
 def recording_options(command):
@@ -19,33 +27,40 @@ def recording_options(command):
         click.option("--frames", type=file, metavar="DIR",
                      help="Record it into DIR/frame_000000.png and so on."),
         click.option("--episodes", type=int, metavar="N",
-                     help="Episodes to record [default: as many as fill 5 seconds]."),
-        click.option("--ticks", type=int, metavar="N", help="Ticks to record at most "
-                     "[default: 30 seconds; 10 without endings]."),
-        click.option("--fps", type=float, metavar="F", help="Speed of the recording "
-                     "[default: what the environment asks for, or 30]."),
+                     help="Episodes to record.  [default: as many as fill 5 seconds]"),
+        click.option("--ticks", type=int, metavar="N", help="Ticks to record at most.  "
+                     "[default: 30 seconds; 10 without endings]"),
+        click.option("--fps", type=float, metavar="F", help="Frames a second.  "
+                     "[default: what the environment asks for, or 30]"),
         click.option("--env-index", type=int, default=0, metavar="N", show_default=True,
                      help="Which env of the evaluation to record."),
         click.option("--grid", default="1x1", metavar="RxC",
-                     help="Record so many envs in one picture: 4x4."),
+                     show_default=True, help="Record so many envs in one picture."),
         click.option("--beside", type=click.Choice(["random", "idle"]),
                      help="Record this kind of play as well, at the right."),
-        click.option("--width", type=int, metavar="PIXELS", help="Width of the recording "
-                     "[default: the window's; above 1280 it is scaled down]."),
+        click.option("--width", type=int, metavar="PIXELS", help="Width of the recording.  "
+                     "[default: the window's; above 1280 it is scaled down]"),
         click.option("--force", is_flag=True, help="--frames into a folder with other files.")]):
         command = option(command)
     return command
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk eval my_env", "the newest policy beside random and idle play"),
+    ("puffer-sdk eval my_env --gif my_env.gif", "the same, and a picture of it"),
+    ("puffer-sdk eval my_env --baselines", "what does doing nothing pay?")],
+    groups={"Recording": ["gif", "mp4", "frames", "episodes", "ticks", "fps", "env_index", "grid",
+                          "beside", "width", "force"]},
+    statuses={0: "done; the goal is met, where the ini states one", 1: "the goal is not met",
+              2: "a refused option, setting or checkpoint", 3: "it does not compile",
+              4: "the environment died or hung, or a file cannot be written"})
 @env_argument
 @takes_settings
-@click.option("--load-model-path", "model", metavar="PATH", default="latest", show_default=True,
-              help="'latest', a run's number or folder, or a checkpoint file.")
+@model_option
 @click.option("--baselines", is_flag=True, help="Only random and idle play: no policy needed.")
 @click.option("--greedy", is_flag=True, help="Take the likeliest action instead of drawing one.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="Where the episodes go [default: episodes.json in the run's folder].")
+              help="Where the episodes go.  [default: episodes.json in the run's folder]")
 @recording_options
 @runs_dir_option
 @format_option

@@ -5,10 +5,15 @@ import click
 
 from .. import ui
 from ..errors import UsageError, did_you_mean
+from . import completing
+from .pages import Page
 
 
-@click.command()
-@click.argument("code", required=False)
+@click.command(cls=Page, examples=[
+    ("puffer-sdk explain PUF302", "what it means, why it matters, how to mend it"),
+    ("puffer-sdk explain", "all rules, a line each")])
+@click.argument("code", required=False, metavar="[CODE]",
+                shell_complete=completing.rule_codes)
 def command(code):
     """Explain a rule of check: what it means, why it ruins training, how to fix it.
 

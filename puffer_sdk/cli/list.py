@@ -13,9 +13,11 @@ from ..config import find_ini
 from ..errors import PufferError
 from ..runs import best_score, list_runs
 from .options import format_option, runs_dir_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk list", "names that the other commands take for ENV")])
 @format_option
 @runs_dir_option
 def command(format_, runs_dir):

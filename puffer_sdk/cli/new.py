@@ -7,12 +7,18 @@ import click
 
 from .. import paths, scaffold, ui
 from ..errors import UsageError
+from . import completing
+from .pages import Page
 
 
-@click.command(name="new")
+@click.command(name="new", cls=Page, examples=[
+    ("puffer-sdk new my_env", "one agent on a byte grid"),
+    ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
+    ("puffer-sdk new my_env --dry-run", "list the files, write none")],
+    statuses={0: "it is made", 2: "the name is taken, or no name for C"})
 @click.argument("name", required=False)
 @click.option("--template", "-t", default="squared", show_default=True,
-              metavar="squared|target|PATH|URL",
+              metavar="squared|target|PATH|URL", shell_complete=completing.templates,
               help="One agent on a byte grid, many agents with float observations, or a "
                    "cookiecutter template from elsewhere.")
 @click.option("--output-dir", "-o", default=".", metavar="DIR",
@@ -24,13 +30,10 @@ from ..errors import UsageError
               help="Let a template from elsewhere run its own code on this machine.")
 def command(name: str | None, template: str, output_dir: str, force: bool, dry_run: bool,
             accept_hooks: bool) -> None:
-    """Start an environment called NAME.
+    """Start an environment called NAME, from a template.
 
-    It checks, builds and trains as it stands: change it from there.
-
-    \b
-    puffer-sdk new my_env
-    puffer-sdk new my_crowd --template target --output-dir envs
+    It checks, builds and trains as it stands: change it from there. NAME becomes a folder with
+    a header, an ini, a program to play, a test and a README.
     """
     made = scaffold.new(ask_name() if name is None else name, template=template,
                         output_dir=output_dir, force=force, dry_run=dry_run,

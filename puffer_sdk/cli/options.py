@@ -19,13 +19,19 @@ import click
 
 from ..errors import UsageError, nearest
 from ..settings import KEYS, RENAMED, meant, used_keys
+from . import completing
 
-env_argument = click.argument("env", required=False, metavar="[ENV]")
+env_argument = click.argument("env", required=False, metavar="[ENV]",
+                              shell_complete=completing.envs)
 format_option = click.option("--format", "format_", type=click.Choice(["text", "json"]),
                              default="text", show_default=True,
                              help="text for people, json for programs.")
 runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path),
-                               help="Where runs lie [default: runs/ of the project].")
+                               help="Where runs lie.  [default: runs/ of the project]")
+model_option = click.option(
+    "--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
+    shell_complete=completing.models,
+    help="Which policy: 'latest', a run's number or folder, or a checkpoint file.")
 verbose_option = click.option("--verbose", "-v", is_flag=True, help="Show compiler commands.")
 
 _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
@@ -44,14 +50,32 @@ def takes_settings(command):
     return command
 
 
+class _AnySetting(list):
+    """The option's names, for shell completion: every --section.key is one of them."""
+
+    asked = ""          # the one that was looked for last
+
+    def __contains__(self, name) -> bool:
+        self.asked = name if _SETTING.fullmatch(str(name)) else self.asked
+        return self.asked == name or super().__contains__(name)
+
+
 class _Settings(click.Option):
     """Takes the --section.key options out of the arguments before click sees the rest."""
+
+    def shell_complete(self, ctx, incomplete):
+        """What may follow the setting that click has just found among our names."""
+        return completing.setting_values(self.opts.asked, incomplete)
 
     def add_to_parser(self, parser, ctx):
         parse_args = parser.parse_args
 
         def parse(args):
-            gathered, rest = gather_settings(args)
+            if ctx.resilient_parsing:               # a shell asks; half a line is no error
+                self.opts = _AnySetting(self.opts)
+                gathered, rest = {}, drop_settings(args)
+            else:
+                gathered, rest = gather_settings(args)
             try:
                 values, left, order = parse_args(args=rest)
             except click.NoSuchOption as error:
@@ -90,6 +114,14 @@ def gather_settings(args: list[str]) -> tuple[dict[str, str], list[str]]:
         settings.pop(name, None)
         settings[name] = value
     return settings, rest
+
+
+def drop_settings(args: list[str]) -> list[str]:
+    """The arguments that are no settings, of a line that is still being typed."""
+    try:
+        return gather_settings(args)[1]
+    except UsageError:                              # the last one waits for its value
+        return drop_settings(args[:-1])
 
 
 def _missing_value(arg: str, name: str, following: str | None) -> UsageError:

@@ -4,19 +4,28 @@ from __future__ import annotations
 import click
 
 from .. import ui
+from . import completing
 from .options import env_argument, runs_dir_option, takes_settings, verbose_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk play my_env", "the newest policy plays; SHIFT and you do"),
+    ("puffer-sdk play my_env --watch", "save the header, and the same moment goes on"),
+    ("puffer-sdk play my_env --load-model-path none", "without a policy")],
+    statuses={0: "the window was closed", 3: "it does not compile",
+              4: "there is no screen, or the environment died"})
 @env_argument
 @takes_settings
-@click.option("--load-model-path", "model", metavar="PATH", default="latest", show_default=True,
+@click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
+              shell_complete=completing.models,
               help="'latest', a run's number or folder, a checkpoint file, or 'none': dice play.")
 @click.option("--watch", is_flag=True, help="Rebuild when a file is saved, and go on.")
-@click.option("--seed", type=click.IntRange(0), help="Of the first game [default: eval.seed].")
+@click.option("--seed", type=click.IntRange(0), metavar="N",
+              help="Of the first game.  [default: eval.seed]")
 @click.option("--greedy", is_flag=True, help="Take the likeliest action instead of drawing one.")
 @click.option("--paused", is_flag=True, help="Begin paused.")
-@click.option("--ticks", type=click.IntRange(1), help="End after so many.")
+@click.option("--ticks", type=click.IntRange(1), metavar="N", help="End after so many.")
 @runs_dir_option
 @verbose_option
 def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, verbose):

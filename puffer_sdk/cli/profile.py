@@ -7,14 +7,18 @@ import click
 
 from .. import ui
 from .options import env_argument, format_option, takes_settings, verbose_option
+from .pages import Page
 
 BAR = 24                # columns of the longest bar
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk profile my_env", "a bar for each part of a training step"),
+    ("puffer-sdk profile my_env --seconds 10", "longer, and so steadier")])
 @env_argument
 @takes_settings
-@click.option("--seconds", type=click.FloatRange(0.5, 600), default=3.0, show_default=True,
+@click.option("--seconds", type=click.FloatRange(0.5, 600), metavar="S", default=3.0,
+              show_default=True,
               help="How long to train.")
 @format_option
 @verbose_option

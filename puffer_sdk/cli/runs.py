@@ -10,34 +10,40 @@ import click
 
 from .. import paths, runs, ui
 from ..errors import FINDINGS, OK, UsageError, did_you_mean
+from . import completing
 from .options import format_option, runs_dir_option
+from .pages import GroupPage, Page
 
-env_option = click.option("--env", "-e", metavar="ENV",
-                          help="Whose runs [default: the folder you stand in].")
+env_option = click.option("--env", "-e", metavar="ENV", shell_complete=completing.envs,
+                          help="Whose runs.  [default: the folder you stand in]")
 
 
-class _ListByDefault(click.Group):
+class _ListByDefault(GroupPage):
     """`runs`, `runs my_env` and `runs --format json` all list."""
 
     def parse_args(self, ctx, args):
+        if ctx.resilient_parsing and not args:      # a shell asks what may follow
+            return super().parse_args(ctx, args)
         if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_ListByDefault)
+@click.group(cls=_ListByDefault, examples=[
+    ("puffer-sdk runs my_env", "all its runs, the newest last"),
+    ("puffer-sdk runs compare 3 7 --env my_env", "settings that differ, metrics side by side"),
+    ("puffer-sdk runs delete 1 2", "asks first")])
 def command():
     """List, compare and delete runs.
 
-    \b
-    puffer-sdk runs [ENV]               all runs, the newest last
-    puffer-sdk runs compare 3 7         settings that differ, metrics side by side
-    puffer-sdk runs delete 1 2          asks first
+    Without a command, it lists. A run is named by its number, by 'latest', by my_env/7, or by its
+    folder.
     """
 
 
-@command.command("list")
-@click.argument("env", required=False)
+@command.command("list", cls=Page, examples=[
+    ("puffer-sdk runs list my_env", "number, age, steps, speed, result, status")])
+@click.argument("env", required=False, shell_complete=completing.envs)
 @format_option
 @runs_dir_option
 def list_command(env, format_, runs_dir):
@@ -53,9 +59,10 @@ def list_command(env, format_, runs_dir):
         _print_list(rows, several=len(folders) > 1)
 
 
-@command.command("compare")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@command.command("compare", cls=Page, examples=[
+    ("puffer-sdk runs compare my_env/3 my_env/7", "what was set, and what came of it")])
+@click.argument("first", metavar="A", shell_complete=completing.run_numbers)
+@click.argument("second", metavar="B", shell_complete=completing.run_numbers)
 @env_option
 @format_option
 @runs_dir_option
@@ -71,8 +78,13 @@ def compare_command(first, second, env, format_, runs_dir):
     _print_pairs("last metrics", result["metrics"], names, "none yet")
 
 
-@command.command("delete")
-@click.argument("numbers", nargs=-1, required=True, metavar="N...")
+@command.command("delete", cls=Page, examples=[
+    ("puffer-sdk runs delete my_env/1 my_env/2", "asks first"),
+    ("puffer-sdk clean my_env --runs", "removes all of them")],
+    statuses={0: "deleted", 1: "the question was answered with no",
+              2: "there is no such run, or it is running"})
+@click.argument("numbers", nargs=-1, required=True, metavar="N...",
+                shell_complete=completing.run_numbers)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @env_option
 @runs_dir_option

@@ -6,15 +6,25 @@ import shlex
 import click
 
 from .. import paths, ui
+from . import completing
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk train my_env", "with the settings of its ini"),
+    ("puffer-sdk train my_env --train.learning-rate 0.01", "any setting is an option"),
+    ("puffer-sdk train my_env --resume", "go on with the newest run")],
+    groups={"Loggers": ["wandb", "tensorboard"]},
+    statuses={0: "it came to its end", 2: "a refused option or setting", 3: "it does not compile",
+              4: "the environment died or hung, or training went non-finite",
+              130: "Ctrl-C; saved first, and --resume goes on"})
 @env_argument
 @takes_settings
 @click.option("--tag", help="A label for this run.")
 @click.option("--resume", is_flag=False, flag_value="latest", metavar="[RUN]",
-              help="Go on with a run from its last checkpoint [default: the newest run].")
+              shell_complete=completing.run_numbers,
+              help="Go on with a run from its last checkpoint.  [default: the newest run]")
 @click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
@@ -23,8 +33,8 @@ from .options import env_argument, format_option, runs_dir_option, takes_setting
 def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, verbose):
     """Train a policy on ENV.
 
-    Any setting is an option: --train.learning-rate 0.01. Ctrl-C saves and stops; --resume
-    goes on. The result is a folder under runs/, with settings, metrics and checkpoints.
+    Recurrent PPO, in C that is compiled on first use. Makes a folder under runs/, with settings,
+    metrics and checkpoints. Ctrl-C saves and stops.
     """
     from ..training import train
 

@@ -1,0 +1,151 @@
+"""What a TAB offers.  a shell's words so far -> names of environments, runs, rules, settings
+
+A shell asks a new process at each TAB: nothing here imports more than the standard library, click
+and the table of settings, and nothing may raise.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+
+from click.shell_completion import CompletionItem
+
+from .. import inifile, paths, runs
+from ..errors import PufferError
+from ..settings import KEYS, USED
+
+
+def _quiet(complete: Callable) -> Callable:
+    """A list of those that begin with what was typed; [] where something is in the way."""
+    @wraps(complete)
+    def offer(ctx, param, incomplete: str) -> list[CompletionItem]:
+        with suppress(PufferError, OSError):
+            return [item if isinstance(item, CompletionItem) else CompletionItem(item)
+                    for item in complete(ctx, param, incomplete)
+                    if isinstance(item, CompletionItem) or item.startswith(incomplete)]
+        return []
+    return offer
+
+
+@_quiet
+def envs(ctx, param, incomplete: str) -> Iterator:
+    """Environments by name; folders, once it looks like a path."""
+    if "/" in incomplete or incomplete.startswith((".", "~")):
+        yield CompletionItem(incomplete, type="dir")
+        return
+    yield from (folder.name for folder in paths.known_envs())
+
+
+def _runs(ctx, env: str | None = None) -> Iterator[runs.Run]:
+    env, root = env or ctx.params.get("env"), ctx.params.get("runs_dir")
+    try:
+        where = paths.runs_dir(paths.find_env(env), root)
+    except PufferError:                     # the runs of an environment that is gone
+        where = (root or Path("runs")) / (env or "")
+    yield from reversed(runs.list_runs(where))
+
+
+def _described(run: runs.Run, before: str = "") -> CompletionItem:
+    return CompletionItem(f"{before}{run.number}", help=" ".join(
+        part for part in (run.info.get("status"), run.tag) if part))
+
+
+@_quiet
+def run_numbers(ctx, param, incomplete: str) -> Iterator:
+    """Runs of the environment that the line names, the newest first; NAME/NUMBER as well."""
+    name, slash, number = incomplete.rpartition("/")
+    for run in _runs(ctx, name or None):
+        if str(run.number).startswith(number):
+            yield _described(run, f"{name}{slash}")
+
+
+@_quiet
+def models(ctx, param, incomplete: str) -> Iterator:
+    """What --load-model-path takes: words, runs, and files once it looks like a path."""
+    if "/" in incomplete or incomplete.startswith((".", "~")):
+        yield CompletionItem(incomplete, type="file")
+        return
+    yield "latest"
+    if ctx.info_name in ("play", "build"):
+        yield "none"
+    for run in _runs(ctx):
+        if str(run.number).startswith(incomplete):
+            yield _described(run)
+
+
+@_quiet
+def repros(ctx, param, incomplete: str) -> Iterator:
+    """Programs that check has written for this environment; else files."""
+    env = ctx.params.get("env")
+    if not incomplete and (env is None or paths.is_env(env)):
+        folder = paths.build_dir(paths.find_env(env)) / "check"
+        found = [paths.shown(path) for path in sorted(folder.glob("repro_PUF???.c"))]
+        yield from found
+        if found:
+            return
+    yield CompletionItem(incomplete, type="file")
+
+
+def rules() -> dict[str, str]:
+    """{"PUF312": "reward-not-finite"}, read from the rules' source: to import them takes longer."""
+    folder = paths.PACKAGE / "checking" / "rules"
+    return {code: name for path in sorted(folder.glob("*.py"))
+            for code, name in re.findall(r'^@rule\("(PUF\d{3})", "([\w-]+)"',
+                                         path.read_text(encoding="utf-8"), re.MULTILINE)}
+
+
+@_quiet
+def rule_codes(ctx, param, incomplete: str) -> Iterator:
+    """PUF312, with its name beside it where the shell shows such."""
+    typed = incomplete.upper()
+    for code, name in sorted(rules().items()):
+        if code.startswith(typed):
+            yield CompletionItem(code, help=name)
+
+
+@_quiet
+def templates(ctx, param, incomplete: str) -> Iterator:
+    yield from ("squared", "target")
+    if "/" in incomplete:
+        yield CompletionItem(incomplete, type="dir")
+
+
+# -- settings
+
+
+def _env_keys(ctx) -> list[str]:
+    """The [env] keys that this environment's ini names."""
+    with suppress(PufferError, OSError):
+        folder = paths.find_env(ctx.params.get("env"))
+        entries, _, _ = inifile.read(folder / f"{folder.name}.ini")
+        return [entry.key for entry in entries if entry.section == "env"]
+    return []
+
+
+def setting_names(ctx, incomplete: str) -> list[CompletionItem]:
+    """--train.learning-rate and so on; sections alone until one is chosen."""
+    keys = [key for key in KEYS.values() if key.status == USED]
+    names = {key.flag: key.help for key in keys}
+    names |= {f"--env.{key.replace('_', '-')}": "of this environment" for key in _env_keys(ctx)}
+    if "." not in incomplete:
+        sections = dict.fromkeys(name.partition(".")[0] + "." for name in names)
+        return [CompletionItem(section) for section in sections if section.startswith(incomplete)]
+    typed = incomplete.replace("_", "-")
+    return [CompletionItem(name, help=help) for name, help in names.items()
+            if name.startswith(typed)]
+
+
+def setting_values(flag: str, incomplete: str) -> list[CompletionItem]:
+    """Choices, true and false, or nothing for numbers."""
+    key = KEYS.get(flag.lstrip("-").replace("-", "_"))
+    if key is None:
+        return []
+    words = [word for word in key.choices if word not in (key.later or {})]
+    if not words and key.type == "bool":
+        words = ["true", "false"]
+    if words and key.auto:
+        words = ["auto", *words]
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]

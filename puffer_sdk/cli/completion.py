@@ -1,0 +1,87 @@
+"""puffer-sdk completion: what makes a shell complete commands, environments, runs and settings."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from .. import paths, ui
+from ..errors import RunError, UsageError
+from .pages import Page
+
+MARK = "# puffer-sdk completion"
+VARIABLE = "_PUFFER_SDK_COMPLETE"
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk completion bash --install", "from the next shell on"),
+    ('eval "$(puffer-sdk completion zsh)"', "in this shell alone")])
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--install", is_flag=True,
+              help="Write it where SHELL finds it, and say where. Doing it again changes nothing.")
+def command(shell, install):
+    """Print the script that lets SHELL complete what you type.
+
+    TAB then offers commands, options, environments, runs, rule codes, settings such as
+    --train.learning-rate, and the values that a setting takes.
+    """
+    text = script(shell)
+    if not install:
+        ui.out(text.rstrip("\n"))
+        return
+    for path in installed(shell, text):
+        ui.out(f"wrote  {path}")
+    ui.say("open a new shell to use it")
+
+
+def script(shell: str) -> str:
+    """click's own script for this shell."""
+    from click.shell_completion import get_completion_class
+
+    from . import cli
+    maker = get_completion_class(shell)
+    try:
+        if shell == "bash":
+            maker._check_version = staticmethod(lambda: None)   # it would start a bash to ask
+        return maker(cli, {}, "puffer-sdk", VARIABLE).source()
+    except RuntimeError as error:
+        raise UsageError(f"{shell} cannot complete", detail=str(error)) from None
+
+
+def installed(shell: str, text: str) -> list[Path]:
+    """Write the script, and for bash and zsh the line that reads it. Raises RunError."""
+    home = Path.home()
+    if shell == "fish":
+        config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+        return [_write(config / "fish" / "completions" / "puffer-sdk.fish", text)]
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    target = _write(data / "puffer-sdk" / f"completion.{shell}", text)
+    start = home / ".bashrc" if shell == "bash" else \
+        Path(os.environ.get("ZDOTDIR") or home) / ".zshrc"
+    prepare = "" if shell == "bash" else \
+        "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }; "
+    line = f'{prepare}[ -r "{target}" ] && . "{target}"  {MARK}\n'
+    old = start.read_text(encoding="utf-8", errors="surrogateescape") if start.is_file() else ""
+    if line in old:
+        return [target]
+    gap = "" if not old or old.endswith("\n") else "\n"
+    kept = "".join(one for one in old.splitlines(keepends=True) if not one.endswith(f"{MARK}\n"))
+    return [target, _write(start, kept + gap + line)]
+
+
+def _write(path: Path, text: str) -> Path:
+    from ..toolchain import replacing
+    place = path.resolve()                          # a .bashrc may be a link into a repository
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mode = place.stat().st_mode if place.exists() else None
+        with replacing(place) as draft:
+            draft.write_text(text, encoding="utf-8", errors="surrogateescape")
+        if mode is not None:
+            place.chmod(mode)
+    except OSError as error:
+        raise RunError("cannot write the completion", where=paths.shown(path),
+                       detail=error.strerror or str(error),
+                       hint="without --install it is printed") from None
+    return path
