@@ -8,7 +8,7 @@
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
-#   make docs-tables   regenerate the reference pages that come from the code
+#   make docs-tables   regenerate the reference and manual pages that come from the code
 #   make clean    remove .venv and what was generated
 
 PYTHON ?= python3
@@ -50,6 +50,7 @@ ocean: $(VENV)/.base
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
 	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
+	$(BIN)/python tools/manpages.py
 
 deps:
 	@sh tools/deps.sh

@@ -52,6 +52,8 @@ def test_the_wheel_carries_its_data(built):
                    "puffer_sdk/data/kernels/kernels.h",
                    "puffer_sdk/data/trainer/puffer_trainer.h"):
         assert needed in names, needed
+    pages = [name for name in names if "share/man/man1/puffer-sdk" in name]
+    assert len(pages) == len(list((ROOT / "man").glob("*.1"))) > 10
     assert not [name for name in names if name.startswith("tests/") or ".so" in name]
 
 
