@@ -2,12 +2,13 @@
 #
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them
-#   make bench    measure what README and docs state; writes docs/benchmarks.json, checker.json
+#   make bench    measure what the docs state; writes docs/benchmarks.json, checker.json
 #   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/benchmarks-gpu.json
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
+#   make docs-images   train a template and record the README's GIF
 #   make docs-tables   regenerate the reference and manual pages that come from the code
 #   make clean    remove .venv and what was generated
 
@@ -17,7 +18,7 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables lint clean
+.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables docs-images lint clean
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -51,6 +52,9 @@ docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
 	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
 	$(BIN)/python tools/manpages.py
+
+docs-images: $(VENV)/.base
+	@$(BIN)/python tools/readme_gif.py docs/images/crowd.gif
 
 deps:
 	@sh tools/deps.sh

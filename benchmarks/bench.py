@@ -1,4 +1,6 @@
-"""`make bench`: measure what README and docs/benchmarks.md state; write docs/benchmarks.json.
+"""`make bench`: measure what the pages state (docs/what-it-does.md, docs/benchmarks.md).
+
+Writes both, and docs/benchmarks.json.
 
     python benchmarks/bench.py            everything, about five minutes on two cores
     python benchmarks/bench.py --quick    one seed each, nothing written
@@ -46,7 +48,7 @@ def main() -> int:
     print(text)
     if not quick:
         (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(figures, indent=1) + "\n")
-        for page in ("README.md", "docs/benchmarks.md"):
+        for page in ("docs/what-it-does.md", "docs/benchmarks.md"):
             replace_marked(ROOT / page, text)
     return 0
 

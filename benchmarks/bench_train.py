@@ -55,7 +55,7 @@ def main() -> int:
     if not asked.quick and not asked.only:
         (ROOT / "docs" / "training.json").write_text(json.dumps(figures, indent=1) + "\n")
         replace_marked(ROOT / "docs" / "benchmarks.md", tables(figures), MARK)
-        replace_marked(ROOT / "README.md", solving(figures), MARK)
+        replace_marked(ROOT / "docs" / "what-it-does.md", solving(figures), MARK)
     return 0
 
 

@@ -37,7 +37,11 @@ def test_every_command_has_help(name):
 def test_module_and_version():
     from puffer_sdk import __version__
     done = run("--version")
-    assert (done.returncode, done.stdout.strip()) == (0, f"puffer-sdk, version {__version__}")
+    first, *facts = done.stdout.splitlines()
+    assert (done.returncode, first) == (0, f"puffer-sdk, version {__version__}")
+    facts = dict(line.split(maxsplit=1) for line in facts)
+    assert {"python", "compiler"} <= set(facts) <= {"commit", "python", "compiler"}
+    assert sys.executable in facts["python"]
 
 
 @pytest.mark.parametrize("word, hint", [("trian", "did you mean 'train'?"),

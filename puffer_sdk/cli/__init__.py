@@ -86,8 +86,26 @@ class LazyGroup(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
 
+def print_version(ctx: click.Context) -> None:
+    """The version on the first line; below it, what a bug report needs to name."""
+    if ctx.resilient_parsing:
+        return
+    from .. import doctor, paths
+    ui.out(f"puffer-sdk, version {__version__}")
+    checkout = paths.PACKAGE.parent
+    describe = ("git", "-C", checkout, "describe", "--always", "--dirty", "--exclude", "*")
+    commit = doctor.ask(*describe) if (checkout / ".git").exists() else None
+    if commit:
+        ui.out(f"commit    {commit}")
+    ui.out(f"python    {doctor.probe_python().found}")
+    ui.out(f"compiler  {doctor.probe_compiler().found}")
+    ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="puffer-sdk")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False,
+              callback=lambda ctx, _, asked: print_version(ctx) if asked else None,
+              help="Show the version, and what it runs with.")
 def cli():
     """Write a reinforcement-learning environment in C, find its bugs, train on it.
 
