@@ -39,7 +39,7 @@ CACHE = {
                rf"\.raylib-{DRAFT}"),
     "screen": (rf"\.?puffer_screen-{HEX}(-{DRAFT})?\.(so|sha256)",),
     "toolchain": (r"include-[0-9a-f]{16}\.json", rf"\.include-[0-9a-f]{{16}}-{DRAFT}\.json"),
-    "trainer": (rf"\.?puffer_trainer-{HEX}(-{DRAFT})?\.(so|sha256)",),
+    "trainer": (rf"\.?puffer_\w+-{HEX}(-{DRAFT})?\.(so|sha256)",),
 }
 
 

@@ -177,8 +177,9 @@ def _watch(program: replaying.Program, said: str, agent: int) -> Watch | None:
 
 def open_debugger(failure: Failure, tool: debugger.Tool) -> None:
     """Becomes the debugger, standing at the failing step. Raises RunError where it cannot."""
-    fault = diagnose(failure, tool).fault
-    words = debugger.command(tool, failure, _write_script(failure, tool, fault, batch=False))
+    seen = diagnose(failure, tool)
+    frames = seen.frames if seen.inside else []
+    words = debugger.command(tool, failure, _write_script(failure, tool, frames, batch=False))
     # Python ignores SIGPIPE; a debugger, and the program inside it, begin as from a shell
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execve(words[0], words, debugger.environment())
@@ -186,19 +187,19 @@ def open_debugger(failure: Failure, tool: debugger.Tool) -> None:
 
 def diagnose(failure: Failure, tool: debugger.Tool) -> debugger.Diagnosis:
     """What the debugger sees at the fault, without anybody there. Raises RunError."""
-    seen = debugger.look(tool, failure, _write_script(failure, tool, None, batch=True))
-    if tool.name == "lldb" and seen.fault:      # its variables are asked for frame by frame
+    seen = debugger.look(tool, failure, _write_script(failure, tool, [], batch=True))
+    if tool.name == "lldb" and seen.inside:      # its variables are asked for frame by frame
         seen = debugger.look(tool, failure,
-                             _write_script(failure, tool, seen.fault, batch=True))
+                             _write_script(failure, tool, seen.frames, batch=True))
     return seen
 
 
-def _write_script(failure: Failure, tool: debugger.Tool, fault: debugger.Frame | None, *,
+def _write_script(failure: Failure, tool: debugger.Tool, frames: list[debugger.Frame], *,
                   batch: bool) -> Path:
     target = failure.executable.with_name(
         f"{failure.executable.name}{'-batch' if batch else ''}.{tool.name}")
     try:
-        toolchain.write_file(target, debugger.render(tool, failure, fault, batch=batch))
+        toolchain.write_file(target, debugger.render(tool, failure, frames, batch=batch))
     except OSError as error:
         raise RunError(f"cannot write {target.name}", where=target,
                        detail=error.strerror or str(error)) from None

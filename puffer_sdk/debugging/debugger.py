@@ -56,10 +56,6 @@ class Diagnosis:
     watched: bool                   # it stopped behind the line, at a value that changed
     state: dict[str, str] = field(default_factory=dict)     # env, actions, rewards, ...
 
-    @property
-    def fault(self) -> Frame | None:
-        return self.frames[0] if self.inside else None
-
     def to_dict(self) -> dict:
         failure = self.failure
         return {"repro": str(failure.program.source), "fails": True, "said": failure.said,
@@ -110,16 +106,17 @@ HOWTO = {
     "lldb": [
         "step      into the next line, or function      next   over it",
         "continue  to the fault                         bt     the stack; up and down walk it",
-        "env       the env's struct                     rows   actions and rewards",
-        "p x       a variable, or an expression         v      all local variables",
+        "env       the env's struct, in c_step          frame variable   all variables",
+        "p x       a variable, or an expression         p env->rewards[0]   of the first agent",
         "watchpoint set variable x   stop when x changes",
         "run       to this step again                   quit   the end",
     ],
 }
 
 
-def render(tool: Tool, failure: Failure, fault: Frame | None, *, batch: bool) -> str:
-    """The debugger's script. fault: the frame of the author's where it happens, where known."""
+def render(tool: Tool, failure: Failure, frames: list[Frame], *, batch: bool) -> str:
+    """The debugger's script. frames: the author's, of the fault, innermost first, where known."""
+    fault = frames[0] if frames else None
     spec, phase = failure.program.spec, failure.phase
     where = []
     if phase in ("c_step", "c_reset"):
@@ -131,8 +128,9 @@ def render(tool: Tool, failure: Failure, fault: Frame | None, *, batch: bool) ->
         agent=failure.agent, phase=phase, argument=failure.argument, batch=batch,
         condition=" && ".join(where), hangs=failure.hangs, watch=failure.watch,
         stand=paths.working_dir(spec.folder), bytes=spec.obs_dtype == "u8",
-        struct=spec.struct, function=fault.function if fault else None,
-        select=fault.number if fault else None, said=_echoed(failure.said),
+        function=fault.function if fault else None,
+        select=fault.number if fault else None,
+        outer=frames[-1].number if frames else None, said=_echoed(failure.said),
         howto=[_echoed(line) for line in HOWTO[tool.name]])
 
 
@@ -155,7 +153,8 @@ def look(tool: Tool, failure: Failure, script: Path) -> Diagnosis:
                        hint="ptrace may be forbidden here, as in some containers")
     if inside and sections.get("variables"):            # lldb's: of the frame it was told
         frames[0].locals[:] = [re.sub(r"^\(.*?\) ", "", line)
-                               for line in sections["variables"].splitlines()]
+                               for line in sections["variables"].splitlines()
+                               if line.strip() and "puffer_" not in line]     # vecenv.h's
     state = {name: _value(body) for name, body in sections.items() if body and name != "variables"}
     watched = bool(re.search(r"atchpoint \d+: ", begin))
     return Diagnosis(failure, frames, inside, inside and watched, state)
@@ -184,7 +183,8 @@ def _sections(tool: Tool, text: str) -> dict[str, str]:
     asked = re.split(r"^\(lldb\) (.*)\n", text, flags=re.MULTILINE)   # it repeats each command
     answers = list(zip(asked[1::2], asked[2::2]))
     stacks = [body for words, body in answers if words == "thread backtrace"]
-    named = {"frame variable": "variables", "env": "env"}
+    named = {words: "env" if "*" in words else "variables" for words, _ in answers
+             if words.startswith("frame variable")}
     return {**dict(zip(("begin", "end"), stacks)),
             **{named[words]: body.strip("\n") for words, body in answers if words in named}}
 
@@ -196,7 +196,7 @@ def _gist(text: str) -> str:
 
 def _value(body: str) -> str:
     """What print shows, without its number."""
-    value = re.sub(r"^(?:\(\w[^)]*\) )?\$\d+ = ", "", body.partition("\n[")[0]).strip()
+    value = re.sub(r"^(?:\(\w[^)]*\) )?(?:\$\d+|\*\w+) = ", "", body.partition("\n[")[0]).strip()
     return re.sub(r'^( *(?:observations|action_mask) = 0x\w+) ".*"(?:\.{3})?', r"\1", value,
                   flags=re.MULTILINE)        # bytes, which are no text
 
