@@ -188,9 +188,13 @@ def open_debugger(failure: Failure, tool: debugger.Tool) -> None:
 def diagnose(failure: Failure, tool: debugger.Tool) -> debugger.Diagnosis:
     """What the debugger sees at the fault, without anybody there. Raises RunError."""
     seen = debugger.look(tool, failure, _write_script(failure, tool, [], batch=True))
-    if tool.name == "lldb" and seen.inside:      # its variables are asked for frame by frame
+    for _ in range(3 if tool.name == "lldb" else 0):    # its variables are asked for by frame
+        known = [frame.number for frame in seen.frames]
         seen = debugger.look(tool, failure,
                              _write_script(failure, tool, seen.frames, batch=True))
+        # A sanitizer's own stop comes before ours at times: then the numbers are others
+        if not seen.inside or known == [frame.number for frame in seen.frames]:
+            break
     return seen
 
 
