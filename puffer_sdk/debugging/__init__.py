@@ -188,7 +188,8 @@ def open_debugger(failure: Failure, tool: debugger.Tool) -> None:
 def diagnose(failure: Failure, tool: debugger.Tool) -> debugger.Diagnosis:
     """What the debugger sees at the fault, without anybody there. Raises RunError."""
     seen = debugger.look(tool, failure, _write_script(failure, tool, [], batch=True))
-    for _ in range(3 if tool.name == "lldb" else 0):    # its variables are asked for by frame
+    # lldb's variables are asked for by the number of their frame
+    for _ in range(3 if tool.name == "lldb" and seen.inside else 0):
         known = [frame.number for frame in seen.frames]
         seen = debugger.look(tool, failure,
                              _write_script(failure, tool, seen.frames, batch=True))
