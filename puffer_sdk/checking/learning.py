@@ -88,8 +88,8 @@ def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     batch = envs * unit * horizon
     minibatch = max(1, min(config.train.minibatch_size, batch // 4) // horizon) * horizon
     train = replace(config.train, total_timesteps=max(steps, batch), horizon=horizon,
-                    minibatch_size=minibatch, seed=facts.seed, device="cpu", precision="fp32",
-                    backend=backend)
+                    minibatch_size=minibatch, seed=facts.seed, device="cpu", async_=False,
+                    precision="fp32", backend=backend)
     vec = replace(config.vec, total_agents=envs * unit, num_buffers=1)
     return replace(config, policy=policy, train=train, vec=vec), step_cost
 
