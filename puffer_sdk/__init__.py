@@ -18,6 +18,7 @@
     puffer_sdk.play("my_env")           a window, and you
     puffer_sdk.record("my_env", gif="my_env.gif")   what it looks like
     puffer_sdk.profile("my_env")        where the time of training goes
+    puffer_sdk.report("my_env")         all of this on one page
     puffer_sdk.configure("my_env")      its settings
     puffer_sdk.Trainer(vec)             rollout() and update(), for a loop of your own
 """
@@ -31,7 +32,7 @@ _PUBLIC = {
     "load": "vec", "make": "vec", "VecEnv": "vec", "train": "training", "evaluate": "evaluating",
     "record": "recording", "play": "playing", "export": "exporting",
     "configure": "api",
-    "Trainer": "api", "profile": "profiling",
+    "Trainer": "api", "profile": "profiling", "report": "reporting",
     "PufferError": "errors", "UsageError": "errors", "BuildError": "errors",
     "RunError": "errors", "Interrupted": "errors",
 }

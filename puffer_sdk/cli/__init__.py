@@ -25,6 +25,7 @@ COMMANDS = {
     "profile": "Show where the time of training goes.",
     "eval": "Measure a policy against random and idle play; record it.",
     "export": "Write a policy for C, ONNX or PyTorch.",
+    "report": "Measure all that a reviewer asks for; write a page.",
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",
     "runs": "List, compare and delete runs.",
@@ -36,12 +37,13 @@ COMMANDS = {
 # The overview's sections, in the order of work; a command that is in none comes under the last
 SECTIONS = {
     "Make an environment": ("new", "check", "debug", "build", "play"),
-    "Train a policy": ("train", "profile", "eval", "export"),
+    "Train a policy": ("train", "profile", "eval"),
+    "Share it": ("report", "export"),
     "Keep order": ("config", "list", "runs", "clean"),
     "Get help": ("explain", "doctor", "completion"),
 }
 OTHERS = "Also"
-LATER = {"sweep": "sweep", "report": "report"}
+LATER = {"sweep": "sweep"}
 
 
 class LazyGroup(click.Group):

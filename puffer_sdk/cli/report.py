@@ -1,0 +1,59 @@
+"""`puffer-sdk report`: parse, measure, print the summary."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .. import paths, ui
+from .options import env_argument, format_option, takes_settings, verbose_option
+
+
+@click.command()
+@env_argument
+@takes_settings
+@click.option("--seeds", type=click.IntRange(1, 32), default=3, show_default=True, metavar="N",
+              help="How often to train, from train.seed on.")
+@click.option("--compare", metavar="BASE",
+              help="Show what changed since BASE: an earlier report's .html or .json, or another "
+                   "environment, which is measured likewise.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE.html",
+              help="The page; the summary (.md) and the data (.json) go beside it  [default: "
+                   "report.html in the environment's build/].")
+@click.option("--fresh", is_flag=True,
+              help="Measure everything anew, also what an earlier report has measured.")
+@format_option
+@verbose_option
+def command(env, settings, seeds, compare, output, fresh, format_, verbose):
+    """Measure all that a reviewer of ENV would ask for, and write a page of it.
+
+    Checks, trains with several seeds, evaluates, records, times everything beside the Squared
+    template, and compiles the web page. Writes one HTML file that needs no network, and a summary
+    for a pull request.
+
+    What is measured is kept: interrupted, the same command goes on. A shorter training is
+    --train.total-timesteps N. The status is 1 where check finds errors, or the environment fails.
+    """
+    from ..reporting import report, summary
+
+    done = report(env, settings, seeds=seeds, compare=compare, output=output, fresh=fresh,
+                  verbose=verbose)
+    if format_ == "json":
+        ui.out(json.dumps(done.data))
+        return done.exit_status
+    for row in summary.rows(done.data):
+        ui.out(f"{row.label:<10} {row.whole}")
+    if "comparison" in done.data:
+        rows = done.data["comparison"]["rows"]
+        for row in rows:
+            if row["changed"]:
+                ui.out(f"changed    {row['name']}: {row['base']} -> {row['now']} ({row['word']})")
+        ui.out(f"compared   {sum(not row['changed'] for row in rows)} of {len(rows)} numbers are "
+               "as before, or within their noise")
+    for text in done.problems:
+        ui.out(f"problem    {text}", style="bold red")
+    ui.out(f"report     {paths.shown(done.html)} ({summary.size(done.html.stat().st_size)}, "
+           f"{done.seconds:.0f} s)")
+    ui.out(f"summary    {paths.shown(done.markdown)}")
+    return done.exit_status

@@ -1,0 +1,232 @@
+"""What a change did, number by number.  two reports' data -> rows, each with a word on noise
+
+    seeds       the ranges of both sets of seeds, and how often chance alone would part them
+    intervals   95 % intervals of the evaluation's means
+    rounds      the ranges that a rate had while it was measured
+    exact       hashes, sizes, findings and settings: there is no noise in them
+
+Times of different machines are not compared; ratios to Squared are.
+"""
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..errors import UsageError
+from . import curves
+from .charts import number
+from .page import DATA_ID
+from .stages import FORMAT
+from .summary import finals, size
+
+
+def load(path: Path) -> dict:
+    """The data of an earlier report: its .json, or its .html. Raises UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = re.search(rf'<script type="application/json" id="{DATA_ID}">(.*?)</script>', text,
+                          re.DOTALL)
+        data = json.loads(found[1] if found else text)
+        version = data["format"]
+    except OSError as error:
+        raise UsageError("the report to compare with cannot be read", where=path,
+                         actual=error.strerror or str(error)) from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError("this is no report", where=path, expected="the .html or .json of an "
+                         "earlier `puffer-sdk report`, or an environment") from None
+    if version != FORMAT:
+        raise UsageError("this report was made by another version", where=path,
+                         expected=f"format {FORMAT}", actual=f"format {version}",
+                         hint="make it again: puffer-sdk report")
+    data.pop("comparison", None)
+    return data
+
+
+def compare(base: Mapping, now: Mapping, name: str) -> dict:
+    """What the page and the summary show. name: of the base, for people."""
+    try:
+        rows = [row for part in (_checks, _seeds, _evaluations, _rates, _sizes, _settings, _hashes)
+                for row in part(base, now)]
+        curve = _base_curve(base, now)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UsageError("the report to compare with is damaged", where=name,
+                         actual=f"{type(error).__name__}: {error}",
+                         hint="make it again: puffer-sdk report") from None
+    return {"base": name, "base_env": base["env"], "base_source": base["source"],
+            "same_machine": same_machine(base, now), "rows": rows, "curve": curve}
+
+
+def same_machine(base: Mapping, now: Mapping) -> bool:
+    return base["machine"] == now["machine"]
+
+
+def row(name: str, base: str, now: str, word: str, *, changed: bool | None = None,
+        timing: bool = False) -> dict:
+    """changed: whether a reader should look; None: where the texts differ."""
+    return {"name": name, "base": base, "now": now, "word": word, "timing": timing,
+            "changed": base != now if changed is None else changed}
+
+
+def _checks(base: Mapping, now: Mapping) -> list[dict]:
+    if "failed" in base["check"] or "failed" in now["check"]:
+        return [row("check", *(each["check"].get("verdict", "did not run") for each in (base, now)),
+                    "exact")]
+    codes = [{finding["code"] for finding in each["check"]["findings"]} for each in (base, now)]
+    found = [row("check", base["check"]["verdict"], now["check"]["verdict"], "exact")]
+    for code in sorted(codes[0] ^ codes[1]):
+        gone = code in codes[0]
+        found.append(row(f"finding {code}", "found" if gone else "-", "-" if gone else "found",
+                         "mended" if gone else "new"))
+    return found
+
+
+def _seeds(base: Mapping, now: Mapping) -> list[dict]:
+    found = []
+    metric = now["training"]["metric"]
+    names = [name for name in dict.fromkeys([metric, "perf", "score", "episode_return",
+                                             "episode_length"]) if name]
+    for name in names:
+        pair = [finals(each["training"], name) for each in (base, now)]
+        if all(pair):
+            found.append(_of_sets(f"{name}, median of seeds", *pair))
+    if base["training"]["goal"] != now["training"]["goal"]:
+        found.append(row("goal", base["training"]["goal"] or "-", now["training"]["goal"] or "-",
+                         "times to reach it are not compared"))
+    elif now["training"]["goal"]:
+        steps = [[seed["goal_step"] or math.inf for seed in each["training"]["seeds"]]
+                 for each in (base, now)]
+        if all(steps):
+            found.append(_of_sets("steps to the goal", *steps))
+        seconds = [[clock["goal_seconds"] or math.inf for clock in each["timings"]["training"]]
+                   for each in (base, now)]
+        if all(seconds) and same_machine(base, now):
+            found.append(_of_sets("seconds to the goal", *seconds, timing=True))
+    return found
+
+
+def _of_sets(name: str, base: Sequence[float], now: Sequence[float], *,
+             timing: bool = False) -> dict:
+    """A row of two sets of seeds, by their medians."""
+    texts = [_or_never(statistics.median(values)) for values in (base, now)]
+    word, apart = judge(base, now)
+    return row(name, *texts, word, changed=apart, timing=timing)
+
+
+def _or_never(value: float) -> str:
+    return number(value) if math.isfinite(value) else "never"
+
+
+def judge(base: Sequence[float], now: Sequence[float]) -> tuple[str, bool]:
+    """What seeds say of a difference: a word, and whether it stands out of their spread."""
+    if sorted(base) == sorted(now):
+        return "the same", False
+    if min(now) <= max(base) and min(base) <= max(now):
+        return "within the spread of the seeds", False
+    if min(len(base), len(now)) < 2:
+        return "one seed: noise is not known", True
+    ways = math.comb(len(base) + len(now), len(base))
+    side = "above" if min(now) > max(base) else "below"
+    return f"every seed {side} the base's; by chance 1 time in {ways // 2}", True
+
+
+def _evaluations(base: Mapping, now: Mapping) -> list[dict]:
+    found = []
+    for policy in ("trained", "random"):
+        pair = [each["evaluation"].get("policies", {}).get(policy) for each in (base, now)]
+        if None in pair or pair[0]["unit"] != pair[1]["unit"]:
+            continue
+        for name in pair[1]["mean"]:
+            means = [score["mean"].get(name) for score in pair]
+            halves = [score["interval"].get(name) for score in pair]
+            if None in means:
+                continue
+            texts = [number(mean) + (f" ± {number(half)}" if half is not None else "")
+                     for mean, half in zip(means, halves)]
+            word, apart = _by_intervals(means, halves)
+            found.append(row(f"{policy} play: {name.replace('_', ' ')}", *texts, word,
+                             changed=apart))
+    return found
+
+
+def _by_intervals(means: Sequence[float], halves: Sequence[float | None]) -> tuple[str, bool]:
+    """95 % intervals of independent means: their difference has the root of the squares' sum."""
+    if means[0] == means[1]:
+        return "the same", False
+    if None in halves:
+        return "noise is not known", True
+    apart = abs(means[1] - means[0]) > math.hypot(*halves)
+    return ("beyond" if apart else "within") + " the 95 % intervals", apart
+
+
+def _rates(base: Mapping, now: Mapping) -> list[dict]:
+    pair = [each["timings"]["rates"] for each in (base, now)]
+    if not all(pair):
+        return []
+    found = []
+    for kind in ("stepping", "training"):
+        ranges = [[each[kind]["low"], each[kind]["high"]] for each in pair]
+        apart = not (ranges[1][0] <= ranges[0][1] and ranges[0][0] <= ranges[1][1])
+        found.append(row(f"{kind}, relative to Squared",
+                         *(f"{each[kind]['ratio']:.2f} x" for each in pair),
+                         "outside the range of the rounds" if apart
+                         else "within the range of the rounds", changed=apart, timing=True))
+    return found
+
+
+def _sizes(base: Mapping, now: Mapping) -> list[dict]:
+    found = []
+    if "bytes" in base["web"] and "bytes" in now["web"]:
+        found.append(row("web page", size(base["web"]["bytes"]), size(now["web"]["bytes"]),
+                         "exact", changed=base["web"]["bytes"] != now["web"]["bytes"]))
+    for key, name in (("agents_per_env", "agents of an env"), ("obs_size", "observations"),
+                      ("obs_dtype", "their type"), ("act_sizes", "action heads"),
+                      ("log_names", "logged")):
+        texts = [_text(each["environment"].get(key)) for each in (base, now)]
+        if texts[0] != texts[1]:
+            found.append(row(name, *texts, "exact"))
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
+    return "-" if value is None else str(value)
+
+
+def _settings(base: Mapping, now: Mapping) -> list[dict]:
+    pair = [{each["name"]: each["value"] for each in data["settings"]} for data in (base, now)]
+    return [row(name, pair[0].get(name, "-"), pair[1].get(name, "-"), "a setting")
+            for name in dict.fromkeys([*pair[1], *pair[0]])
+            if name != "base.env_name" and pair[0].get(name) != pair[1].get(name)]
+
+
+def _hashes(base: Mapping, now: Mapping) -> list[dict]:
+    """Whether trajectories and weights are, byte for byte, what they were."""
+    found = []
+    pair = [each["determinism"].get("hash") for each in (base, now)]
+    if all(pair):
+        found.append(row("trajectories of random play", pair[0][:12], pair[1][:12],
+                         "byte for byte the same" if pair[0] == pair[1]
+                         else "the game has changed"))
+    weights = [{seed["seed"]: seed["weights"] for seed in each["training"]["seeds"]}
+               for each in (base, now)]
+    for seed in sorted(set(weights[0]) & set(weights[1])):
+        pair = [each[seed] for each in weights]
+        found.append(row(f"weights of seed {seed}", pair[0][:12], pair[1][:12],
+                         "byte for byte the same" if pair[0] == pair[1]
+                         else "another training"))
+    return found
+
+
+def _base_curve(base: Mapping, now: Mapping) -> dict | None:
+    """The base's median learning curve, to be drawn under ours."""
+    metric = now["training"]["metric"]
+    seeds = [seed for seed in base["training"]["seeds"] if metric in seed["curves"]]
+    if not metric or not seeds:
+        return None
+    median, _ = curves.middle_and_worst(seeds, metric, now["training"]["least_is_best"])
+    return {"step": seeds[0]["curves"]["step"][:len(median)], "median": median}

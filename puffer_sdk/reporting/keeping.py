@@ -1,0 +1,110 @@
+"""Results that outlive an interruption.  a stage and what it depends on -> what it found, kept
+
+    build/report/STAGE-KEY.json      {"facts", "timings", "files": {name: digest}}
+    build/report/STAGE-KEY.gif ...   files that belong to it
+    build/report/runs/NAME/NNNN/     a training that is not done yet
+
+An entry is written when its stage is done, the files before it, each whole or not at all. KEY
+covers everything that the stage depends on, so an entry is either right or not asked for.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from .. import paths, runs, ui
+from ..compiled import digest
+from ..sinks import without_nan
+
+ENTRIES = 24                # of one stage that stay: a stage may be kept for several seeds
+HINT = "free some space, or make the folder writable"
+
+
+def key_of(*parts: object) -> str:
+    """Sixteen hex digits of JSON-able parts."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Entry:
+    """The result of one stage.
+
+    facts      the same in every measurement of the same thing
+    timings    what differs from one measurement to the next
+    """
+
+    def __init__(self, folder: Path, stage: str, key: str):
+        self.folder, self.stage, self.key = folder, stage, key
+        self.facts: dict = {}
+        self.timings: dict = {}
+
+    @property
+    def record(self) -> Path:
+        return self.path(".json")
+
+    def path(self, suffix: str) -> Path:
+        """Where a file of this entry lies."""
+        return self.folder / f"{self.stage}-{self.key}{suffix}"
+
+    def read(self) -> bool:
+        """True if it is kept whole; then facts and timings are filled."""
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            kept = json.loads(self.record.read_text(encoding="utf-8"))
+            if all(digest(self.folder / name) == wanted for name, wanted in kept["files"].items()):
+                self.facts, self.timings = {**kept["facts"]}, {**kept["timings"]}
+                return True
+        return False
+
+    def write(self, facts: dict, timings: dict, suffixes: tuple[str, ...]) -> None:
+        self.facts, self.timings = facts, timings
+        files = {self.path(suffix).name: digest(self.path(suffix)) for suffix in suffixes}
+        text = json.dumps({"facts": facts, "timings": timings, "files": files}, allow_nan=False)
+        runs.write_atomically(self.record, text + "\n", what="what the report has measured",
+                              hint=HINT)
+        self.prune()
+
+    def prune(self) -> None:
+        with suppress(OSError):
+            old = sorted(self.folder.glob(f"{self.stage}-*.json"),
+                         key=lambda path: path.stat().st_mtime)
+            for record in old[:-ENTRIES]:
+                for file in self.folder.glob(f"{record.stem}.*"):
+                    file.unlink(missing_ok=True)
+
+
+class Keeper:
+    """Runs stages, or takes their results from the folder.
+
+    fresh      measure everything anew
+    """
+
+    def __init__(self, env_folder: Path, *, fresh: bool = False):
+        self.folder = paths.writable(paths.build_dir(env_folder) / "report",
+                                     purpose="what a report measures")
+        self.fresh = fresh
+        self.taken: list[str] = []          # stages whose result was there already
+        self.measured: list[str] = []
+
+    def stage(self, name: str, label: str, parts: object,
+              work: Callable[[Entry], tuple[dict, dict]], *suffixes: str) -> Entry:
+        """The kept entry, or that of work(entry) -> (facts, timings).
+
+        suffixes    of the files that work writes, at entry.path(suffix)
+        Facts with the key "failed" are not kept: the next report tries again.
+        """
+        entry = Entry(self.folder, name, key_of(name, parts))
+        if not self.fresh and entry.read():
+            self.taken.append(name)
+            ui.say(f"{label}: kept")
+            return entry
+        ui.say(f"{label} ...")
+        facts, timings = without_nan(work(entry))
+        self.measured.append(name)
+        if "failed" in facts:
+            entry.facts, entry.timings = facts, timings
+        else:
+            entry.write(facts, timings, suffixes)
+        return entry

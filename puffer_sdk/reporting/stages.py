@@ -1,0 +1,401 @@
+"""What a report measures, stage by stage.  env + settings -> Subject -> data (JSON-able)
+
+    check, trajectories, a training for each seed, evaluation, two pictures, rates, page
+
+What fails in one stage is said in a sentence where its numbers would stand; the others go on.
+"""
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from .. import (
+    __version__,
+    building,
+    checkpoint,
+    config,
+    header,
+    isolation,
+    paths,
+    runs,
+    saves,
+    toolchain,
+    ui,
+)
+from ..config import Config
+from ..errors import BuildError, Interrupted, PufferError, UsageError
+from ..spec import Spec
+from . import curves, machine
+from .keeping import HINT, Entry, Keeper, key_of
+
+FORMAT = 1              # of the data; also part of what results depend on
+MOST_GIF = 3_000_000    # bytes of one picture: it is sent around inside a page
+MADE = {".md", ".html", ".gif", ".mp4"}     # made from an environment, not part of it
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An environment under settings, and all that results depend on."""
+
+    folder: Path
+    settings: Mapping[str, object]          # as the user gave them
+    config: Config
+    spec: Spec | None                       # None where the header breaks the contract
+    build: building.Build | None
+    broken: PufferError | None              # why it is not built
+    source: str                             # hash of the author's files
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def key(self) -> str:
+        """Of everything but the settings: sources, compiler, machine, this package."""
+        from ..native import library
+
+        compiler = toolchain.find_compiler()
+        return key_of(FORMAT, __version__, self.name, self.source, compiler.key,
+                      self.build.library.name if self.build else None, machine.machine(),
+                      [digest_of(path.read_bytes()) for path in library.sources()])
+
+    def values(self, *sections: str) -> dict[str, object]:
+        """Resolved settings of these sections; of all, without any."""
+        return {full: value for full, value in self.config.items()
+                if not sections or full.partition(".")[0] in sections}
+
+    def job(self) -> dict:
+        """What a child needs to open it. Raises what kept it from being built."""
+        if self.build is None:
+            raise self.broken
+        from ..backends import with_class_file
+        return {"library": str(self.build.library), "folder": str(self.folder),
+                "config": with_class_file(self.config, self.folder).to_dict()}
+
+    def run(self, target: str, job: dict, on_event=lambda kind, payload: None):
+        """target(job) in a child process."""
+        return isolation.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
+                             cwd=paths.working_dir(self.folder),
+                             step_timeout=self.config.vec.step_timeout)
+
+
+def open_subject(env, settings: Mapping[str, object] | None, *, verbose: bool) -> Subject:
+    """Raises UsageError for a refused setting; BuildError where the compiler refuses for reasons
+    that no rule of `check` names."""
+    folder = paths.find_env(env)
+    spec, problems, _ = header.examine(folder)
+    uncoded = [problem for problem in problems if problem.code is None]
+    if uncoded and len(uncoded) == len(problems):
+        raise uncoded[0]
+    resolved = config.resolve(folder, settings, spec=spec, warn_unread=False)
+    built, broken = None, next(iter(problems), None)
+    if broken is None:
+        try:
+            built = building.build(folder, verbose=verbose)
+        except BuildError as error:
+            if error.code is None:
+                raise
+            broken = error
+    return Subject(folder, dict(settings or {}), resolved, spec, built, broken, hash_files(folder))
+
+
+def hash_files(folder: Path) -> str:
+    """SHA-256 over names and bytes of the author's files."""
+    digest = hashlib.sha256()
+    for name in sorted(saves.stamps(folder)):
+        path = Path(name)
+        if path.suffix in MADE or (path.suffix == ".json" and path.with_suffix(".html").exists()):
+            continue
+        with suppress(OSError):
+            digest.update(os.path.relpath(path, folder).encode() + b"\0"
+                          + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# -- all stages ------------------------------------------------------------------------------
+
+
+def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = False) -> dict:
+    """The report's data: facts, and timings under the key "timings"."""
+    done: dict[str, Entry] = {}
+    done["check"] = _check(subject, keeper, verbose)
+    done["determinism"] = _trajectories(subject, keeper)
+    trained = _trainings(subject, keeper, seeds, verbose)
+    training = curves.gather([entry.facts for entry in trained], subject.config)
+    chosen = next((entry for entry in trained
+                   if entry.facts.get("seed") == training.get("median_seed")), None)
+    model = chosen.path(".safetensors") if chosen else None
+    done["evaluation"] = _evaluation(subject, keeper, chosen, model)
+    for name, played in (("random", None), ("trained", model)):
+        done[f"picture-{name}"] = _picture(subject, keeper, name, played, chosen, verbose)
+    done["rates"] = _rates(subject, keeper, verbose)
+    done["web"] = _page(subject, keeper, chosen, model, verbose)
+    facts = {name: entry.facts for name, entry in done.items()}
+    return {
+        "format": FORMAT, "version": __version__, "env": subject.name, "source": subject.source,
+        "check": facts["check"], "training": training, "evaluation": facts["evaluation"],
+        "pictures": {name: facts[f"picture-{name}"] for name in ("random", "trained")},
+        "determinism": facts["determinism"], "rates": facts["rates"], "web": facts["web"],
+        "settings": machine.settings_table(subject.config),
+        "environment": machine.environment(subject, facts["determinism"]),
+        "machine": machine.machine(),
+        "timings": {"check": done["check"].timings, "rates": done["rates"].timings,
+                    "training": [entry.timings for entry in trained if entry.timings]},
+    }
+
+
+def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
+            usage: bool = False) -> tuple[dict, dict]:
+    """work(), or {"failed": a sentence}. usage: refused settings are the user's to mend."""
+    try:
+        return work()
+    except Interrupted:
+        raise
+    except UsageError as error:
+        if usage and error is not subject.broken:
+            raise
+        return {"failed": sentence(error, subject.folder)}, {}
+    except PufferError as error:
+        return {"failed": sentence(error, subject.folder)}, {}
+
+
+def sentence(error: PufferError, folder: Path) -> str:
+    """What happened and what helps, in one line without this machine's paths."""
+    text = (f"{error.code}: " if error.code else "") + error.message
+    text += f" ({error.hint})" if error.hint else ""
+    text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
+    return " ".join(text.split())
+
+
+# -- one by one ------------------------------------------------------------------------------
+
+
+def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
+    from ..checking import check
+
+    def work(entry: Entry) -> tuple[dict, dict]:
+        result = check(subject.folder, settings=subject.settings, verbose=verbose)
+        document = result.to_dict()
+        coverage = document["coverage"]
+        seconds = coverage.pop("seconds")
+        return ({"verdict": document["verdict"], "findings": document["findings"], **coverage},
+                {"seconds": seconds})
+
+    return keeper.stage("check", "check", [subject.key, subject.values()],
+                        lambda entry: attempt(subject, lambda: work(entry)))
+
+
+def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
+    """The same play three times, each in a process of its own, the last on two threads."""
+    def work() -> tuple[dict, dict]:
+        found = [subject.run("trajectories", {**subject.job(), "threads": threads})
+                 for threads in (1, 1, 2)]
+        first = found[0]
+        return {"hash": first["hash"], "hashes": [one["hash"] for one in found],
+                "same": len({one["hash"] for one in found}) == 1,
+                "envs": first["envs"], "ticks": first["ticks"], "about": first["about"]}, {}
+
+    return keeper.stage("trajectories", "determinism", [subject.key, subject.values("env")],
+                        lambda entry: attempt(subject, work, usage=True))
+
+
+def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> list[Entry]:
+    """One entry a seed; after a failure no more are tried."""
+    first, found = subject.config.train.seed, []
+    for number in range(seeds):
+        seed = first + number
+        parts = [subject.key, {**subject.values("base", "env", "vec", "policy", "train"),
+                               "train.seed": seed, "goal": subject.config.eval.goal}]
+        found.append(keeper.stage(
+            "training", f"training, seed {seed} ({number + 1} of {seeds})", parts,
+            lambda entry, seed=seed: attempt(
+                subject, lambda: _train(subject, keeper, entry, seed, verbose), usage=True),
+            ".safetensors"))
+        if "failed" in found[-1].facts:
+            break
+    return found
+
+
+def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
+           verbose: bool) -> tuple[dict, dict]:
+    from ..training import train
+
+    subject.job()                               # raises where it is not built
+    home = keeper.folder / "runs"
+    run, resume = _unfinished(home / subject.name, entry.key, subject.config)
+    if run is None or run.status != "finished":
+        result = train(subject.folder, {**subject.settings, "train.seed": seed}, tag=entry.key,
+                       resume=str(run.number) if resume else None, runs_dir=home,
+                       verbose=verbose)
+        run = runs.Run(result.folder)
+    path = run.checkpoints()[-1]
+    past = checkpoint.load(path)
+    facts = past.facts
+    goal = facts.get("goal") or {}
+    runs.write_atomically(entry.path(".safetensors"), path.read_bytes(), what="the policy",
+                          hint=HINT)
+    rows = run.metrics()
+    runs.delete_run(run)
+    return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
+             "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
+             "final": curves.final(rows), "curves": curves.sample(rows, subject.config)},
+            {"seed": seed, "seconds": facts["seconds"], "goal_seconds": goal.get("seconds"),
+             "steps_per_second": facts["step"] / max(facts["seconds"], 1e-9)})
+
+
+def _unfinished(home: Path, tag: str, resolved: Config) -> tuple[runs.Run | None, bool]:
+    """The run of this tag that an earlier report began, and whether there is a point to go on
+    from. Only a regular checkpoint is one: from any other, training would take another way than
+    it does uninterrupted. What else was left lying there is removed.
+    """
+    from ..training import is_claimed
+
+    epoch = resolved.vec.total_agents * resolved.train.horizon
+    found, resume = None, False
+    for run in runs.list_runs(home):
+        if is_claimed(run):
+            continue
+        regular = [path for path in run.checkpoints()
+                   if int(path.stem) // epoch % resolved.base.checkpoint_interval == 0]
+        if run.tag == tag and run.status == "finished" and run.checkpoints():
+            found, resume = run, False
+        elif run.tag == tag and regular and found is None:
+            for path in set(run.checkpoints()) - set(regular):
+                path.unlink()
+            found, resume = run, True
+        elif run.status != "running":
+            runs.delete_run(run)
+    return found, resume
+
+
+def _hash_tensors(tensors: Mapping) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + b"\0" + tensors[name].tobytes())
+    return digest.hexdigest()
+
+
+def _untrained() -> tuple[dict, dict]:
+    return {"failed": "there is no trained policy"}, {}
+
+
+def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
+                model: Path | None) -> Entry:
+    from ..evaluating import evaluate
+
+    def work() -> tuple[dict, dict]:
+        subject.job()
+        with ui.Progress() as bar:
+            result = evaluate(subject.folder, subject.settings, model=model,
+                              output=Path(os.devnull), on_progress=bar.update)
+        facts = result.to_dict()
+        for name in ("env", "checkpoint"):
+            facts.pop(name)
+        histograms = curves.of_episodes(facts["policies"])
+        for score in facts["policies"].values():
+            score.pop("episodes")
+        return {**facts, "seed": chosen.facts["seed"] if chosen else None,
+                "histograms": histograms}, {}
+
+    parts = [subject.key, subject.values("env", "eval", "vec"), chosen.key if chosen else None]
+    return keeper.stage("evaluation", "evaluation", parts,
+                        lambda entry: attempt(subject, work, usage=True))
+
+
+def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
+             chosen: Entry | None, verbose: bool) -> Entry:
+    """A GIF; a shorter one where a whole one would be too large to send around."""
+    from ..recording import record
+
+    def work(entry: Entry) -> tuple[dict, dict]:
+        subject.job()
+        ticks = None
+        for _ in range(3):
+            with ui.Progress() as bar:
+                film = record(subject.folder, subject.settings, gif=entry.path(".gif"),
+                              model=model, ticks=ticks, on_progress=bar.update, verbose=verbose)
+            size = entry.path(".gif").stat().st_size
+            if size <= MOST_GIF:
+                break
+            ticks = max(1, int(film.frames * 0.9 * MOST_GIF / size))
+        return {"file": entry.path(".gif").name, "frames": film.frames,
+                "seconds": film.seconds, "fps": film.fps, "width": film.width,
+                "height": film.height, "bytes": size, "episodes": len(film.episodes)}, {}
+
+    parts = [subject.key, name, subject.values("env", "eval", "vec"),
+             chosen.key if name == "trained" and chosen else None]
+    if name == "trained" and model is None:
+        return keeper.stage("picture", f"picture, {name}", parts, lambda entry: _untrained())
+    return keeper.stage("picture", f"picture, {name}", parts,
+                        lambda entry: attempt(subject, lambda: work(entry)), ".gif")
+
+
+def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
+    """Beside Squared, made from the template and trained with its own settings."""
+    from .. import backends, scaffold
+
+    def work() -> tuple[dict, dict]:
+        own = subject.job()
+        backends.require(subject.config, verbose=verbose)
+        with tempfile.TemporaryDirectory(prefix="puffer-report-") as home, ui.Progress() as bar:
+            folder = scaffold.new("squared", template="squared", output_dir=home).folder
+            beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
+            backends.require(beside, verbose=verbose)
+            job = {"own": own, "squared": {"library": str(building.build(folder).library),
+                                           "folder": str(folder), "config": beside.to_dict()}}
+            found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
+                                bar.update("rates", payload["done"], payload["total"]))
+        return {"threads": subject.config.vec.num_threads,
+                "agents": subject.config.vec.total_agents,
+                "squared_agents": beside.vec.total_agents}, found
+
+    return keeper.stage("rates", "speed beside Squared",
+                        [subject.key, subject.values("env", "vec", "policy", "train")],
+                        lambda entry: attempt(subject, work, usage=True))
+
+
+def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
+          verbose: bool) -> Entry:
+    """build/web/, with the policy that the report has chosen."""
+    from .. import programs
+
+    def work() -> tuple[dict, dict]:
+        subject.job()
+        policy = paths.build_dir(subject.folder) / f"{subject.name}_policy.bin"
+        before = policy.read_bytes() if policy.is_file() else None
+        try:
+            with ui.Progress() as bar:
+                made = programs.build_program(
+                    subject.folder, "web", env_settings=subject.config.env, model=model,
+                    on_progress=bar.update, verbose=verbose)
+        finally:                        # for the author's own programs
+            if before is not None:
+                runs.write_atomically(policy, before, what="the policy", hint=HINT)
+        files = sorted(path for path in made.path.parent.glob("index.*"))
+        return {"bytes": made.bytes, "zipped": sum(_zipped(path) for path in files),
+                "files": {path.name: path.stat().st_size for path in files},
+                "warnings": len(re.findall(r"\bwarning: ", made.warnings))}, {}
+
+    emcc = shutil.which("emcc")
+    stamp = [os.path.realpath(emcc), os.stat(emcc).st_mtime_ns] if emcc else None
+    return keeper.stage("web", "page", [subject.key, subject.values("env"), stamp,
+                                        chosen.key if chosen else None],
+                        lambda entry: attempt(subject, work))
+
+
+def _zipped(path: Path) -> int:
+    """Bytes that travel where a server compresses."""
+    return len(gzip.compress(path.read_bytes(), 6, mtime=0))

@@ -1,0 +1,150 @@
+"""What a reader must know first.  data -> rows for the terminal, the page and the pull request"""
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .charts import number
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the summary."""
+
+    label: str
+    text: str               # the same in every measurement
+    timing: str = ""        # what is not
+    good: bool | None = None    # None: neither good nor bad
+
+    @property
+    def whole(self) -> str:
+        return ", ".join(filter(None, (self.text, self.timing)))
+
+
+def rows(data: Mapping) -> list[Row]:
+    """Every line of the summary, in order."""
+    return [_check(data), *_training(data), _rates(data), _determinism(data), _page(data)]
+
+
+def problems(data: Mapping) -> list[str]:
+    """Why the report's status is 1; none for a sound environment."""
+    found = []
+    check, play = data["check"], data["determinism"]
+    if "failed" in check:
+        found.append(f"check did not come to its end: {check['failed']}")
+    elif check["verdict"] != "pass":
+        found.append(f"check fails: {count_findings(check)}")
+    for name, what in (("determinism", "random play"), ("training", "training"),
+                       ("evaluation", "evaluation")):
+        if "failed" in data[name] and data[name]["failed"] != "there is no trained policy":
+            found.append(f"{what} failed: {data[name]['failed']}")
+    if play.get("same") is False:
+        found.append("the same seed does not give the same trajectories")
+    return found
+
+
+def count_findings(check: Mapping) -> str:
+    """'2 errors and 1 warning'"""
+    errors = sum(finding["severity"] == "error" for finding in check["findings"])
+    warnings = len(check["findings"]) - errors
+    more = sum(check.get("more", {}).values())
+    counts = [plural(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    return " and ".join(counts) + (f", and {more} more of the same rules" if more else "") \
+        or "nothing found"
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def _check(data: Mapping) -> Row:
+    check = data["check"]
+    if "failed" in check:
+        return Row("check", check["failed"], good=False)
+    found = count_findings(check)
+    return Row("check", f"{check['verdict']}: {found} by {check['rules']} rules in "
+               f"{number(check['env_steps'])} env steps", good=check["verdict"] == "pass")
+
+
+def _training(data: Mapping) -> list[Row]:
+    training, clocks = data["training"], data["timings"]["training"]
+    seeds, metric = training["seeds"], training["metric"]
+    if not seeds:
+        return [Row("training", training.get("failed", "no seed was trained"), good=False)]
+    return [_solved(training, clocks), *([_reached(data, metric)] if metric else [])]
+
+
+def _solved(training: Mapping, clocks: list[Mapping]) -> Row:
+    seeds, goal = training["seeds"], training["goal"]
+    if goal is None:
+        return Row("solved", "the ini states no goal ([eval] goal)")
+    solved = [seed for seed in seeds if seed["goal_step"]]
+    text = f"{len(solved)} of {plural(len(seeds), 'seed')} reach {goal}"
+    if not solved:
+        return Row("solved", text, good=False)
+    seconds = [clock["goal_seconds"] for clock in clocks if clock["goal_seconds"]]
+    steps = statistics.median(seed["goal_step"] for seed in solved)
+    return Row("solved", f"{text}, after {number(steps)} steps (median)",
+               f"{in_seconds(statistics.median(seconds))} s",
+               good=len(solved) == len(seeds))
+
+
+def _reached(data: Mapping, metric: str) -> Row:
+    training = data["training"]
+    values = finals(training, metric)
+    if not values:
+        return Row("reached", f"{metric}: nothing was logged", good=None)
+    worst = max(values) if training["least_is_best"] else min(values)
+    text = f"{metric} {number(statistics.median(values))}"
+    if len(values) > 1:
+        text += f" (median), {number(worst)} (worst of {len(values)} seeds)"
+    policies = data["evaluation"].get("policies", {})
+    beside = [f"{name} {number(policies[name]['mean'][metric])}" for name in ("random", "idle")
+              if metric in policies.get(name, {}).get("mean", {})]
+    return Row("reached", "; ".join([text, ", ".join(beside)] if beside else [text]))
+
+
+def finals(training: Mapping, metric: str) -> list[float]:
+    """What each seed reached, where that is a number."""
+    return [value for seed in training["seeds"]
+            if isinstance(value := seed["final"].get(metric), (int, float))
+            and math.isfinite(value)]
+
+
+def _rates(data: Mapping) -> Row:
+    if "failed" in data["rates"]:
+        return Row("speed", data["rates"]["failed"], good=None)
+    found = data["timings"]["rates"]
+    step, train = (number(statistics.median(found[kind]["own"]))
+                   for kind in ("stepping", "training"))
+    return Row("speed", "beside Squared on the same machine", good=None,
+               timing=f"training {train} steps/s ({found['training']['ratio']:.2f} x), "
+                      f"stepping {step} steps/s ({found['stepping']['ratio']:.2f} x)")
+
+
+def _determinism(data: Mapping) -> Row:
+    found = data["determinism"]
+    if "failed" in found:
+        return Row("same seed", found["failed"], good=False)
+    if not found["same"]:
+        return Row("same seed", "not the same trajectories", good=False)
+    return Row("same seed", f"the same trajectories, SHA-256 {found['hash'][:16]}", good=True)
+
+
+def _page(data: Mapping) -> Row:
+    found = data["web"]
+    if "failed" in found:
+        return Row("web page", f"not built: {found['failed']}", good=None)
+    return Row("web page", f"{size(found['bytes'])}, {size(found['zipped'])} compressed", good=None)
+
+
+def in_seconds(value: float) -> str:
+    """'0.53', '1.8', '214': two digits are as many as a repetition would confirm."""
+    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+
+
+def size(count: int) -> str:
+    """'386 KB'"""
+    return f"{count / 1000:,.0f} KB" if count < 1_000_000 else f"{count / 1e6:,.1f} MB"
