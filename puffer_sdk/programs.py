@@ -267,6 +267,8 @@ def _compile_page(plan: _Plan) -> str:
                 what=plan.source.name, env=plan.env)
             made = sorted(Path(scratch).iterdir(), key=lambda path: path.suffix == ".html")
             for file in made:
+                if file.suffix == ".js":        # emcc names its data by the folder it wrote to
+                    file.write_bytes(file.read_bytes().replace(f"{scratch}/".encode(), b""))
                 file.chmod(0o644)
                 os.replace(file, home / file.name)
         if not any(file.suffix == ".data" for file in made):

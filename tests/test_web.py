@@ -259,6 +259,8 @@ def test_policy_and_resources_are_packed(tmp_path, browser):
     settings = config.resolve(folder).env
     program = programs.build_program(folder, "web", env_settings=settings)
     assert "index.data" in {file.name for file in program.path.parent.iterdir()}
+    for file in program.path.parent.iterdir():      # nor where it was made, nor by whom
+        assert str(tmp_path).encode() not in file.read_bytes(), file.name
     with serve(program.path.parent) as url:
         page = browser.open(url)
         page.wait_for("frame > 2")

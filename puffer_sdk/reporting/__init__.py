@@ -76,7 +76,7 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
         if base is not None:
             before = base if isinstance(base, dict) else stages.measure(
                 base, Keeper(base.folder, fresh=fresh), seeds, verbose=verbose)
-            data["comparison"] = comparing.compare(before, data, os.fspath(compare))
+            data["comparison"] = comparing.compare(before, data, _base_name(compare))
     except Interrupted as error:
         raise Interrupted("interrupted; what was measured is kept", status=error.exit_status,
                           hint="the same command goes on from there") from None
@@ -113,6 +113,12 @@ def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object]
     except UsageError as error:
         error.message = f"--compare {os.fspath(compare)}: {error.message}"
         raise
+
+
+def _base_name(compare: str | os.PathLike) -> str:
+    """What the user called the base; of an absolute path its end, since a page travels."""
+    path = Path(compare)
+    return str(Path(*path.parts[-2:])) if path.is_absolute() else os.fspath(compare)
 
 
 def read_pictures(data: Mapping, folder: Path) -> dict[str, bytes]:

@@ -15,12 +15,12 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 36
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """'0.983', '12,345', '2.4M': short, and the same on every machine."""
+    """'0.983', '12,345', '2.36M': short, and the same on every machine."""
     if value is None or not math.isfinite(value):
         return "-"
     size = abs(value)
-    for unit, scale in (("G", 1e9), ("M", 1e6)):
-        if size >= scale * 0.9995:
+    for unit, scale, least in (("G", 1e9, 1e9), ("M", 1e6, 1e6), ("k", 1e3, 1e5)):
+        if size >= least * 0.9995:
             places = max(0, digits - 1 - int(math.log10(size / scale + 1e-9)))
             text = f"{value / scale:.{places}f}"
             return (text.rstrip("0").rstrip(".") if places else text) + unit

@@ -21,7 +21,7 @@ from . import curves
 from .charts import number
 from .page import DATA_ID
 from .stages import FORMAT
-from .summary import finals, size
+from .summary import finals, in_seconds, size
 
 
 def load(path: Path) -> dict:
@@ -49,7 +49,7 @@ def load(path: Path) -> dict:
 def compare(base: Mapping, now: Mapping, name: str) -> dict:
     """What the page and the summary show. name: of the base, for people."""
     try:
-        rows = [row for part in (_checks, _seeds, _evaluations, _rates, _sizes, _settings, _hashes)
+        rows = [row for part in (_settings, _checks, _seeds, _evaluations, _rates, _sizes, _hashes)
                 for row in part(base, now)]
         curve = _base_curve(base, now)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -111,13 +111,11 @@ def _seeds(base: Mapping, now: Mapping) -> list[dict]:
 def _of_sets(name: str, base: Sequence[float], now: Sequence[float], *,
              timing: bool = False) -> dict:
     """A row of two sets of seeds, by their medians."""
-    texts = [_or_never(statistics.median(values)) for values in (base, now)]
+    show = in_seconds if timing else number
+    texts = [show(value) if math.isfinite(value) else "never"
+             for value in map(statistics.median, (base, now))]
     word, apart = judge(base, now)
     return row(name, *texts, word, changed=apart, timing=timing)
-
-
-def _or_never(value: float) -> str:
-    return number(value) if math.isfinite(value) else "never"
 
 
 def judge(base: Sequence[float], now: Sequence[float]) -> tuple[str, bool]:
@@ -209,14 +207,14 @@ def _hashes(base: Mapping, now: Mapping) -> list[dict]:
     found = []
     pair = [each["determinism"].get("hash") for each in (base, now)]
     if all(pair):
-        found.append(row("trajectories of random play", pair[0][:12], pair[1][:12],
+        found.append(row("trajectories of random play", pair[0][:8], pair[1][:8],
                          "byte for byte the same" if pair[0] == pair[1]
                          else "the game has changed"))
     weights = [{seed["seed"]: seed["weights"] for seed in each["training"]["seeds"]}
                for each in (base, now)]
     for seed in sorted(set(weights[0]) & set(weights[1])):
         pair = [each[seed] for each in weights]
-        found.append(row(f"weights of seed {seed}", pair[0][:12], pair[1][:12],
+        found.append(row(f"weights of seed {seed}", pair[0][:8], pair[1][:8],
                          "byte for byte the same" if pair[0] == pair[1]
                          else "another training"))
     return found
@@ -229,4 +227,5 @@ def _base_curve(base: Mapping, now: Mapping) -> dict | None:
     if not metric or not seeds:
         return None
     median, _ = curves.middle_and_worst(seeds, metric, now["training"]["least_is_best"])
-    return {"step": seeds[0]["curves"]["step"][:len(median)], "median": median}
+    return {"step": [float(step) for step in seeds[0]["curves"]["step"][:len(median)]],
+            "median": [None if value is None else float(value) for value in median]}

@@ -74,16 +74,17 @@ def rates(job: dict, link: isolation.Link) -> dict:
 
 def _contest(job: dict, link: isolation.Link, kind, seconds: float) -> dict:
     own, squared = (kind(job[name], link) for name in ("own", "squared"))
+    rounds = job["rounds"]
     for one in (own, squared):                  # caches fill, threads start, memory is touched
         one.turn(seconds / 4)
     began, pairs = time.perf_counter(), []
-    while len(pairs) < ROUNDS and not link.stop:
+    while len(pairs) < rounds and not link.stop:
         if len(pairs) % 2:                      # whoever comes second gains nothing by it
             theirs, mine = squared.turn(seconds), own.turn(seconds)
         else:
             mine, theirs = own.turn(seconds), squared.turn(seconds)
         pairs.append((mine, theirs))
-        link.emit("progress", done=len(pairs), total=ROUNDS)
+        link.emit("progress", done=len(pairs), total=rounds)
         if len(pairs) >= 2 and time.perf_counter() - began > PATIENCE:
             break
     for one in (own, squared):

@@ -164,7 +164,7 @@ def _findings(check: Mapping) -> list[str]:
     lines = ["<details><summary>findings</summary>", ""]
     for finding in check["findings"][:MOST_LISTED]:
         place = f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"] or ""
-        lines.append(f"- **{finding['code']}** ({finding['severity']}): "
+        lines.append(f"- **{plain(finding['code'])}** ({plain(finding['severity'])}): "
                      f"{plain(finding['message'])}" + (f", {plain(place)}" if place else ""))
     rest = len(check["findings"]) - MOST_LISTED
     return [*lines, *([f"- and {rest} more"] if rest > 0 else []), "", "</details>", ""]
@@ -180,5 +180,5 @@ def plain(text: object) -> str:
     text = re.sub(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
     text = text.replace("@", "&#64;").replace("://", "&#58;//").replace("www.", "www&#46;")
     text = re.sub(r"#(?=\d)(?<!&#)", "&#35;", text)
-    return re.sub(r"^([-+>=]|#+(?=\s)|\d+[.)](?=\s))", lambda m: f"&#{ord(m[0][0])};{m[0][1:]}",
+    return re.sub(r"^([-+](?=\s)|[>=]|#+(?=\s))", lambda m: f"&#{ord(m[0][0])};{m[0][1:]}",
                   text)

@@ -34,10 +34,11 @@ from .. import (
 from ..config import Config
 from ..errors import BuildError, Interrupted, PufferError, UsageError
 from ..spec import Spec
-from . import curves, machine
+from . import curves, machine, measuring
 from .keeping import HINT, Entry, Keeper, key_of
 
 FORMAT = 1              # of the data; also part of what results depend on
+BUDGET = 1.0            # of check
 MOST_GIF = 3_000_000    # bytes of one picture: it is sent around inside a page
 MADE = {".md", ".html", ".gif", ".mp4"}     # made from an environment, not part of it
 
@@ -135,8 +136,8 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
     done["determinism"] = _trajectories(subject, keeper)
     trained = _trainings(subject, keeper, seeds, verbose)
     training = curves.gather([entry.facts for entry in trained], subject.config)
-    chosen = next((entry for entry in trained
-                   if entry.facts.get("seed") == training.get("median_seed")), None)
+    chosen = next((entry for entry in trained if "failed" not in entry.facts
+                   and entry.facts["seed"] == training["median_seed"]), None)
     model = chosen.path(".safetensors") if chosen else None
     done["evaluation"] = _evaluation(subject, keeper, chosen, model)
     for name, played in (("random", None), ("trained", model)):
@@ -187,7 +188,7 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     from ..checking import check
 
     def work(entry: Entry) -> tuple[dict, dict]:
-        result = check(subject.folder, settings=subject.settings, verbose=verbose)
+        result = check(subject.folder, settings=subject.settings, budget=BUDGET, verbose=verbose)
         document = result.to_dict()
         coverage = document["coverage"]
         seconds = coverage.pop("seconds")
@@ -226,6 +227,9 @@ def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> l
             ".safetensors"))
         if "failed" in found[-1].facts:
             break
+        for run in runs.list_runs(keeper.folder / "runs" / subject.name):
+            if run.tag == found[-1].key and run.status == "finished":
+                runs.delete_run(run)            # its policy and its curves are in the entry
     return found
 
 
@@ -248,7 +252,6 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
     runs.write_atomically(entry.path(".safetensors"), path.read_bytes(), what="the policy",
                           hint=HINT)
     rows = run.metrics()
-    runs.delete_run(run)
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
              "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
              "final": curves.final(rows), "curves": curves.sample(rows, subject.config)},
@@ -264,12 +267,12 @@ def _unfinished(home: Path, tag: str, resolved: Config) -> tuple[runs.Run | None
     from ..training import is_claimed
 
     epoch = resolved.vec.total_agents * resolved.train.horizon
-    found, resume = None, False
+    found, resume, interval = None, False, resolved.base.checkpoint_interval
     for run in runs.list_runs(home):
         if is_claimed(run):
             continue
         regular = [path for path in run.checkpoints()
-                   if int(path.stem) // epoch % resolved.base.checkpoint_interval == 0]
+                   if int(path.stem) and int(path.stem) // epoch % interval == 0]
         if run.tag == tag and run.status == "finished" and run.checkpoints():
             found, resume = run, False
         elif run.tag == tag and regular and found is None:
@@ -355,7 +358,8 @@ def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
             beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
             backends.require(beside, verbose=verbose)
             job = {"own": own, "squared": {"library": str(building.build(folder).library),
-                                           "folder": str(folder), "config": beside.to_dict()}}
+                                           "folder": str(folder), "config": beside.to_dict()},
+                   "rounds": measuring.ROUNDS}
             found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
                                 bar.update("rates", payload["done"], payload["total"]))
         return {"threads": subject.config.vec.num_threads,

@@ -119,9 +119,8 @@ def _rates(data: Mapping) -> Row:
     found = data["timings"]["rates"]
     step, train = (number(statistics.median(found[kind]["own"]))
                    for kind in ("stepping", "training"))
-    return Row("speed", "beside Squared on the same machine", good=None,
-               timing=f"training {train} steps/s ({found['training']['ratio']:.2f} x), "
-                      f"stepping {step} steps/s ({found['stepping']['ratio']:.2f} x)")
+    return Row("speed", "", f"training {found['training']['ratio']:.2f} x Squared "
+               f"({train} steps/s), stepping {found['stepping']['ratio']:.2f} x ({step} steps/s)")
 
 
 def _determinism(data: Mapping) -> Row:
