@@ -221,7 +221,7 @@ def test_a_failure_is_not_kept(tmp_path, home):
     assert found == [{"failed": "no emcc"}, {"bytes": 1}, {"bytes": 1}]
 
 
-LONG = {"train.total_timesteps": 16_000_000, "base.checkpoint_interval": 64}
+LONG = {"train.total_timesteps": 8_000_000, "base.checkpoint_interval": 32}
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,8 @@ def test_an_env_that_breaks_the_contract_gets_its_report(probe, capsys):
 
 
 def test_an_env_that_draws_nothing_and_states_no_goal(probe):
-    done = puffer_sdk.report(probe(), {"train.total_timesteps": 4096 * 64, "eval.episodes": 20,
+    done = puffer_sdk.report(probe(), {"train.total_timesteps": 4 * 16384, "eval.episodes": 20,
+                                       "vec.total_agents": 256,
                                        "policy.hidden_size": 16, "policy.num_layers": 1}, seeds=1)
     html = done.html.read_text()
     Reader(html)
@@ -357,6 +358,29 @@ def test_what_is_refused_is_refused_before_anything_runs(options, message, home,
     monkeypatch.setattr(stages, "measure", lambda *_, **__: pytest.fail("it ran"))
     with pytest.raises(UsageError, match=re.escape(message)):
         puffer_sdk.report(home, **options)
+
+
+def test_the_docs_commands_run_and_print_what_they_show(made, home, cli, tmp_path):
+    """With the settings whose results are kept; before/my_env is a copy of it."""
+    text = (HERE.parent / "docs" / "report.md").read_text()
+    (session,) = re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
+    for place in ("", "before"):
+        shutil.copytree(home, tmp_path / place / "squared")
+    steps = [part.splitlines() for part in session.split("$ puffer-sdk ")[1:]]
+    for command, *shown in steps:
+        words = command.replace("my_env", "squared").split()
+        done = cli(*words, "--seeds", SEEDS, *flags(QUICK), timeout=120)
+        assert done.returncode == 0, done.stderr
+        labels = [line[:11] for line in done.stdout.splitlines()]
+        assert set(line[:11] for line in shown) <= set(labels)
+        if "--compare" in words:
+            assert "compared   " in labels and "changed    " not in labels
+    assert [words.split()[2:3] for words, *_ in steps] == [[], ["--output"], *[["--compare"]] * 2]
+    assert made.markdown.read_text().splitlines()[0].replace("squared", "my_env") in text
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert "puffer_sdk.report(\"my_env\", seeds=3)" in code
+    for name in re.findall(r"done\.(\w+)", code):
+        assert hasattr(made, name), name
 
 
 def test_the_command_prints_the_summary_or_the_data(made, home, cli, tmp_path):

