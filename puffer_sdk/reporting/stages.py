@@ -176,7 +176,8 @@ def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
 def sentence(error: PufferError, folder: Path) -> str:
     """What happened and what helps, in one line without this machine's paths."""
     text = (f"{error.code}: " if error.code else "") + error.message
-    text += f" ({error.hint})" if error.hint else ""
+    if error.hint and not error.hint.endswith("puffer-sdk check"):      # the report holds that
+        text += f" ({error.hint})"
     text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
     return " ".join(text.split())
 

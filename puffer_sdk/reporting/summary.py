@@ -81,7 +81,7 @@ def _solved(training: Mapping, clocks: list[Mapping]) -> Row:
     if goal is None:
         return Row("solved", "the ini states no goal ([eval] goal)")
     solved = [seed for seed in seeds if seed["goal_step"]]
-    text = f"{len(solved)} of {plural(len(seeds), 'seed')} reach {goal}"
+    text = f"{len(solved)} of {plural(len(seeds), 'seed')} reach{'es' * (len(seeds) == 1)} {goal}"
     if not solved:
         return Row("solved", text, good=False)
     seconds = [clock["goal_seconds"] for clock in clocks if clock["goal_seconds"]]
@@ -103,6 +103,10 @@ def _reached(data: Mapping, metric: str) -> Row:
     policies = data["evaluation"].get("policies", {})
     beside = [f"{name} {number(policies[name]['mean'][metric])}" for name in ("random", "idle")
               if metric in policies.get(name, {}).get("mean", {})]
+    if not beside and "return" in policies.get("trained", {}).get("mean", {}):
+        beside = [f"return {policies['trained']['unit']} "       # episodes do not end
+                  + ", ".join(f"{name} {number(score['mean']['return'])}"
+                              for name, score in policies.items())]
     return Row("reached", "; ".join([text, ", ".join(beside)] if beside else [text]))
 
 
