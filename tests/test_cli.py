@@ -60,7 +60,8 @@ def test_commands_of_later_versions_say_so_in_one_sentence(name):
     assert f"this version does not have '{name}' yet" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["check", "build", "train", "profile", "play", "eval", "config"])
+@pytest.mark.parametrize("name", ["check", "build", "train", "profile", "play", "eval", "report",
+                                  "config"])
 def test_a_folder_that_is_no_environment(name, tmp_path):
     args = ["--baselines"] if name == "eval" else []
     done = run(name, *args, cwd=tmp_path)

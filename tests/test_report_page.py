@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from markdown_it import MarkdownIt
-from test_report import Reader
+from page_reader import Reader
 
 import puffer_sdk
 from puffer_sdk import config
