@@ -78,8 +78,8 @@ def measure(asked, why: str) -> dict:
             "copy_rate": found["fp32"]["copy_rate"],
             "steps_per_second": {way: speed(asked.env, {**wide, **how}) for way, how
                                  in WAYS.items()},
-            "solved": {way: [vars(solve_once(asked.env, how, seed)) for seed in seeds]
-                       for way, how in WAYS.items()}}
+            "solved": {way: [vars(solve_once(asked.env, {**dict(asked.set), **how}, seed))
+                             for seed in seeds] for way, how in WAYS.items()}}
 
 
 def say(text: str) -> None:
