@@ -19,6 +19,7 @@
     puffer_sdk.record("my_env", gif="my_env.gif")   what it looks like
     puffer_sdk.profile("my_env")        where the time of training goes
     puffer_sdk.report("my_env")         all of this on one page
+    puffer_sdk.review("their_env")      what is wrong with somebody else's, in a sandbox
     puffer_sdk.configure("my_env")      its settings
     puffer_sdk.Trainer(vec)             rollout() and update(), for a loop of your own
 """
@@ -31,8 +32,8 @@ _PUBLIC = {
     "new": "scaffold", "build": "api", "build_programs": "programs", "check": "checking",
     "load": "vec", "make": "vec", "VecEnv": "vec", "train": "training", "evaluate": "evaluating",
     "record": "recording", "play": "playing", "export": "exporting",
-    "configure": "api",
-    "Trainer": "api", "profile": "profiling", "report": "reporting",
+    "configure": "api", "Trainer": "api", "profile": "profiling", "report": "reporting",
+    "review": "reviewing",
     "PufferError": "errors", "UsageError": "errors", "BuildError": "errors",
     "RunError": "errors", "Interrupted": "errors",
 }

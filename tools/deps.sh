@@ -31,6 +31,7 @@ command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>
 command -v Xvfb >/dev/null 2>&1 || need="$need xvfb"
 command -v xdotool >/dev/null 2>&1 || need="$need xdotool"
 command -v clang >/dev/null 2>&1 || need="$need clang"
+[ "$(uname -s)" != Linux ] || command -v bwrap >/dev/null 2>&1 || need="$need bubblewrap"
 has_header() {
     echo "#include <$1>" | "${CC:-cc}" -E -x c - >/dev/null 2>&1
 }

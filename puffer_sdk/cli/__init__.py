@@ -26,6 +26,7 @@ COMMANDS = {
     "eval": "Measure a policy against random and idle play; record it.",
     "export": "Write a policy for C, ONNX or PyTorch.",
     "report": "Measure all that a reviewer asks for; write a page.",
+    "review": "Check somebody else's environment, in a sandbox.",
     "config": "Show every setting and where it came from.",
     "list": "List the environments in reach.",
     "runs": "List, compare and delete runs.",

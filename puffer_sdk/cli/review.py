@@ -1,0 +1,103 @@
+"""`puffer-sdk review`: parse, run strangers' code in a sandbox, print the verdict."""
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from .. import paths, ui
+from ..errors import UsageError
+from .options import format_option
+
+UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Size(click.ParamType):
+    """4G, 512M: bytes in powers of 1024."""
+
+    name = "SIZE"
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", value.strip().lower())
+        size = int(float(match[1]) * UNITS[match[2]]) if match else 0
+        if size < 1 << 20:
+            self.fail(f"'{value}' is not a size: write 512M or 4G, 1M at least", param, ctx)
+        return size
+
+
+@click.command()
+@click.argument("source", metavar="FOLDER|PATCH")
+@click.option("--base", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="What a patch is for  [default: the git checkout you stand in].")
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
+              help="Factor on the length of check's experiments.")
+@click.option("--build", is_flag=True, help="Also build it.")
+@click.option("--train", type=click.IntRange(1), metavar="STEPS", default=None,
+              help="Also train on it for so many steps.")
+@click.option("--report", is_flag=True, help="Also write its report, into --output.")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              default=Path("review"), show_default=True, help="With --report: where to.")
+@click.option("--memory", type=Size(), default="4G", show_default=True,
+              help="What everything in the sandbox may use together.")
+@click.option("--disk", type=Size(), default="1G", show_default=True,
+              help="Files it may write; they live in memory.")
+@click.option("--seconds", type=click.FloatRange(1), default=600, show_default=True,
+              help="For each environment.")
+@click.option("--processes", type=click.IntRange(8), default=256, show_default=True,
+              help="At the same time.")
+@click.option("--sandbox", "wanted", type=click.Choice(["auto", "bwrap", "unshare"]),
+              default="auto", show_default=True, help="What keeps it apart from this machine.")
+@click.option("--no-sandbox", is_flag=True,
+              help="Run code of strangers as you, with your files and your network.")
+@format_option
+def command(source, base, strict, budget, build, train, report, output, memory, disk, seconds,
+            processes, wanted, no_sandbox, format_):
+    """Check an environment that somebody else wrote, in a sandbox.
+
+    FOLDER is an environment, or holds some; PATCH is a file made by git format-patch or git diff,
+    or - for standard input. A patch is applied to a copy of --base, and the environments that it
+    touches are reviewed. Compiling, loading and playing happen where there is no network, nothing
+    of your files to read and nothing but a small /tmp to write. Exit status as check's; 4 where a
+    limit was exceeded.
+    """
+    from ..reviewing import Limits, review, sandbox, text
+
+    if report:
+        _refuse_without_report()
+    if no_sandbox and wanted != "auto":
+        raise UsageError("--no-sandbox and --sandbox do not go together", where="command line")
+    if no_sandbox:
+        box = sandbox.Sandbox("none")
+        ui.warn("--no-sandbox: this runs code of strangers as you; it can read your files, use "
+                "your network and delete what you can delete")
+    else:
+        box = sandbox.find(wanted)
+    given = sys.stdin.buffer.read() if source == "-" else source
+    with ui.Progress() as progress:
+        done = review(given, base=base, box=box, strict=strict, budget=budget,
+                      build=build, train=train or 0, report=report,
+                      on_progress=progress.update,
+                      limits=Limits(memory, disk, seconds, processes))
+    if format_ == "json":
+        ui.out(json.dumps(done.to_dict(), indent=2))
+    else:
+        for line, style in text.lines(done):
+            ui.out(line, style=style)
+    if report:
+        for path in text.write_reports(done, output):
+            ui.say(f"report in {paths.shown(path)}")
+    return done.exit_status
+
+
+def _refuse_without_report() -> None:
+    from . import COMMANDS
+
+    if "report" not in COMMANDS:
+        raise UsageError("this version does not have 'report' yet", where="command line",
+                         hint="review without --report")

@@ -1,0 +1,132 @@
+"""What runs inside a sandbox.  a job on stdin -> one JSON document on stdout
+
+It takes the resource limits that the kernel enforces on itself, copies the input to /tmp, where
+the environment may write, and runs each step as a process of its own. Nothing here decides
+anything: reviewing/__init__.py reads the document, and trusts none of it.
+"""
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SAID = 16 << 20         # bytes of a step's output that are kept
+FILES = 24 << 20        # bytes of a report that come out
+
+
+def main() -> int:
+    job = json.load(sys.stdin)
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)                               # what libraries print is not the document
+    _limit(job["limits"])
+    work = Path(tempfile.mkdtemp(prefix="work-"))
+    Path(os.environ["HOME"]).mkdir(exist_ok=True)
+    document: dict = {"steps": {}, "files": {}}
+    try:
+        _copy_cache(job.get("cache"))
+        project = work / "project"
+        shutil.copytree(job["source"], project, symlinks=True, copy_function=shutil.copyfile)
+        if not (project / "pyproject.toml").exists():           # where runs/ is looked for
+            (project / "pyproject.toml").touch()
+        for step in job["steps"]:
+            document["steps"][step["name"]] = _run(step, job["env"], project, work / "out",
+                                                   document["files"])
+    except OSError as error:
+        document["failed"] = f"{error.strerror or error}"
+    json.dump(document, out)
+    out.close()
+    return 0
+
+
+def _limit(limits: dict) -> None:
+    """One process may not hold what all of them together may not."""
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_FSIZE, limits["disk"])
+    if limits["counted"] and _kernel() >= (5, 14):      # older ones count outside processes too
+        _lower(resource.RLIMIT_NPROC, 4 * limits["processes"])      # threads are among them
+    with contextlib.suppress(OSError):          # whatever runs out of memory, it is one of these
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _lower(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _kernel() -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+
+
+def _copy_cache(source: str | None) -> None:
+    """The trainer that this machine compiled already: half a minute saved."""
+    if source and os.path.isdir(source):
+        with contextlib.suppress(OSError, shutil.Error):
+            shutil.copytree(source, Path(os.environ["PUFFER_CACHE"]) / "trainer")
+
+
+def _run(step: dict, env: str, project: Path, place: Path, files: dict) -> dict:
+    """A puffer-sdk command: its status, what it printed, and for a report its files."""
+    words = [word.replace("{env}", f"./{env}").replace("{out}", str(place))
+             for word in step["words"]]
+    place.mkdir(exist_ok=True)
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen([sys.executable, "-m", *words], stdin=subprocess.DEVNULL,
+                                 stdout=out, stderr=err, cwd=project, start_new_session=True)
+        try:
+            status = child.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+        said = {"stdout": _read(out), "stderr": _read(err)}
+    if step.get("files"):
+        _collect(place, files)
+    return {"status": status, "seconds": round(time.monotonic() - began, 3), **said}
+
+
+def _read(stream) -> str:
+    stream.seek(0)
+    return stream.read(SAID).decode(errors="replace")
+
+
+def _collect(folder: Path, files: dict) -> None:
+    """Files of a report, as base64, up to a size in all."""
+    room = FILES
+    for path in sorted(folder.rglob("*")):
+        if not path.is_symlink() and path.is_file() and path.stat().st_size <= room:
+            room -= path.stat().st_size
+            files[path.relative_to(folder).as_posix()] = base64.b64encode(
+                path.read_bytes()).decode()
+
+
+def check_main(folder: str, options: str) -> int:
+    """The step `check`: the report as a document and as lines, whatever comes of it."""
+    from .. import checking, errors
+    from ..checking import report
+
+    chosen = json.loads(options)
+    try:
+        result = checking.check(folder, prove=False, **chosen)
+    except errors.PufferError as error:
+        lines = [[text, None] for text in error.lines()]
+        print(json.dumps({"lines": lines, "verdict": "fail", "check": None}))
+        return error.exit_status
+    lines = [list(line) for line in report.lines(result, strict=chosen.get("strict", False))]
+    print(json.dumps({"lines": lines, "verdict": result.verdict, "check": result.to_dict()}))
+    return result.exit_status
+
+
+if __name__ == "__main__":
+    sys.exit(check_main(*sys.argv[2:]) if sys.argv[1:2] == ["check"] else main())

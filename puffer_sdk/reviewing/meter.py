@@ -1,0 +1,205 @@
+"""Count what a sandbox uses.  a command and its limits -> what it printed, and what ended it
+
+Limits of single processes (setrlimit) do not add up, and AddressSanitizer needs address space
+without end. So this process looks at all descendants of the command, twenty times a second, and
+ends them all when they exceed something together.
+"""
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import RunError
+
+PERIOD = 0.05                   # seconds between two looks
+OUTPUT = 64 << 20               # bytes that may come out
+MEMORY_FIELDS = re.compile(rb"^(?:RssAnon|RssShmem|VmSwap):\s+(\d+) kB", re.M)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What everything in the sandbox may use together."""
+
+    memory: int = 4 << 30       # bytes, the files in /tmp not among them
+    disk: int = 1 << 30         # bytes of files in /tmp, which live in memory
+    seconds: float = 600.0
+    processes: int = 256        # threads count as processes for the kernel's own limit
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int                 # its exit status; negative: the signal
+    stdout: bytes
+    stderr: bytes
+    cause: str | None           # the limit that ended it; None: it ended by itself
+    seconds: float
+    peak_memory: int            # bytes, as far as it was seen
+    peak_processes: int
+
+
+class _Exceeded(Exception):
+    pass
+
+
+def run(command: Sequence[str], *, env: Mapping[str, str], limits: Limits, stdin: bytes = b"",
+        cwd: str | os.PathLike = "/") -> Ended:
+    """Run a command and all that it starts, within limits."""
+    began = time.monotonic()
+    try:
+        child = subprocess.Popen(list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, env=dict(env), cwd=cwd,
+                                 start_new_session=True)
+    except OSError as error:
+        raise RunError("the sandbox does not start", where=command[0],
+                       detail=error.strerror or str(error)) from None
+    use = _Use(child.pid, limits)
+    streams = {child.stdout: bytearray(), child.stderr: bytearray()}
+    cause = None
+    try:
+        with suppress(BrokenPipeError):
+            child.stdin.write(stdin)
+            child.stdin.close()
+        _listen(child, streams, use, began)
+    except _Exceeded as limit:
+        cause = str(limit)
+    finally:
+        _end(child, use)
+    return Ended(child.returncode, bytes(streams[child.stdout]), bytes(streams[child.stderr]),
+                 cause, time.monotonic() - began, use.memory, use.processes)
+
+
+def _listen(child: subprocess.Popen, streams: dict, use: _Use, began: float) -> None:
+    """Until the command has ended and said all. Raises _Exceeded at a limit."""
+    looked = 0.0
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map() or child.poll() is None:
+            for key, _ in selector.select(PERIOD):
+                chunk = os.read(key.fd, 1 << 16)
+                streams[key.fileobj] += chunk
+                if not chunk:
+                    selector.unregister(key.fileobj)
+            if not selector.get_map():
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(PERIOD)
+            now = time.monotonic()
+            if now - looked >= PERIOD:
+                looked = now
+                use.look()
+            if now - began > use.limits.seconds:
+                raise _Exceeded(f"it ran for more than {use.limits.seconds:g} seconds")
+            if sum(map(len, streams.values())) > OUTPUT:
+                raise _Exceeded(f"it printed more than {OUTPUT >> 20} MB")
+            if child.poll() is not None and not use.descendants():
+                _drain(selector, streams)
+                return
+
+
+def _drain(selector, streams: dict) -> None:
+    """What is left in the pipes of a command that has ended."""
+    for key, _ in selector.select(0):
+        while chunk := os.read(key.fd, 1 << 16):
+            streams[key.fileobj] += chunk
+            if len(streams[key.fileobj]) > OUTPUT:
+                return
+
+
+def _end(child: subprocess.Popen, use: _Use) -> None:
+    """Kill whatever is left. The first process of the namespace takes all others along."""
+    left = use.descendants()
+    for pid in (child.pid, *left):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    child.wait()
+    deadline = time.monotonic() + 10
+    while any(_is_alive(pid) for pid in left) and time.monotonic() < deadline:
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    for stream in (child.stdout, child.stderr):
+        stream.close()
+
+
+def _is_alive(pid: int) -> bool:
+    state = _stat(pid)
+    return state is not None and state[0] not in "ZX"
+
+
+def _stat(pid: int | str) -> tuple[str, int] | None:
+    """(state, parent) of a process; None if it has gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    state, parent = text.rpartition(")")[2].split()[:2]
+    return state, int(parent)
+
+
+class _Use:
+    """What the descendants of a process use. Peaks stay."""
+
+    def __init__(self, pid: int, limits: Limits):
+        self.pid, self.limits = pid, limits
+        self.memory = self.processes = 0
+        self._looks = 0
+
+    def descendants(self) -> list[int]:
+        """All of them, without the process itself; those that have ended left out."""
+        children: dict[int, list[int]] = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit() and (found := _stat(name)) and found[0] not in "ZX":
+                children.setdefault(found[1], []).append(int(name))
+        todo, found = [self.pid], []
+        while todo:
+            below = children.get(todo.pop(), [])
+            found += below
+            todo += below
+        return found
+
+    def look(self) -> None:
+        """Count. Raises _Exceeded."""
+        pids = [self.pid, *self.descendants()]
+        self.processes = max(self.processes, len(pids))
+        if len(pids) > self.limits.processes:
+            raise _Exceeded(f"it had more than {self.limits.processes} processes")
+        used = sum(map(_memory_of, pids))
+        self._looks += 1
+        if self._looks % 10 == 0:               # rarer: it opens a folder for every process
+            used += _unmapped(pids)
+        self.memory = max(self.memory, used)
+        if used > self.limits.memory:
+            raise _Exceeded(f"it used more than {self.limits.memory / (1 << 30):.3g} GB of memory")
+
+
+def _memory_of(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/status").read_bytes()
+    except OSError:
+        return 0
+    return 1024 * sum(map(int, MEMORY_FIELDS.findall(text)))
+
+
+def _unmapped(pids: list[int]) -> int:
+    """Bytes of memory files (memfd_create), which need not be mapped by anybody."""
+    seen: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                link = f"/proc/{pid}/fd/{fd}"
+                with suppress(OSError):
+                    if os.readlink(link).startswith("/memfd:"):
+                        facts = os.stat(link)
+                        seen[facts.st_dev, facts.st_ino] = 512 * facts.st_blocks
+    return sum(seen.values())

@@ -1,0 +1,83 @@
+"""A Review for people: lines and their styles, and its report as a page that is safe to open."""
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import runs
+from ..errors import OK, UsageError
+from . import DONE_WORDS, EnvReview, Review
+
+Line = tuple[str, str | None]
+
+# The report was made where a stranger's code ran. A frame without allow-scripts runs nothing, and
+# the policy lets nothing be fetched
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
+media-src data:; font-src data:; style-src 'unsafe-inline'; frame-src 'self' data:">
+<title>Review of {name}</title>
+<style>html, body {{ margin: 0; height: 100% }} iframe {{ border: 0; width: 100%; height: 100% }}
+</style></head><body>
+<iframe sandbox title="Report of {name}" srcdoc="{page}"></iframe>
+</body></html>
+"""
+
+
+def lines(review: Review) -> Iterator[Line]:
+    """Each environment's steps, then what the patch changes besides, then the verdict."""
+    for env in review.envs:
+        yield from _env_lines(env, alone=len(review.envs) == 1)
+    for text in review.beside:
+        yield f"also changes {text}: it belongs to no environment, read it", "yellow"
+    failed = [env.name for env in review.envs if env.verdict == "fail"]
+    count = len(review.envs)
+    what = f"{count} environment{'s' * (count > 1)}"
+    yield (f"review: {review.verdict}, {what}" + (f", failed: {', '.join(failed)}" if failed
+                                                  else "") + f", {_where(review)}",
+           "bold red" if failed else "bold green")
+
+
+def _where(review: Review) -> str:
+    return "without a sandbox" if review.sandbox == "none" else f"in a sandbox ({review.sandbox})"
+
+
+def _env_lines(env: EnvReview, alone: bool) -> Iterator[Line]:
+    if not alone:
+        yield f"== {env.folder}", "bold"
+    for step in env.steps:
+        if step.name != "check":
+            yield (f"{step.name:<7} {DONE_WORDS[step.status]} in {step.seconds:.1f} s",
+                   None if step.status == OK else "bold red")
+        for text, style in step.lines:
+            yield (text if step.name == "check" else f"  | {text}"), style
+    if env.cause:
+        yield f"error: the review of {env.name} was ended: {env.cause}", "bold red"
+    used = (f"used    {env.peak_memory / (1 << 20):,.0f} MB of memory, {env.peak_processes} "
+            f"processes, {env.seconds:.1f} s")
+    yield used, "dim"
+
+
+def write_reports(review: Review, folder: Path) -> list[Path]:
+    """NAME.html and NAME.md of each environment's report, in a folder that is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError("the folder for reports cannot be made", where=folder,
+                         detail=error.strerror or str(error)) from None
+    written = []
+    for env in review.envs:
+        for suffix in (".html", ".md"):
+            found = sorted(name for name in env.files if name.endswith(suffix))
+            if not found:
+                continue
+            text = env.files[found[0]].decode("utf-8", "replace")
+            if suffix == ".html":
+                text = PAGE.format(name=html.escape(env.name), page=html.escape(text))
+            path = folder / f"{env.name}{suffix}"
+            runs.write_atomically(path, text, what="the report",
+                                  hint="free some space, or choose another folder: --output")
+            written.append(path)
+    return written
