@@ -23,7 +23,7 @@ def write(spec: Spec, build_dir: Path) -> Path:
 
 def render(spec: Spec) -> str:
     """The text of the generated binding.c."""
-    return template("binding.c.jinja").render(spec=spec, logs=list(_log_values(spec)),
+    return template("binding.c.jinja").render(spec=spec, logs=list(log_values(spec)),
                                                log_floats=1 + len(spec.log_names))
 
 
@@ -47,7 +47,7 @@ def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
     return write_if_changed(build_dir / f"{spec.name}_player.c", "\n".join(lines))
 
 
-def _log_values(spec: Spec):
+def log_values(spec: Spec):
     """Pairs of a reported name and the expression behind log-> that gives it."""
     for field in spec.log_fields[:-1]:
         _, bracket, count = field.type.partition("[")

@@ -1,4 +1,4 @@
-"""`puffer-sdk export`: parse, write the file, say how it is used."""
+"""`puffer-sdk export`: parse, write the file or the tree, say how it is used."""
 from __future__ import annotations
 
 import json
@@ -8,6 +8,7 @@ import click
 
 from .. import paths, ui
 from . import completing
+from ..errors import UsageError
 from .options import format_option, runs_dir_option
 from .pages import Page
 
@@ -25,16 +26,33 @@ from .pages import Page
                    "[default: latest]")
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path),
               help="The file to write.  [default: NAME_policy.bin, .onnx or .pt2, here]")
+@click.command()
+@click.argument("run", required=False, metavar="[RUN]")
+@click.option("--to", type=click.Choice(["c", "onnx", "torch"]), default=None,
+                   "torch.export program.  [default: c]")
+@click.option("--ocean", is_flag=True,
+              help="The environment itself, with its policy, as a pull request to PufferLib.")
+@click.option("--load-model-path", "model", metavar="PATH",
+              help="'latest', a run's number or folder, or a checkpoint file  [default: latest]")
+@click.option("--output", metavar="PATH", type=click.Path(path_type=Path),
+              help="The file to write  [default: NAME_policy.bin, .onnx or .pt2, here], or with "
+                   "--ocean the folder  [default: NAME_ocean].")
 @runs_dir_option
 @format_option
-def command(run, to, model, output, runs_dir, format_):
+def command(run, to, ocean, model, output, runs_dir, format_):
     """Write a trained policy for C, ONNX or PyTorch.
 
     RUN is an environment, whose newest run is taken, or a run's folder, or a checkpoint file;
     with none, the environment you stand in.
     """
+    if ocean:
+        if to is not None:
+            raise UsageError("--ocean and --to do not go together", where="command line",
+                             hint="--ocean takes the policy along as PufferLib reads it")
+        return _export_ocean(run, output, model, runs_dir, format_)
     from ..exporting import export_policy
 
+    to = to or "c"
     done = export_policy(run, to, output, model=model, runs_dir=runs_dir)
     size = done.path.stat().st_size
     if format_ == "json":
@@ -45,3 +63,18 @@ def command(run, to, model, output, runs_dir, format_):
            f"{done.policy.step:,} steps)")
     for line in done.usage():
         ui.out(f"    {line}")
+
+
+def _export_ocean(env, output, model, runs_dir, format_) -> None:
+    from ..ocean import export_ocean
+
+    done = export_ocean(env, output, model=model, runs_dir=runs_dir)
+    if format_ == "json":
+        ui.out(json.dumps({"path": str(done.folder), "files": done.files, "todo": done.todo}))
+        return
+    ui.out(f"exported  {done.name} to {paths.shown(done.folder)}: it plays as the original does")
+    for file in done.files:
+        ui.out(f"    {file}")
+    for item in done.todo:
+        ui.out(f"by hand   {item}", style="yellow")
+    ui.out(f"next      {paths.shown(done.folder / 'CHECKLIST.md')}")
