@@ -19,8 +19,8 @@ from puffer_sdk import raylib, scaffold
 from puffer_sdk.errors import RunError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = {".clangd", ".github/workflows/check.yml", ".gitignore", "README.md", "walker.c",
-         "walker.h", "walker.ini", "tests/test_walker.py"}
+FILES = {".clangd", ".github/workflows/check.yml", ".github/workflows/comment.yml", ".gitignore",
+         "README.md", "walker.c", "walker.h", "walker.ini", "tests/test_walker.py"}
 
 
 @pytest.fixture(autouse=True)
