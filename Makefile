@@ -10,6 +10,8 @@
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
 #   make docs-images   train a template and record the README's GIF
 #   make docs-tables   regenerate the reference and manual pages that come from the code
+#   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
+#   make docs-tables   regenerate the reference pages that come from the code
 #   make clean    remove .venv and what was generated
 
 PYTHON ?= python3
@@ -19,6 +21,7 @@ DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
 .PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables docs-images lint clean
+.PHONY: demo test bench cuda ocean deps docs-tables lint clean container-test
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -47,6 +50,9 @@ check-gpu: $(VENV)/.base
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
 	@$(BIN)/python tools/ocean.py "$(SRC)" $(ONLY)
+
+container-test:
+	@$(PYTHON) tools/container.py Dockerfile
 
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md

@@ -140,7 +140,7 @@ def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
                                                  "--train.total-timesteps", str(train)]})
     if report:
         steps.append({"name": "report", "files": True,
-                      "words": ["puffer_sdk", "report", "{env}", "--output", "{out}"]})
+                      "words": ["puffer_sdk", "report", "{env}", "--output", "{out}/report.html"]})
     return steps
 
 
@@ -195,7 +195,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
     if ended.cause:
         return seen
     try:
-        document = _plain(json.loads(ended.stdout.decode("utf-8", "replace")))
+        document = plain(json.loads(ended.stdout.decode("utf-8", "replace")))
         if document.get("failed"):
             seen.cause = f"the sandbox could not work: {document['failed']}"
             return seen
@@ -204,7 +204,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
         for file, data in document["files"].items():
             seen.files[file] = base64.b64decode(data, validate=True)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        said = _plain(ended.stderr.decode(errors="replace")).strip().splitlines()
+        said = plain(ended.stderr.decode(errors="replace")).strip().splitlines()
         seen.cause = "it printed no result that can be read" + (f": {said[-1]}" if said else "")
     return seen
 
@@ -215,7 +215,7 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
         status = RUN
     if name == "check" and facts["stdout"].strip().startswith("{"):
         found = json.loads(facts["stdout"])
-        lines = [(_plain(str(text)), style if style in STYLES else None)
+        lines = [(plain(str(text)), style if style in STYLES else None)
                  for text, style in found["lines"]]
         seen.check = found["check"]
         # A verdict that does not fit the status is no verdict
@@ -233,13 +233,13 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
 STYLES = {"bold red", "bold yellow", "bold green", "dim", "cyan", "yellow"}
 
 
-def _plain(item):
+def plain(item):
     """The same without control characters: no text from inside may speak to a terminal."""
     if isinstance(item, str):
         return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
                        for c in item)
     if isinstance(item, list):
-        return [_plain(each) for each in item]
+        return [plain(each) for each in item]
     if isinstance(item, dict):
-        return {_plain(key): _plain(value) for key, value in item.items()}
+        return {plain(key): plain(value) for key, value in item.items()}
     return item

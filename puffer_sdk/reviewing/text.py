@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import runs
 from ..errors import OK, UsageError
-from . import DONE_WORDS, EnvReview, Review
+from . import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
 
@@ -73,7 +73,7 @@ def write_reports(review: Review, folder: Path) -> list[Path]:
             found = sorted(name for name in env.files if name.endswith(suffix))
             if not found:
                 continue
-            text = env.files[found[0]].decode("utf-8", "replace")
+            text = plain(env.files[found[0]].decode("utf-8", "replace"))
             if suffix == ".html":
                 text = PAGE.format(name=html.escape(env.name), page=html.escape(text))
             path = folder / f"{env.name}{suffix}"
