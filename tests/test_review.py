@@ -22,7 +22,7 @@ from puffer_sdk.reviewing.meter import Ended, Limits
 
 MECHANISMS = ("bwrap", "unshare")
 SECRET = "the-key-to-everything"
-SMALL = Limits(memory=300 << 20, disk=32 << 20, seconds=20, processes=40)
+SMALL = Limits(memory=300 << 20, disk=32 << 20, seconds=20, files=3000, processes=40)
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def test_a_program_inside_sees_nothing_of_this_machine(run, tmp_path, monkeypatc
     (home / ".ssh" / "id_ed25519").write_text(SECRET)
     monkeypatch.setenv("HOME", str(home))
     code = f"""
-import os, json, pathlib, socket
+import os, json, pathlib, resource, socket
 def tries(call):
     try: return repr(call())
     except Exception as error: return type(error).__name__
@@ -97,7 +97,8 @@ print(json.dumps({{
     "in": tries(lambda: open("/in/x", "w")), "tmp": tries(lambda: open("/tmp/x", "w").write("x")),
     "caps": [line.split()[1] for line in open("/proc/self/status")
              if line.startswith(("CapEff", "CapBnd", "NoNewPrivs"))],
-    "uid": os.getuid(),
+    "uid": os.getuid(), "most": resource.getrlimit(resource.RLIMIT_NPROC),
+    "core": resource.getrlimit(resource.RLIMIT_CORE),
 }}))
 """
     place = tmp_path / "in"
@@ -122,6 +123,8 @@ print(json.dumps({{
     assert effective == 0 and locked == 1
     if os.geteuid() == 0:
         assert bounding == 0 and seen["uid"] >= 20_000
+        assert seen["most"] == [4 * SMALL.processes] * 2        # should the meter get no time
+    assert seen["core"] == [0, 0]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -158,11 +161,13 @@ def test_users_without_powers_get_the_same(boxes, name, tmp_path, monkeypatch):
 GREEDY = {
     "memory": ("import time\nkept = []\nwhile True: kept.append(bytearray(8 << 20)); "
                "time.sleep(0.005)", "more than 0.293 GB of memory"),
-    "memory files": ("import os, time\nf = os.memfd_create('x')\n"
-                     "while True: os.write(f, bytes(4 << 20)); time.sleep(0.005)",
+    "memory files": ("import os\n"
+                     "while True: os.write(os.memfd_create(str()), bytes(4 << 20))",
                      "more than 0.293 GB of memory"),
     "processes": ("import os, time\nwhile True:\n    try: os.fork()\n    except OSError: pass",
                   "more than 40 processes"),
+    "files": ("import time\nfor n in range(10**9):\n    open(f'/tmp/{n}', 'w').close()\n"
+              "    if n % 100 == 0: time.sleep(0.01)", "more than 3,000 files"),
     "output": ("import sys\nwhile True: sys.stdout.write('x' * 65536)",
                "printed more than 64 MB"),
 }
@@ -198,9 +203,9 @@ def _command_line(pid: str) -> bytes:
 
 
 def test_a_full_disk_is_a_small_one_in_memory(run):
-    code = ("import os\ntry:\n    with open('/tmp/big', 'wb') as f:\n"
-            "        while True: f.write(bytes(1 << 20))\n"
-            "except OSError as error: print(error.errno, os.path.getsize('/tmp/big'))")
+    code = ("import os\ntry:\n    for n in range(1000):\n"
+            "        with open(f'/tmp/big{n}', 'wb') as f: f.write(bytes(1 << 20))\n"
+            "except OSError as error: print(error.errno, n << 20)")
     ended = run(code)
     if ended is not None:
         number, size = map(int, ended.stdout.split())

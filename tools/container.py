@@ -105,8 +105,12 @@ def bootstrap(root: Path, image: str) -> None:
     match = re.fullmatch(r"debian:(\w+)(?:-slim)?", image)
     if not match:
         raise SystemExit(f"error: only debian images can be made here, not {image}")
-    subprocess.run(["debootstrap", "--variant=minbase", match[1], str(root)], check=True,
-                   stdout=subprocess.DEVNULL)
+    # In a mount namespace: what it mounts in there is gone when it ends, however it ends
+    done = subprocess.run(["unshare", "--mount", "debootstrap", "--variant=minbase", match[1],
+                           str(root)], text=True, stdout=subprocess.PIPE)
+    if done.returncode:
+        print("\n".join(done.stdout.splitlines()[-10:]), file=sys.stderr)
+        done.check_returncode()
     for file in ("/etc/resolv.conf", "/etc/hosts", "/etc/apt/apt.conf.d"):
         if Path(file).is_dir():
             shutil.copytree(file, root / file.lstrip("/"), dirs_exist_ok=True)
@@ -115,14 +119,17 @@ def bootstrap(root: Path, image: str) -> None:
 
 
 def trust_what_this_machine_trusts(root: Path) -> None:
-    """Certificates of a proxy, and folders that pip is told to look into."""
+    """Certificates of a proxy, and folders that pip is told to look into.
+
+    Before each step: a package that brings certificates writes its own over them.
+    """
     for name, value in os.environ.items():
         if PASSED.fullmatch(name) and value.startswith("/") and Path(value).exists():
             place = root / value.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
-            if Path(value).is_dir():
+            if Path(value).is_dir() and not place.exists():
                 shutil.copytree(value, place, dirs_exist_ok=True)
-            else:
+            elif Path(value).is_file():
                 shutil.copyfile(value, place)
 
 
@@ -165,8 +172,8 @@ def main(file: str, mode: str = "") -> int:
             print(f"== {word} {text}", flush=True)
             if word == "FROM":
                 bootstrap(root, text)
-                trust_what_this_machine_trusts(root)
                 continue
+            trust_what_this_machine_trusts(root)
             folder = root / state.folder.lstrip("/")
             if not folder.is_dir():             # docker makes it root's, whoever USER is
                 run_in(root, ["mkdir", "-p", state.folder], State())

@@ -83,7 +83,8 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
         done = review(given, base=base, box=box, strict=strict, budget=budget,
                       build=build, train=train or 0, report=report,
                       on_progress=progress.update,
-                      limits=Limits(memory, disk, seconds, processes))
+                      limits=Limits(memory=memory, disk=disk, seconds=seconds,
+                                    processes=processes))
     if format_ == "json":
         ui.out(json.dumps(done.to_dict(), indent=2))
     else:

@@ -1,8 +1,7 @@
 """What runs inside a sandbox.  a job on stdin -> one JSON document on stdout
 
-It takes the resource limits that the kernel enforces on itself, copies the input to /tmp, where
-the environment may write, and runs each step as a process of its own. Nothing here decides
-anything: reviewing/__init__.py reads the document, and trusts none of it.
+It copies the input to /tmp, where the environment may write, and runs each step as a process of its
+own. Nothing here decides anything: reviewing/__init__.py reads the document, and trusts none of it.
 """
 from __future__ import annotations
 
@@ -10,9 +9,6 @@ import base64
 import contextlib
 import json
 import os
-import platform
-import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -29,12 +25,12 @@ def main() -> int:
     job = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)                               # what libraries print is not the document
-    _limit(job["limits"])
+    _be_the_first_to_die()
     work = Path(tempfile.mkdtemp(prefix="work-"))
     Path(os.environ["HOME"]).mkdir(exist_ok=True)
     document: dict = {"steps": {}, "files": {}}
     try:
-        _copy_cache(job.get("cache"))
+        _copy_caches(job["caches"])
         project = work / "project"
         shutil.copytree(job["source"], project, symlinks=True, copy_function=shutil.copyfile)
         if not (project / "pyproject.toml").exists():           # where runs/ is looked for
@@ -49,31 +45,17 @@ def main() -> int:
     return 0
 
 
-def _limit(limits: dict) -> None:
-    """One process may not hold what all of them together may not."""
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_FSIZE, limits["disk"])
-    if limits["counted"] and _kernel() >= (5, 14):      # older ones count outside processes too
-        _lower(resource.RLIMIT_NPROC, 4 * limits["processes"])      # threads are among them
-    with contextlib.suppress(OSError):          # whatever runs out of memory, it is one of these
+def _be_the_first_to_die() -> None:
+    """Whatever runs out of memory on the machine, it is one of these processes."""
+    with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _lower(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
-
-
-def _kernel() -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
-
-
-def _copy_cache(source: str | None) -> None:
-    """The trainer that this machine compiled already: half a minute saved."""
-    if source and os.path.isdir(source):
+def _copy_caches(caches: dict[str, str]) -> None:
+    """What this machine has compiled and fetched already: the trainer, raylib."""
+    for name, source in caches.items():
         with contextlib.suppress(OSError, shutil.Error):
-            shutil.copytree(source, Path(os.environ["PUFFER_CACHE"]) / "trainer")
+            shutil.copytree(source, Path(os.environ["PUFFER_CACHE"]) / name, symlinks=True)
 
 
 def _run(step: dict, env: str, project: Path, place: Path, files: dict) -> dict:

@@ -31,6 +31,7 @@ class Limits:
     memory: int = 4 << 30       # bytes, the files in /tmp not among them
     disk: int = 1 << 30         # bytes of files in /tmp, which live in memory
     seconds: float = 600.0
+    files: int = 200_000        # in /tmp: even an empty one takes memory, which nobody else counts
     processes: int = 256        # threads count as processes for the kernel's own limit
 
 
@@ -178,6 +179,8 @@ class _Use:
         self._looks += 1
         if self._looks % 10 == 0:               # rarer: it opens a folder for every process
             used += _unmapped(pids)
+            if _files_of(pids) > self.limits.files:
+                raise _Exceeded(f"it made more than {self.limits.files:,} files")
         self.memory = max(self.memory, used)
         if used > self.limits.memory:
             raise _Exceeded(f"it used more than {self.limits.memory / (1 << 30):.3g} GB of memory")
@@ -189,6 +192,17 @@ def _memory_of(pid: int) -> int:
     except OSError:
         return 0
     return 1024 * sum(map(int, MEMORY_FIELDS.findall(text)))
+
+
+def _files_of(pids: list[int]) -> int:
+    """Files in the /tmp that these processes see, where it is one of their own."""
+    for pid in reversed(pids):
+        with suppress(OSError):
+            place = f"/proc/{pid}/root/tmp"
+            if os.stat(place).st_dev != os.stat("/tmp").st_dev:
+                facts = os.statvfs(place)
+                return facts.f_files - facts.f_ffree
+    return 0
 
 
 def _unmapped(pids: list[int]) -> int:

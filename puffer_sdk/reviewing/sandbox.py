@@ -15,6 +15,8 @@ out true. Code in there can print any verdict it likes.
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -44,7 +46,7 @@ def environment(home: str = f"{TMP}/home", tmp: str = TMP) -> dict[str, str]:
             "LANG": "C.UTF-8", "PUFFER_CACHE": f"{home}/cache", "NO_COLOR": "1",
             "PYTHONPATH": os.pathsep.join([str(paths.PACKAGE.parent), *map(str, _packages())]),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONNOUSERSITE": "1"}
+            "PYTHONNOUSERSITE": "1", "PUFFER_OFFLINE": "1"}
     if os.environ.get("CC", "").strip():
         seen["CC"] = os.environ["CC"]
     return seen
@@ -156,6 +158,22 @@ def _spare_uid() -> int:
     return 20_000 + os.getpid() % 40_000
 
 
+def _kernel() -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+
+
+def _bounded(limits: Limits, uid: int | None) -> list[str]:
+    """The words that set the kernel's own limits, above the meter's.
+
+    They hold when a fork bomb leaves the meter no time to look. Kernels before 5.14 would count the
+    user's other processes as well.
+    """
+    words = ["prlimit", "--core=0", f"--fsize={limits.disk}"]
+    if uid is not None or _kernel() >= (5, 14):
+        words.append(f"--nproc={4 * limits.processes}")         # threads are among them
+    return words
+
+
 def _drop(uid: int | None) -> list[str]:
     """The words that give up what is left of root's powers, before the program starts."""
     words = ["setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]
@@ -190,7 +208,7 @@ def _bwrap(program: str, command: list[str], inputs: dict[str, Path], scratch: P
     words += ["--proc", "/proc", "--dev", "/dev",
               "--perms", "1777", "--size", str(SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
               "--remount-ro", "/", "--chdir", "/"]
-    return [*words, "--", *command]
+    return [*words, "--", *_bounded(limits, uid), *command]
 
 
 @cache
@@ -227,7 +245,8 @@ def _unshare(program: str, command: list[str], inputs: dict[str, Path], scratch:
                "pivot_root . old", "cd /", "umount -l /old", "rmdir /old",
                "mount -o remount,bind,ro,nosuid,nodev /",
                "unset OLDPWD PWD",
-               "exec " + shlex.join(["setsid", "--wait", *_drop(uid), *command])]
+               "exec " + shlex.join(["setsid", "--wait", *_bounded(limits, uid),
+                                       *_drop(uid), *command])]
     words = ["setpriv", "--pdeathsig", "KILL", program, "--mount", "--net", "--ipc", "--uts",
              "--pid", "--cgroup", "--fork", "--kill-child=KILL"]
     if uid is None:

@@ -237,8 +237,9 @@ def _tracked(root: Path) -> Iterable[str]:
     """What git knows of: secrets and virtual environments beside it are left out."""
     if not (root / ".git").exists():
         return _walk(root)
-    done = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True,
-                          check=False, stdin=subprocess.DEVNULL)
+    # A repository may name a program that watches its files; not here
+    done = subprocess.run(["git", "-C", str(root), "-c", "core.fsmonitor=false", "ls-files", "-z"],
+                          capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise UsageError("git cannot list the files of the base", where=root,
                          detail=done.stderr.decode(errors="replace")[:2000])
