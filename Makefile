@@ -11,7 +11,6 @@
 #   make docs-images   train a template and record the README's GIF
 #   make docs-tables   regenerate the reference and manual pages that come from the code
 #   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
-#   make docs-tables   regenerate the reference pages that come from the code
 #   make clean    remove .venv and what was generated
 
 PYTHON ?= python3
@@ -20,8 +19,8 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables docs-images lint clean
-.PHONY: demo test bench cuda ocean deps docs-tables lint clean container-test
+.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables docs-images lint clean \
+        container-test
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)

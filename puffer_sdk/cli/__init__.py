@@ -24,7 +24,6 @@ COMMANDS = {
     "train": "Train a policy.",
     "profile": "Show where the time of training goes.",
     "eval": "Measure a policy against random and idle play; record it.",
-    "export": "Write a policy for C, ONNX or PyTorch.",
     "report": "Measure all that a reviewer asks for; write a page.",
     "export": "Write a policy for C, ONNX, PyTorch, or all for PufferLib.",
     "review": "Check somebody else's environment, in a sandbox.",
@@ -41,7 +40,7 @@ COMMANDS = {
 SECTIONS = {
     "Make an environment": ("new", "check", "debug", "build", "play"),
     "Train a policy": ("train", "profile", "eval"),
-    "Share it": ("report", "export"),
+    "Share it": ("report", "review", "bind", "export"),
     "Keep order": ("config", "list", "runs", "clean"),
     "Get help": ("explain", "doctor", "completion"),
 }

@@ -7,9 +7,11 @@ import click
 
 from .. import paths, ui
 from .options import env_argument, format_option
+from .pages import Page
 
 
-@click.command()
+@click.command(cls=Page, examples=[
+    ("puffer-sdk bind my_env", "my_env/binding.c, which counts from now on")])
 @env_argument
 @click.option("--force", is_flag=True, help="Replace a binding.c that is there.")
 @format_option

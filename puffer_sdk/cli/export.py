@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from .. import paths, ui
-from . import completing
 from ..errors import UsageError
+from . import completing
 from .options import format_option, runs_dir_option
 from .pages import Page
 
@@ -16,31 +16,23 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk export my_env", "my_env_policy.bin, for puffernet.h"),
     ("puffer-sdk export my_env --to onnx", "for ONNX runtimes"),
-    ("puffer-sdk export runs/my_env/0007 --output p.bin", "of another run than the newest")])
+    ("puffer-sdk export my_env --ocean", "a folder to send to PufferLib")])
 @click.argument("run", required=False, metavar="[RUN]", shell_complete=completing.envs)
-@click.option("--to", type=click.Choice(["c", "onnx", "torch"]), default="c", show_default=True,
-              help="c: a flat file for puffernet.h. onnx: for ONNX runtimes. torch: a "
-                   "torch.export program.")
-@click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
-              help="Which policy: 'latest', a run's number or folder, or a checkpoint file.  "
-                   "[default: latest]")
-@click.option("--output", metavar="FILE", type=click.Path(path_type=Path),
-              help="The file to write.  [default: NAME_policy.bin, .onnx or .pt2, here]")
-@click.command()
-@click.argument("run", required=False, metavar="[RUN]")
 @click.option("--to", type=click.Choice(["c", "onnx", "torch"]), default=None,
+              help="c: a flat file for puffernet.h. onnx: for ONNX runtimes. torch: a "
                    "torch.export program.  [default: c]")
 @click.option("--ocean", is_flag=True,
               help="The environment itself, with its policy, as a pull request to PufferLib.")
-@click.option("--load-model-path", "model", metavar="PATH",
-              help="'latest', a run's number or folder, or a checkpoint file  [default: latest]")
+@click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
+              help="Which policy: 'latest', a run's number or folder, or a checkpoint file.  "
+                   "[default: latest]")
 @click.option("--output", metavar="PATH", type=click.Path(path_type=Path),
-              help="The file to write  [default: NAME_policy.bin, .onnx or .pt2, here], or with "
-                   "--ocean the folder  [default: NAME_ocean].")
+              help="The file to write, or with --ocean the folder.  [default: NAME_policy.bin, "
+                   ".onnx or .pt2, or NAME_ocean, here]")
 @runs_dir_option
 @format_option
 def command(run, to, ocean, model, output, runs_dir, format_):
-    """Write a trained policy for C, ONNX or PyTorch.
+    """Write a trained policy for C, ONNX or PyTorch, or an environment for PufferLib.
 
     RUN is an environment, whose newest run is taken, or a run's folder, or a checkpoint file;
     with none, the environment you stand in.

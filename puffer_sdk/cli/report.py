@@ -8,9 +8,15 @@ import click
 
 from .. import paths, ui
 from .options import env_argument, format_option, takes_settings, verbose_option
+from .pages import Page
 
 
-@click.command()
+@click.command(
+    cls=Page, examples=[
+        ("puffer-sdk report my_env", "three trainings, a page in build/"),
+        ("puffer-sdk report my_env --compare old/report.json", "what a change did")],
+    statuses={0: "all that was measured is fine",
+              1: "check found errors, or the environment fails or is not deterministic"})
 @env_argument
 @takes_settings
 @click.option("--seeds", type=click.IntRange(1, 32), default=3, show_default=True, metavar="N",

@@ -11,6 +11,7 @@ import click
 from .. import paths, ui
 from ..errors import UsageError
 from .options import format_option
+from .pages import Page
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -30,7 +31,12 @@ class Size(click.ParamType):
         return size
 
 
-@click.command()
+@click.command(
+    cls=Page, examples=[
+        ("puffer-sdk review their_env", "check it, in a sandbox"),
+        ("puffer-sdk review change.patch --base .", "what a patch makes of the environments here"),
+        ("puffer-sdk review their_env --report", "with the page that a pull request shows")],
+    statuses={0: "nothing was found", 1: "check found errors"})
 @click.argument("source", metavar="FOLDER|PATCH")
 @click.option("--base", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="What a patch is for  [default: the git checkout you stand in].")
