@@ -95,6 +95,7 @@ ARRAYS_OF(epoch_begin, EpochBeginArgs) {
 
 ARRAYS_OF(segments_judge, SegmentsJudgeArgs) {
     double segments = a->count, ticks = segments * a->T;
+    BYTES(verdict, sizeof(int32_t));
     ONCE(which, segments);
     ONCE(repeated, segments);
     ONCE(rewards, ticks);

@@ -207,7 +207,8 @@ def test_an_imitated_gpu_is_asked_for(no_cuda, monkeypatch):
 
 def test_the_page_has_every_reason(no_cuda, fake_driver):
     """The sentences as they are printed, each with what helps."""
-    rows = re.findall(r"^\| (.+) \| .+ \|$", PAGE.read_text().partition("## When")[2], re.M)
+    section = PAGE.read_text().partition("## When it")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+) \| .+ \|$", section, re.M)
     said = {why for _, device, why in CHOICES if device == "cpu"} | {cuda.reason()}
     fake_driver(gpus=())
     said.add(cuda.reason())

@@ -7,7 +7,6 @@ import pytest
 from kernel_library import KERNELS
 
 from puffer_sdk import toolchain
-from puffer_sdk.native import cuda as build
 
 SOURCE = """
 #include "cuda_traffic.h"
@@ -120,16 +119,3 @@ def test_by_hand(ffi, traffic, kernels):
     assert bytes_of("obs_gather", S=2, T=3, D=9, ldw=16, obs_dtype=0, **obs) == 8 + 54 + 6 * 64
     assert bytes_of("obs_gather", S=2, T=3, D=9, ldw=16, obs_dtype=1, **obs) == 8 + 216 + 6 * 64
     assert bytes_of("muon_apply", chunks=2, **pointers("X", "weights")) == 2 * 4096 * 12
-
-
-def test_nvcc_takes_it(tmp_path):
-    try:
-        nvcc = build.find_nvcc()
-    except build.BuildError as error:
-        pytest.skip(error.message)
-    source = tmp_path / "traffic.cu"
-    source.write_text(SOURCE)
-    toolchain.compile_to(tmp_path / "traffic.o",
-                         [nvcc, "-std=c++17", "-c", "-Xcompiler", "-Wall,-Wextra,-Werror",
-                          f"-I{KERNELS}", source],
-                         source=source, what="cuda_traffic.h", timeout=120)

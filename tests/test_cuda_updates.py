@@ -49,7 +49,8 @@ def test_an_epoch_begins(cuda, count, clip):
 # ---- advantages -------------------------------------------------------------------------------
 
 
-def judge(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7, rho_clip=1.1, c_clip=0.9):
+def judge(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7, rho_clip=1.1, c_clip=0.9,
+          verdict=None):
     random = np.random.default_rng(N + T)
     ended = (random.random((N, T)) < 0.15).astype(np.float32)
     known = {"rewards": 2 * normal(1, N, T), "values": normal(2, N, T),
@@ -60,8 +61,9 @@ def judge(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7, rho_cli
                 "reward_clip": clip}
     got = cuda.segments_judge(
         **known, **settings, count=N if which is None else len(which), T=T, which=which,
-        repeated=repeated, prio_alpha=alpha, advantages=blank(N, T), returns=blank(N, T),
-        sums=blank(N, 5, dtype=np.float64), weights=blank(N, dtype=np.float64))
+        repeated=repeated, prio_alpha=alpha, verdict=verdict,
+        advantages=blank(N, T), returns=blank(N, T), sums=blank(N, 5, dtype=np.float64),
+        weights=blank(N, dtype=np.float64))
     return known, settings, got
 
 
@@ -70,6 +72,15 @@ def expected(generic, known, settings, segment):
             for name in ("rewards", "values", "ratio", "ended", "truncated")}
     advantages = generic.advantage(**rows, bootstrap=known["bootstrap"][segment], **settings)
     return advantages, *generic.segment_sums(advantages, known["values"][segment])
+
+
+@pytest.mark.parametrize("stop", [0, 1])
+def test_after_a_stop_no_advantage_moves(cuda, stop):
+    """What went bad is to be found where it was."""
+    *_, got = judge(cuda, 9, 5, verdict={"stop": stop})
+    untouched = blank(9, 5)
+    for array in (got.advantages, got.returns):
+        assert same(array, untouched) == bool(stop)
 
 
 @pytest.mark.parametrize("N, T", [(1, 1), (33, 7), (70, 32), (37, 33), (5, 131)])
