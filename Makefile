@@ -8,6 +8,8 @@
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
+#   make docs     the site of docs/, into build/site; needs emscripten (make deps)
+#   make serve-docs    the same on http://127.0.0.1:8000, made again whenever a page is saved
 #   make docs-images   train a template and record the README's GIF
 #   make docs-tables   regenerate the reference and manual pages that come from the code
 #   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
@@ -19,8 +21,8 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs-tables docs-images lint clean \
-        container-test
+.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
+        lint clean container-test
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -53,6 +55,13 @@ ocean: $(VENV)/.base
 container-test:
 	@$(PYTHON) tools/container.py Dockerfile
 
+docs: $(VENV)/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "made     build/site/index.html"
+
+serve-docs: $(VENV)/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
 	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
@@ -81,6 +90,11 @@ $(VENV)/.torch: $(VENV)/.base
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing what the tests need ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	@echo "installing what the site is made with ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 clean:

@@ -1,0 +1,91 @@
+"""The tutorial's games and pictures.  docs/tutorial/ + the package -> {"tutorial/games/...": file}
+
+Each variant of the tutorial's environment (the sound one and each fault) is trained and built as a
+page; the environments of the tutorials are recorded. Everything lies in build/docs/KEY, where KEY
+covers all that it is made from, so a second `make docs` makes nothing.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import measure
+from measure import NAME, ROOT, SOUND
+
+MADE_FROM = ("docs/tutorial", "puffer_sdk", "templates", "trainer", "kernels", "tools/site")
+SEED = "1"
+RECORDED = {"my_env": [], "crowd": ["--template", "target"]}       # scaffolded, trained, recorded
+
+
+def products() -> dict[str, Path]:
+    """Made if need be: files of the site by their place in it."""
+    folder = ROOT / "build" / "docs" / key()
+    if not folder.is_dir():
+        print("docs: making the games and pictures of the tutorial", file=sys.stderr)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            make(Path(scratch) / "out", Path(scratch) / "work")
+            for old in folder.parent.iterdir():
+                if old != Path(scratch):
+                    shutil.rmtree(old)
+            os.rename(Path(scratch) / "out", folder)
+    return {path.relative_to(folder).as_posix(): path
+            for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def key() -> str:
+    """Changes when one of the files changes that the products are made from."""
+    digest = hashlib.sha256()
+    for name in MADE_FROM:
+        for path in sorted((ROOT / name).rglob("*")):
+            if path.is_file() and path.suffix in (".py", ".c", ".h", ".cuh", ".ini", ".toml",
+                                                  ".jinja", ".json"):
+                digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def make(out: Path, work: Path) -> None:
+    """All products below `out`."""
+    out.mkdir()
+    work.mkdir()
+    variants = (SOUND, *measure.faults())
+    for variant in variants:
+        train(measure.place(variant, work), NAME)
+    # the first page compiles raylib for the web, which the others share
+    page(out, work, SOUND)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(page, out, work, variant) for variant in variants[1:]]
+        jobs.append(pool.submit(record, out, work / SOUND, NAME, "--episodes", "1",
+                                "--beside", "random", "--ticks", "150"))
+        for name, options in RECORDED.items():
+            jobs.append(pool.submit(scaffold, out, work, name, options))
+        for job in jobs:
+            job.result()
+
+
+def train(project: Path, name: str) -> None:
+    measure.run(["train", name, "--train.seed", SEED], project)
+
+
+def page(out: Path, work: Path, variant: str) -> None:
+    measure.run(["build", "--web", NAME], work / variant)
+    shutil.copytree(work / variant / NAME / "build" / "web", out / "tutorial" / "games" / variant)
+
+
+def scaffold(out: Path, work: Path, name: str, options: list[str]) -> None:
+    project = work / f"new_{name}"
+    project.mkdir()
+    measure.run(["new", name, *options], project)
+    train(project, name)
+    record(out, project, name)
+
+
+def record(out: Path, project: Path, name: str, *options: str) -> None:
+    (out / "assets").mkdir(exist_ok=True)
+    measure.run(["eval", name, "--gif", str(out / "assets" / f"{name}.gif"), *options], project,
+                fails=(1,))
