@@ -7,7 +7,8 @@
     verdict STEP        of that, the findings in a line each
     bug-switch          the running game, and what each fault does to it
     training            how long the tutorial's game takes to learn, over its seeds
-    section FILE A B    lines of a repository's file, from the one that holds A to the one with B
+    source FILE         a file of the repository
+    part FILE NAMES     functions, structs and macros of a C file
     svg NAME            a drawing of docs/assets, inside the page so that it follows the palette
 """
 from __future__ import annotations
@@ -16,14 +17,17 @@ import difflib
 import html
 import json
 import posixpath
+import re
 import statistics
 from functools import cache
 
 import measure
 from curves import chart
 from measure import NAME, ROOT, SOUND, STEPS
+from mkdocs.exceptions import PluginError
 
 GOAL = 0.95
+TEMPLATES = ("squared", "target")
 
 
 @cache
@@ -174,14 +178,45 @@ def code(text: str) -> str:
     return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
 
 
-def section(path: str, first: str, last: str, *, page) -> str:
-    """Lines of a file, between two marks that hold no blanks."""
-    lines = (ROOT / path).read_text().splitlines()
-    begin = next(at for at, line in enumerate(lines) if first in line)
-    end = next(at for at, line in enumerate(lines) if at >= begin and last in line)
-    language = {"py": "python"}.get(path.rpartition(".")[2], "c")
-    text = "\n".join(lines[begin:end + 1])
-    return f'```{language} title="{path}"\n{text}\n```'
+def source(path: str, *, page) -> str:
+    """A file of the repository, whole."""
+    return f'```{language(path)} title="{posixpath.basename(path)}"\n{text_of(path)}```'
+
+
+def part(path: str, *names: str, page) -> str:
+    """Functions, structs and macros of a C file, with the comments above them."""
+    lines = text_of(path).splitlines()
+    chunks = [lines[begin:end] for begin, end in (found_part(lines, name) for name in names)]
+    text = "\n\n".join("\n".join(chunk) for chunk in chunks)
+    return f'```{language(path)} title="{posixpath.basename(path)}"\n{text}\n```'
+
+
+def found_part(lines: list[str], name: str) -> tuple[int, int]:
+    """Where NAME is defined: from the comment above it to its closing brace."""
+    at = next((n for n, line in enumerate(lines)
+               if re.match(rf"[\w#][^;]*\b{name}\b(?!.*;$)", line)), None)
+    if at is None:
+        raise PluginError(f"there is no '{name}' to show")
+    end = at + 1
+    if not lines[at].startswith("#define"):
+        end = next(n for n in range(at, len(lines)) if lines[n].startswith("}")) + 1
+    while at and lines[at - 1].startswith("//"):
+        at -= 1
+    return at, end
+
+
+def text_of(path: str) -> str:
+    """A file of the repository; one of a template as `puffer-sdk new` writes it."""
+    text = (ROOT / path).read_text()
+    template = next((name for name in TEMPLATES if path.startswith(f"templates/{name}/")), None)
+    if template:
+        text = text.replace("{{ cookiecutter.name }}", template).replace(
+            "{{ cookiecutter.__struct }}", template.capitalize())
+    return text
+
+
+def language(path: str) -> str:
+    return {"py": "python", "ini": "ini"}.get(path.rpartition(".")[2], "c")
 
 
 def svg(name: str, *, page) -> str:

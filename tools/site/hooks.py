@@ -23,9 +23,9 @@ for folder in (str(ROOT), str(Path(__file__).parent)):
     if folder not in sys.path:
         sys.path.insert(0, folder)
 
-import fills            # noqa: E402
-import games            # noqa: E402
-import reference        # noqa: E402
+import fills  # noqa: E402
+import games  # noqa: E402
+import reference  # noqa: E402
 
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FILL = re.compile(r"^( *)<!-- fill: (\S+)((?: \S+)*) -->$", re.M)
@@ -90,7 +90,8 @@ def source_pages(docs: Path) -> dict[str, str]:
     for name, path in repository_files(docs).items():
         language = LANGUAGES.get(path.suffix or path.name, "text")
         title = path.name.replace("_", "\\_")
-        made[f"source/{name}.md"] = (f"---\nsearch: {{exclude: true}}\n---\n# {title}\n\n`{name}`\n\n"
+        made[f"source/{name}.md"] = ("---\nsearch: {exclude: true}\n---\n"
+                                     f"# {title}\n\n`{name}`\n\n"
                                      f"````{language}\n{path.read_text()}````\n")
     return made
 
