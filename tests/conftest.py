@@ -151,3 +151,30 @@ def probe(tmp_path):
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """The site of docs/, built strictly: one warning, one dead link or anchor, and it fails."""
+    import os
+    import subprocess
+    import sys
+    root = Path(__file__).resolve().parents[1]
+    folder = root / "build" / f"site-{os.environ.get('PYTEST_XDIST_WORKER', 'tests')}"
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+                          cwd=root, capture_output=True, text=True, timeout=1200,
+                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(templates, tmp_path_factory) -> Path:
+    """The folder of a finished run on Squared, measured as well."""
+    from puffer_sdk import evaluating, training
+    root = tmp_path_factory.mktemp("trained")
+    folder = shutil.copytree(templates["squared"], root / "squared",
+                             ignore=shutil.ignore_patterns("build", "runs"))
+    result = training.train(folder, {"train.total_timesteps": 200_000})
+    evaluating.evaluate(folder, {"eval.episodes": 100})
+    return Path(result.folder)

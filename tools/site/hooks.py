@@ -4,7 +4,7 @@
                         games, pictures and outputs of the tutorial
     on_page_markdown    `<!-- fill: WHAT -->` is replaced; links to files of the repository lead to
                         their pages
-    on_page_content     formulas become MathML: no script, nothing fetched
+    on_page_content     formulas become pictures: no script, nothing fetched
     on_post_build       the check that no page asks another machine for anything
 """
 from __future__ import annotations
@@ -13,6 +13,8 @@ import html
 import posixpath
 import re
 import sys
+import warnings
+from functools import cache
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
@@ -27,6 +29,7 @@ import fills  # noqa: E402
 import games  # noqa: E402
 import reference  # noqa: E402
 
+EM = 20                 # units of a formula's picture in the height of a letter
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FILL = re.compile(r"^( *)<!-- fill: (\S+)((?: \S+)*) -->$", re.M)
 LANGUAGES = {".h": "c", ".c": "c", ".cu": "cuda", ".py": "python", ".md": "markdown",
@@ -57,7 +60,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(content, page, config, files):
-    return re.sub(r'<(span|div) class="arithmatex">(.*?)</\1>', to_mathml, content, flags=re.S)
+    return re.sub(r'<(span|div) class="arithmatex">(.*?)</\1>', formula, content, flags=re.S)
 
 
 def on_post_build(config):
@@ -108,11 +111,26 @@ def redirected(match, src_uri: str) -> str:
 
 # ---- formulas ------------------------------------------------------------------------------------
 
-def to_mathml(match) -> str:
-    from latex2mathml.converter import convert
+@cache
+def drawn(formula: str, block: bool) -> str:
+    """A formula as SVG in the color of the text around it, as large as that text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)     # of its way to read its fonts
+        import ziamath
 
+    ziamath.config.svg2 = False             # paths, no symbols: their names would meet on a page
+    math = ziamath.Latex(formula, size=EM, inline=not block, color="currentColor")
+    picture = math.svg()
+    width, height, attributes = re.match(
+        r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"([^>]*)>', picture).groups()
+    sunk = math.getyofst() / EM
+    label = html.escape(formula, quote=True)
+    return (f'<svg role="img" aria-label="{label}" style="width:{float(width) / EM:.3f}em;'
+            f'height:{float(height) / EM:.3f}em;vertical-align:{sunk:.3f}em"{attributes}>'
+            f'{picture[picture.index(">") + 1:]}')
+
+
+def formula(match) -> str:
     text = html.unescape(match[2]).strip()
     block = text.startswith("\\[")
-    math = convert(text[2:-2].strip(), display="block" if block else "inline")
-    tag = match[1]
-    return f'<{tag} class="math">{math}</{tag}>'
+    return f'<{match[1]} class="math">{drawn(text[2:-2].strip(), block)}</{match[1]}>'
