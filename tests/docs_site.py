@@ -86,6 +86,8 @@ def commands(block: Block) -> list[list[str]]:
     """The `puffer-sdk` lines of a block, as words behind the name."""
     found = []
     for line in joined(block.text).splitlines():
+        if block.language == "console" and not line.startswith("$ "):
+            continue                    # what a command prints
         line = line.strip().removeprefix("$ ").removeprefix("- run: ")
         if line.startswith("puffer-sdk "):
             line = re.split(r" {3,}(?=\S)|\s#", line)[0]
