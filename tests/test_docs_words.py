@@ -67,6 +67,13 @@ def test_every_rule_that_is_named_has_a_page(site):
     assert named <= set(known), sorted(named - set(known))
 
 
+def test_the_number_of_rules_is_that_of_the_rules(site):
+    count = len(rules.load())
+    named = {int(number) for page in docs_site.pages(site)
+             for number in re.findall(r"(\d+) rules[.:]", (site / page).read_text())}
+    assert named == {count}
+
+
 def test_every_metric_that_is_named_is_documented(written):
     text = (DOCS / "reference" / "metrics.md").read_text()
     wrong = [f"{page}: {code}" for page, codes in written.items() for code in codes

@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
     """Imports a command's module only when that command runs: --help stays fast."""
 
     def list_commands(self, ctx):
-        return [*COMMANDS]      # `list` is a module of ours, once that command was imported
+        return list(COMMANDS)
 
     def get_command(self, ctx, name):
         if name not in COMMANDS:

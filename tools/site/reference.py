@@ -46,7 +46,7 @@ def tree() -> dict[str, click.Command]:
 
     def walk(group: click.Group, words: tuple[str, ...]) -> None:
         with click.Context(group) as context:
-            for name in group.list_commands(context):
+            for name in cli.COMMANDS if group is cli.cli else group.list_commands(context):
                 command = group.get_command(context, name)
                 found[" ".join((*words, name))] = command
                 if isinstance(command, click.Group):
