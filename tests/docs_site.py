@@ -39,7 +39,8 @@ class Block:
     def is_commands(self) -> bool:
         """True if each line is something to type."""
         return self.language == "text" and all(
-            line.split()[0] in PROGRAMS for line in joined(self.text).splitlines() if line.strip())
+            unset(line).split()[0] in PROGRAMS
+            for line in joined(self.text).splitlines() if line.strip())
 
 
 def pages(site: Path) -> list[str]:
@@ -71,6 +72,11 @@ def plain(markup: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", code[1] if code else markup)).rstrip("\n")
 
 
+def unset(line: str) -> str:
+    """A command without the variables that are set for it."""
+    return re.sub(r"^([A-Z_]+=\S+ +)+", "", line.strip())
+
+
 def joined(text: str) -> str:
     return text.replace("\\\n", " ")
 
@@ -88,7 +94,7 @@ def commands(block: Block) -> list[list[str]]:
     for line in joined(block.text).splitlines():
         if block.language == "console" and not line.startswith("$ "):
             continue                    # what a command prints
-        line = line.strip().removeprefix("$ ").removeprefix("- run: ")
+        line = unset(line.strip().removeprefix("$ ").removeprefix("- run: "))
         if line.startswith("puffer-sdk "):
             line = re.split(r" {3,}(?=\S)|\s#", line)[0]
             found.append(shlex.split(line)[1:])

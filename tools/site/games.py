@@ -6,6 +6,7 @@ covers all that it is made from, so a second `make docs` makes nothing.
 """
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -27,15 +28,17 @@ STEPS = "4e6"           # of training for what is only looked at
 def products() -> dict[str, Path]:
     """Made if need be: files of the site by their place in it."""
     folder = ROOT / "build" / "docs" / key()
-    if not folder.is_dir():
-        print("docs: making the games and pictures of the tutorial", file=sys.stderr)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-            make(Path(scratch) / "out", Path(scratch) / "work")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)            # two builds at once make them once
+        if not folder.is_dir():
+            print("docs: making the games and pictures of the tutorial", file=sys.stderr)
             for old in folder.parent.iterdir():
-                if old != Path(scratch):
+                if old.is_dir():
                     shutil.rmtree(old)
-            os.rename(Path(scratch) / "out", folder)
+            with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+                make(Path(scratch) / "out", Path(scratch) / "work")
+                os.rename(Path(scratch) / "out", folder)
     return {path.relative_to(folder).as_posix(): path
             for path in sorted(folder.rglob("*")) if path.is_file()}
 
