@@ -93,5 +93,5 @@ def scaffold(out: Path, work: Path, name: str, options: list[str]) -> None:
 
 def record(out: Path, project: Path, name: str, *options: str) -> None:
     (out / "assets").mkdir(exist_ok=True)
-    measure.run(["eval", name, "--gif", str(out / "assets" / f"{name}.gif"), *options], project,
-                fails=(1,))
+    measure.run(["eval", name, "--gif", str(out / "assets" / f"{name}.gif"), "--eval.episodes",
+                 "16", *options], project, fails=(1,))
