@@ -24,6 +24,9 @@ BRINGS = {"ten-minutes.html": {}, "tutorial/first.html": {"drips": "docs/tutoria
 # The test that runs, compiles or makes the other blocks of a page: file, and what it is called
 CLAIMED = {
     "checker.html": ("test_docs.py", "test_the_checkers_page_holds_the_measured_figures"),
+    "clean.html": ("test_clean.py", "clean"),
+    "completion.html": ("test_completion.py", "completion"),
+    "debug.html": ("test_debug.py", "debug.md"),
     "contract.html": ("test_docs.py", "test_contract_page_python_runs"),
     "export.html": ("test_exporting.py", 'PAGE = Path(__file__).resolve().parent.parent / "docs" '
                                          '/ "export.md"'),

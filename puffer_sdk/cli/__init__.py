@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
     """Imports a command's module only when that command runs: --help stays fast."""
 
     def list_commands(self, ctx):
-        return list(COMMANDS)
+        return [*COMMANDS]           # the command `list` may stand where the builtin stood
 
     def get_command(self, ctx, name):
         if name not in COMMANDS:
