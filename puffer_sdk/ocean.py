@@ -27,7 +27,7 @@ from .spec import Spec
 # Settings of ours that PufferLib does not read; all of [eval] and [check] as well
 OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
         "train": {"stop_at_goal", "scale_obs", "backend", "device", "precision", "norm_adv",
-                  "reward_clip"}}
+                  "reward_clip", "async"}}
 CHANGES_TRAINING = ("scale_obs", "norm_adv", "reward_clip")
 SECTIONS = ("base", "env", "vec", "policy", "train")
 STEPS = 400             # ticks that the export and the original must agree on
