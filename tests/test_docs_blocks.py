@@ -27,9 +27,13 @@ CLAIMED = {
     "clean.html": ("test_clean.py", "clean"),
     "completion.html": ("test_completion.py", "completion"),
     "debug.html": ("test_debug.py", "debug.md"),
+    "container.html": ("test_container.py", "container.md"),
     "contract.html": ("test_docs.py", "test_contract_page_python_runs"),
     "export.html": ("test_exporting.py", 'PAGE = Path(__file__).resolve().parent.parent / "docs" '
                                          '/ "export.md"'),
+    "pull-requests.html": ("test_ocean_export.py", "pull-requests.md"),
+    "report.html": ("test_report.py", '"docs" / "report.md"'),
+    "review.html": ("test_review.py", '"docs" / "review.md"'),
     "play.html": ("test_docs_blocks.py", "test_the_play_page_prints_what_it_shows"),
     "programs.html": ("test_docs_blocks.py", "test_the_programs_page_shows_code_of_the_template"),
     "recording.html": ("test_recording.py", "docs/recording.md"),

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_docs import shape
 
 from puffer_sdk import reviewing, scaffold
 from puffer_sdk.errors import UsageError
@@ -520,6 +521,32 @@ def add_env(root: Path) -> None:
     for file in sorted((root / "games" / "twin").glob("squared.*")):
         file.rename(file.with_stem("twin"))
     (root / "README.md").write_text("more games\n")
+
+
+def test_the_pages_lines_run_and_print_what_they_show(checkout, boxes, tmp_path):
+    """The patch's lines in a checkout, where `puffer-sdk` is this one."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "review.md").read_text()
+    (shown,) = re.findall(r"^```console\n\$ puffer-sdk review their_env\n(.*?)^```", page,
+                          re.M | re.S)
+    (lines,) = re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S)
+    if isinstance(boxes["bwrap"], str):
+        return                          # what is said then, another test holds
+    scaffold.new("their_env", output_dir=tmp_path)
+    out, _ = cli("their_env", cwd=tmp_path, status=0)
+    printed = [shape(line) for line in out.splitlines()]
+    assert all(shape(line) in printed for line in shown.splitlines() if line != "...")
+    header = checkout / "squared" / "squared.h"
+    header.write_text(header.read_text() + "\n// a comment\n")
+    git(checkout, "commit", "-qam", "change")
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "puffer-sdk"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m puffer_sdk "$@" --budget 0.1\n')
+    script.chmod(0o755)
+    done = subprocess.run(["sh", "-ec", lines], cwd=checkout, capture_output=True, text=True, env={
+        **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[1])})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("review: pass, 1 environment, in a sandbox (bwrap)") == 2
 
 
 def test_a_patch_is_applied_to_a_copy(checkout, tmp_path):
