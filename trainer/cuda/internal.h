@@ -20,7 +20,6 @@
 #include "../shared.h"
 
 #define MAX_SLICES   64
-#define STAGES       4              // that are captured for each rollout buffer
 #define MUON_GROUPS  3              // matrices of one shape: encoder, layers, decoder
 
 enum {                              // what the host's time is spent on
@@ -185,14 +184,18 @@ struct PufferTrainer {
     int32_t lost;                   // 1: weights were written to that were older
     int32_t direct;                 // 1: copies go straight to the envs' memory
     int64_t allocations, bytes;
-    double rollout_seconds, update_seconds, born;
-    uint64_t born_ticks;
+    double rollout_seconds, update_seconds;
 };
 
 // ---- small things -----------------------------------------------------------------------------
 
 uint64_t clock_now(void);
 void mark(Worker* worker, int phase);   // what passed since the last mark was spent on this
+
+// What a product reads: bf16 where there is that
+static inline const void* operand(const float* wide, const uint16_t* narrow) {
+    return narrow ? (const void*)narrow : (const void*)wide;
+}
 
 // A kernel's threads are spread over elements, or its blocks over parts
 static inline void each(Stream* stream, int32_t kernel, const void* args, int64_t elements) {
@@ -231,7 +234,7 @@ int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
 
 // ---- rollout.c
 int32_t slices_attach(PufferTrainer* trainer, char* error);
-// Encoder, layers, decoder of `rows` rows, without the gates between them
+// A matrix as products read it; acting: of the weights that act
 const void* layer_weights(const PufferTrainer* trainer, int matrix, int acting);
 
 // ---- picking.c

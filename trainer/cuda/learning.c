@@ -82,10 +82,6 @@ int32_t products_open(PufferTrainer* trainer, char* error) {
 
 // ---- forward and back -------------------------------------------------------------------------
 
-static const void* operand(const float* wide, const uint16_t* narrow) {
-    return narrow ? (const void*)narrow : (const void*)wide;
-}
-
 static void narrow_rows(PufferTrainer* trainer, Stream* stream, const float* x, uint16_t* narrow) {
     int count = trainer->M * trainer->H;
     if (narrow)

@@ -16,10 +16,6 @@ const void* layer_weights(const PufferTrainer* trainer, int matrix, int acting) 
     return (acting ? trainer->acting : trainer->weights) + offset;
 }
 
-static const void* operand(const float* wide, const uint16_t* narrow) {
-    return narrow ? (const void*)narrow : (const void*)wide;
-}
-
 static void tick_calls(PufferTrainer* trainer, Stream* stream, void* about) {
     const PufferTrainerConfig* config = &trainer->config;
     Slice* slice = about;

@@ -80,8 +80,6 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
     }
     trainer->config = *config;
     trainer->allocations = 1;
-    trainer->born = seconds_now();
-    trainer->born_ticks = clock_now();
     heads_init(&trainer->heads, config);
     if (start(trainer, error) == 0) return trainer;
     puffer_trainer_destroy(trainer);
