@@ -138,9 +138,7 @@ struct PufferTrainer {
     int64_t tick;                   // of the random numbers
     Block* blocks;
     int32_t block_count, block_rows, lockstep;
-    int32_t* replay_rows;           // (replay_count, S) of the next update, or NULL
-    float* replay_q;
-    int32_t replay_count;
+    Replay replay;                  // of the next update
     int32_t stale;                  // weights were written: the packed copies are old
     int32_t bad_row, bad_kind;      // what a worker found wrong in a rollout
     int64_t bad_tick;

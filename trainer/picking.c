@@ -168,14 +168,14 @@ static void note_repeats(PufferTrainer* trainer) {
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
     Picker* picker = &trainer->picker;
     int32_t S = trainer->segments, dealt = trainer->config.prio_alpha == 0.0;
-    int replayed = number < trainer->replay_count;
+    int replayed = number < trainer->replay.count;
     if (number == 0 || (!dealt && !replayed))
         pool_run(trainer->pool, judge_group, trainer, groups(trainer));
     trainer->work[0].since = clock_now();
     if (replayed) {
-        memcpy(picker->rows, trainer->replay_rows + (int64_t)number * S,
+        memcpy(picker->rows, trainer->replay.rows + (int64_t)number * S,
                sizeof(int32_t) * (size_t)S);
-        memcpy(picker->q, trainer->replay_q + (int64_t)number * S, sizeof(float) * (size_t)S);
+        memcpy(picker->q, trainer->replay.q + (int64_t)number * S, sizeof(float) * (size_t)S);
     } else if (dealt) {
         deal(trainer, number, picker->rows, picker->q);
     } else {

@@ -3,6 +3,7 @@
  *     config.c     settings refused, heads, schedules, first weights
  *     tensors.c    memory that callers may look at, by name
  *     blame.c      which tensor holds the first bad number
+ *     replay.c     segments that an update is given, for parity tests
  *     arena.c      memory in one piece         pool.c   a team of threads
  *
  * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S.
@@ -72,6 +73,18 @@ void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, i
 // rollout NULL: the state alone. Hp: floats from one layer's state to the next
 void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
                      float* state, const Rollout* rollout);
+
+// ---- replay.c ---------------------------------------------------------------------------------
+
+typedef struct Replay {
+    int32_t* rows;                  // (count, S) segments of the next update's minibatches
+    float* q;                       // (count, S)
+    int32_t count;                  // 0: it picks for itself
+} Replay;
+
+void replay_set(Replay* replay, const int32_t* rows, const float* q, int32_t minibatches,
+                int32_t segments);      // copied; without memory for it: 0
+void replay_free(Replay* replay);
 
 // ---- blame.c ----------------------------------------------------------------------------------
 

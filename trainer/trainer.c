@@ -70,8 +70,7 @@ void puffer_trainer_destroy(PufferTrainer* trainer) {
     if (!trainer) return;
     pool_destroy(trainer->pool);
     memory_free(trainer);
-    free(trainer->replay_rows);
-    free(trainer->replay_q);
+    replay_free(&trainer->replay);
     free(trainer->work);
     free(trainer);
 }
@@ -95,15 +94,7 @@ PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer) {
 
 void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
                            int32_t minibatches) {
-    size_t count = (size_t)minibatches * (size_t)trainer->segments;
-    free(trainer->replay_rows);
-    free(trainer->replay_q);
-    trainer->replay_rows = malloc(sizeof(int32_t) * (count + 1));
-    trainer->replay_q = malloc(sizeof(float) * (count + 1));
-    trainer->replay_count = trainer->replay_rows && trainer->replay_q ? minibatches : 0;
-    if (!trainer->replay_count) return;
-    memcpy(trainer->replay_rows, rows, sizeof(int32_t) * count);
-    memcpy(trainer->replay_q, q, sizeof(float) * count);
+    replay_set(&trainer->replay, rows, q, minibatches, trainer->segments);
 }
 
 // ---- looking inside ---------------------------------------------------------------------------

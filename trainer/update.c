@@ -63,7 +63,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     int32_t failed = 0;
     for (int32_t number = 0; number < losses->minibatches && !failed; number++)
         failed = learn(trainer, number, losses, error);
-    trainer->replay_count = 0;
+    trainer->replay.count = 0;
     if (failed) return -1;
     if (!all_finite(trainer->all_weights, trainer->weight_count))
         return blame(trainer, error);

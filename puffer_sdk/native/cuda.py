@@ -34,7 +34,7 @@ from .cuda_finding import (
 ARCHS = ("80", "90", "120")             # compute capabilities: A100, H100 and H200, RTX 50
 OLDEST_GPU = (8, 0)                     # the first with bf16
 OLDEST_NVCC = (12, 0)                   # its graphs are made by another call before
-SHARED_FILES = ("arena.c", "blame.c", "config.c", "pool.c", "tensors.c")    # of the CPU's trainer
+SHARED_FILES = ("arena.c", "blame.c", "config.c", "pool.c", "replay.c", "tensors.c")    # the CPU's
 FLAGS = ("-std=c++17", "-O3", "-fmad=false",       # multiply-adds where the source says so
          "-shared", "-Xcompiler", "-fPIC,-Wall,-Wextra")
 TRAINER_FLAGS = ("-O3", "-fmad=false", "-shared", "--threads", "0", "-Xcompiler",

@@ -169,9 +169,7 @@ struct PufferTrainer {
     int64_t pending_epoch;
     int32_t acts_anew;              // 1: `acting` has to become what `weights` are
     int64_t tick_number;            // of the random numbers
-    int32_t* replay_rows;           // (replay_count, S) of the next update, or NULL
-    float* replay_q;
-    int32_t replay_count;
+    Replay replay;                  // of the next update
 
     float *weights_here, *momentum_here, *adam_v_here;      // what callers see, if fetched
     float* state_here;

@@ -78,9 +78,9 @@ static void later_calls(PufferTrainer* trainer, Stream* stream, void* about) {
 static void replay(PufferTrainer* trainer, const Rollout* rollout, int32_t number) {
     Stream* stream = trainer->stream;
     int64_t S = trainer->S;
-    stream_upload(stream, trainer->batch.rows, trainer->replay_rows + number * S,
+    stream_upload(stream, trainer->batch.rows, trainer->replay.rows + number * S,
                   sizeof(int32_t) * (size_t)S);
-    stream_upload(stream, trainer->batch.q, trainer->replay_q + number * S,
+    stream_upload(stream, trainer->batch.q, trainer->replay.q + number * S,
                   sizeof(float) * (size_t)S);
     if (number == 0) judge_all(trainer, stream, rollout);
     find_repeats(trainer, stream);
@@ -90,7 +90,7 @@ static void replay(PufferTrainer* trainer, const Rollout* rollout, int32_t numbe
 
 void pick_minibatch(PufferTrainer* trainer, int turn, int32_t number) {
     Rollout* rollout = &trainer->rollouts[turn];
-    if (number < trainer->replay_count) replay(trainer, rollout, number);
+    if (number < trainer->replay.count) replay(trainer, rollout, number);
     else if (number == 0)
         run_recorded(trainer, trainer->stream, &trainer->pick_first[turn], first_calls, rollout);
     else

@@ -94,8 +94,7 @@ void puffer_trainer_destroy(PufferTrainer* trainer) {
         device_close(trainer->device);
     }
     memory_free(trainer);
-    free(trainer->replay_rows);
-    free(trainer->replay_q);
+    replay_free(&trainer->replay);
     free(trainer);
 }
 
@@ -119,15 +118,7 @@ PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer) {
 
 void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
                            int32_t minibatches) {
-    size_t count = (size_t)minibatches * (size_t)trainer->S;
-    free(trainer->replay_rows);
-    free(trainer->replay_q);
-    trainer->replay_rows = malloc(sizeof(int32_t) * (count + 1));
-    trainer->replay_q = malloc(sizeof(float) * (count + 1));
-    trainer->replay_count = trainer->replay_rows && trainer->replay_q ? minibatches : 0;
-    if (!trainer->replay_count) return;
-    memcpy(trainer->replay_rows, rows, sizeof(int32_t) * count);
-    memcpy(trainer->replay_q, q, sizeof(float) * count);
+    replay_set(&trainer->replay, rows, q, minibatches, trainer->S);
 }
 
 // ---- weights and rollouts, here and there -----------------------------------------------------

@@ -147,7 +147,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     } else {
         failed = update_finish(trainer, losses, error);
     }
-    trainer->replay_count = 0;
+    trainer->replay.count = 0;
     if (failed) return -1;
     trainer->counters.epoch++;
     return 0;
