@@ -81,14 +81,14 @@ def with_class_file(resolved: Config, folder: Path) -> Config:
 def where_trained(resolved: Config) -> str:
     """Where the network is trained, and why there: "on the CPU (no NVIDIA driver on this machine)"
     """
-    where = "a GPU" if resolved.train.device == "cuda" else "the CPU"
-    origin = resolved.origin.get("train.device", "")
-    why = origin.removeprefix("auto: ")
-    if why == origin:
-        why = f"train.device is {resolved.train.device}"
-        if resolved.train.device == "cuda" and resolved.train.backend == "native":
+    where, given = "the CPU", f"train.device is {resolved.train.device}"
+    if resolved.train.device == "cuda":
+        where = "a GPU"
+        if resolved.train.backend == "native":
             from .native import cuda
-            why = cuda.reason()
+            where, given = "an emulated GPU" if cuda.is_emulated() else where, cuda.reason()
+    origin = resolved.origin.get("train.device", "")
+    why = origin.removeprefix("auto: ") if origin.startswith("auto: ") else given
     return f"on {where} ({why})"
 
 

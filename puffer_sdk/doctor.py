@@ -369,7 +369,7 @@ def probe_cuda_trainer() -> Finding:
 
     try:
         if cuda.is_emulated():
-            return Finding("cuda_trainer", "ok", cuda.reason())
+            return Finding("cuda_trainer", "ok", f"an emulated GPU ({cuda.reason()})")
         found = cuda.examine()
         if found.problem:
             return Finding("cuda_trainer", "optional", f"training runs on the CPU: {found.problem}",

@@ -101,6 +101,7 @@ class _Reader:
         self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
         self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
         self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
+        self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
         self.absent: set[str] = set()       # names that problems report: clang trips over them
         kinds = cindex.CursorKind
         for cursor in unit.cursor.get_children():
@@ -110,6 +111,9 @@ class _Reader:
                 self.funcs[cursor.spelling] = cursor
             elif cursor.kind == kinds.STRUCT_DECL and cursor.is_definition():
                 self.structs[cursor.type.get_canonical().spelling] = cursor
+            elif cursor.kind == kinds.ENUM_DECL:
+                self.enumerators |= {child.spelling: self.place(child)
+                                     for child in cursor.get_children()}
             elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
                 self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
             elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
@@ -303,8 +307,13 @@ class _Reader:
                               ("ACT_SIZES", "#define ACT_SIZES {3}")):
             if name not in self.macros:
                 self.absent.add(name)
+                if name in self.enumerators:
+                    self.problem("PUF112", f"{name} is an enumerator, and has to be a macro",
+                                 self.enumerators[name], hint=f"add #define {name} {name} below")
+                    continue
                 self.problem("PUF112", f"{name} is not defined",
-                             (self.binding or self.header).name, hint=f"state it: {example}")
+                             (self.binding or self.header).name,
+                             hint=f"state it, such as {example}")
         obs_count = self.evaluate("puffer_probe_obs")
         if obs_count is not None and obs_count < 1:
             self.problem("PUF112", "OBS_SIZE is not a size", self.macro_place("OBS_SIZE"),

@@ -42,6 +42,7 @@ class TrainResult:
     seconds: float                  # of training, over all resumed parts
     goal: tuple[int, float] | None = None   # steps and seconds after which it was first reached
     metrics: dict = field(default_factory=dict)     # the last value of every key
+    missed: str = ""                # the goal, where there is one and it was not reached
 
 
 def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
@@ -196,7 +197,7 @@ class _Parent:
             finally:
                 self.leave(status)
         return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.goal,
-                           self.last)
+                           self.last, "" if self.goal else self.config.eval.goal)
 
     def prepare(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; cut metrics behind the epoch."""

@@ -234,7 +234,7 @@ def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc,
 
 def test_an_imitated_gpu_is_told(no_cuda, monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA", "emulated")
-    assert doctor.probe_cuda_trainer().found == "emulated on the CPU (PUFFER_CUDA=emulated)"
+    assert doctor.probe_cuda_trainer().found == "an emulated GPU (PUFFER_CUDA=emulated)"
     monkeypatch.setenv("PUFFER_CUDA", "simulated")
     assert doctor.probe_cuda_trainer().status == "missing"
 

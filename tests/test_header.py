@@ -239,6 +239,13 @@ def test_log_layout(probe):
 
 def test_missing_sizes(probe):
     assert only(probe(("#define OBS_SIZE 2", ""))).message == "OBS_SIZE is not defined"
+    folder = probe(("#define OBS_SIZE 2", "enum { OBS_SIZE = 2 };"))
+    problem = only(folder)
+    assert problem.message == "OBS_SIZE is an enumerator, and has to be a macro"
+    assert problem.where == line_of(folder, "enum { OBS_SIZE")
+    assert problem.hint == "add #define OBS_SIZE OBS_SIZE below"
+    assert not problems(probe(("#define OBS_SIZE 2", "enum { OBS_SIZE = 2 };\n"
+                                                     "#define OBS_SIZE OBS_SIZE")))
     problem = only(probe(("#define ACT_SIZES {3}", "")))
     assert problem.message == "ACT_SIZES is not defined" and problem.code == "PUF112"
 

@@ -400,3 +400,17 @@ def test_the_run_folder_tells_the_whole_story(finished):
     info = json.loads((finished / "run.json").read_text())
     assert (info["status"], info["step"], info["total"]) == ("finished", 3072, 3072)
     assert json.loads((finished / "spec.json").read_text())["struct"] == "Faulty"
+
+
+def test_what_is_printed_in_the_end_names_a_goal_that_was_missed_and_the_settings(squared, cli,
+                                                                                  tmp_path):
+    """The next command fits the policy, also where the ini would not."""
+    runs_dir = ["--runs-dir", str(tmp_path)]
+    done = cli("train", squared, *runs_dir, "--env.size", "7", "--train.total-timesteps", "70000",
+               "--train.stop-at-goal", "0")
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split(None, 1) for line in done.stdout.splitlines())
+    assert lines["missed"] == "the goal perf >= 0.95"
+    assert lines["next"] == f"puffer-sdk eval {squared} --env.size 7 --runs-dir {tmp_path}"
+    evaluated = cli(*lines["next"].split()[1:], "--eval.episodes", "10")
+    assert evaluated.returncode == 1 and "not met" in evaluated.stdout, evaluated.stderr

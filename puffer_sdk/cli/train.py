@@ -49,7 +49,7 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
         ui.out(json.dumps(without_nan({
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
-            "metrics": result.metrics})))
+            "missed": result.missed, "metrics": result.metrics})))
         return
     shown = ", ".join(f"{name} {result.metrics[f'env/{name}']:.3f}"
                       for name in ("perf", "score", "episode_return")
@@ -60,6 +60,11 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
         ui.out(f"reached  {shown}")
     if result.goal:
         ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
+    if result.missed:
+        ui.out(f"missed   the goal {result.missed}")
     ui.out(f"run      {paths.shown(result.folder)}")
-    place = ["--runs-dir", str(runs_dir)] if runs_dir else []
+    # what the policy was trained on, where that is not what the ini says
+    place = [word for name, value in (settings or {}).items() if name.startswith("env.")
+             for word in (f"--{name.replace('_', '-')}", str(value))]
+    place += ["--runs-dir", str(runs_dir)] if runs_dir else []
     ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")

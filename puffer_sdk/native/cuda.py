@@ -151,7 +151,7 @@ def is_emulated() -> bool:
 def reason() -> str:
     """Why the native trainer runs on a GPU here, or why not, as a part of a sentence."""
     if is_emulated():
-        return "emulated on the CPU (PUFFER_CUDA=emulated)"
+        return "PUFFER_CUDA=emulated"
     return examine().reason
 
 
