@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import measure
+import numpy as np
 from measure import NAME, ROOT, SOUND
 
 MADE_FROM = ("docs/tutorial", "puffer_sdk", "templates", "trainer", "kernels",
@@ -23,6 +24,7 @@ MADE_FROM = ("docs/tutorial", "puffer_sdk", "templates", "trainer", "kernels",
 SEED = "1"
 RECORDED = {"my_env": [], "crowd": ["--template", "target"]}       # scaffolded, trained, recorded
 STEPS = "4e6"           # of training for what is only looked at
+LATER = 14              # ticks of drips.gif left out: it opens on drops caught and spilt
 
 
 def products() -> dict[str, Path]:
@@ -66,8 +68,7 @@ def make(out: Path, work: Path) -> None:
     page(out, work, SOUND)
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(page, out, work, variant) for variant in variants[1:]]
-        jobs.append(pool.submit(record, out, work / SOUND, NAME, "--episodes", "1",
-                                "--beside", "random", "--ticks", "150"))
+        jobs.append(pool.submit(opening, out, work / SOUND))
         for name, options in RECORDED.items():
             jobs.append(pool.submit(scaffold, out, work, name, options))
         for job in jobs:
@@ -89,6 +90,25 @@ def scaffold(out: Path, work: Path, name: str, options: list[str]) -> None:
     measure.run(["new", name, *options], project)
     train(project, name, "--train.total-timesteps", STEPS)
     record(out, project, name)
+
+
+def opening(out: Path, project: Path) -> None:
+    """The picture of the first page. It starts later, so that its still shows a game at work."""
+    from PIL import Image, ImageSequence
+
+    from puffer_sdk.gif import GifWriter
+
+    record(out, project, NAME, "--episodes", "1", "--beside", "random", "--ticks", "150")
+    path = out / "assets" / f"{NAME}.gif"
+    with Image.open(path) as film:
+        told = [(frame.info["duration"], np.asarray(frame.convert("RGB")))
+                for frame in ImageSequence.Iterator(film)]
+    tick = min(duration for duration, _ in told)        # a frame that nothing changed lasts longer
+    ticks = [frame for duration, frame in told for _ in range(round(duration / tick))]
+    writer = GifWriter(path, 1000 / tick)
+    for frame in ticks[LATER:]:
+        writer.write(frame)
+    writer.close()
 
 
 def record(out: Path, project: Path, name: str, *options: str) -> None:
