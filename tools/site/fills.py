@@ -145,8 +145,8 @@ def bug_switch(*, page) -> str:
 def panel(variant: str, fault: dict | None, label: str) -> str:
     found = outputs()["variants"]
     verdict = found[variant]["check"]
-    told = [line for line in verdict.splitlines()
-            if line.startswith(("error", "warning", "  -->", "  hint", f"{NAME}:"))]
+    told = grouped([line for line in verdict.splitlines()
+                    if line.startswith(("error", "warning", "  -->", "  hint", f"{NAME}:"))])
     drawing = chart({"as it is": found[SOUND], **({label: found[variant]} if fault else {})},
                     f"perf over agent steps; {sentence(variant)}")
     parts = [f'<section class="fault" data-fault="{variant}">',
@@ -161,6 +161,23 @@ def panel(variant: str, fault: dict | None, label: str) -> str:
               f"<pre class=\"told\">{html.escape(chr(10).join(told))}</pre>",
               f"<p>{html.escape(sentence(variant))}</p>", drawing, "</section>"]
     return "\n".join(parts)
+
+
+def grouped(told: list[str]) -> list[str]:
+    """Findings of one rule with one hint as one: the first, and what the others say below it."""
+    findings: list[list[str]] = []
+    for line in told:
+        if line.startswith("  "):
+            findings[-1].append(line)
+        else:
+            findings.append([line])
+    first: dict[tuple[str, str], list[str]] = {}
+    for finding in findings:
+        rule, _, says = finding[0].partition(": ")
+        same = first.setdefault((rule, finding[-1]), finding)
+        if same is not finding:
+            same.insert(-1, f"  also: {says}")
+    return [line for finding in first.values() for line in finding]
 
 
 def coloured(diff: str) -> str:
