@@ -21,15 +21,19 @@ HEX = r"[0-9a-f]{12}"
 DRAFT = r"[a-z0-9_]{8}"                 # tempfile's part of a name, where a process was killed
 GENERATED = b"Generated from "          # in the first line of .c and .h files
 REPRO = r"repro_PUF\d{3}"
+REPORT = r"report\.(html|md|json)"
+STAGE = r"[a-z]+-[0-9a-f]{16}\.(json|gif|safetensors)"
 
 # folder below build/ -> names of ours in it; NAME stands for the environment's
 BUILD = {
     "": (r"binding\.c", r"NAME_player\.c", r"NAME_config\.h", r"puffernet\.h",
          r"compile_commands\.json", rf"NAME-{HEX}\.(so|sha256)", r"NAME-(local|fast)",
          r"\.NAME-(local|fast|web)\.json", r"NAME_page\.html", r"NAME_policy\.bin",
-         rf"\.NAME-({HEX}|local|fast)-{DRAFT}(\.so|\.sha256)?", rf"\.probe-{DRAFT}"),
+         rf"\.NAME-({HEX}|local|fast)-{DRAFT}(\.so|\.sha256)?", rf"\.probe-{DRAFT}",
+         REPORT, rf"\.{REPORT}\.\d+"),
     "web": (r"index\.(html|js|wasm|data)",),
     "check": (rf"{REPRO}(\.c)?", rf"\.{REPRO}-{DRAFT}"),
+    "report": (STAGE, rf"\.{STAGE}\.\d+", "runs"),
     "debug": (rf"{REPRO}(-batch)?(\.gdb|\.lldb)?", rf"\.{REPRO}.*-{DRAFT}(\.gdb|\.lldb)?"),
 }
 # folder below the cache -> what we keep in it, files and whole folders
@@ -68,7 +72,7 @@ class Part:
 
 
 def find_build(env_folder: Path) -> list[Part]:
-    """What build, check, debug, play and eval left for this environment."""
+    """What build, check, debug, play, eval and report left for this environment."""
     home = paths.build_dir(env_folder)
     found = []
     for folder in (home, paths.stand_in(home)):     # where the first could not be written

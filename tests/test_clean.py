@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from puffer_sdk import binding, building, checking, cleaning, cli, config, header, paths, runs
+from puffer_sdk import (
+    binding,
+    building,
+    checking,
+    cleaning,
+    cli,
+    config,
+    header,
+    paths,
+    reporting,
+    runs,
+)
+from puffer_sdk.reporting import measuring, stages
 
 
 @pytest.fixture
@@ -44,6 +56,35 @@ def test_all_that_the_commands_make_goes(env, capsys):
     said = capsys.readouterr().out
     assert said.startswith(f"removed  {env}/build: ") and "kept" not in said
     assert everything(env) == before
+
+
+def test_reports_go_and_those_of_other_places_stay(env, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(stages, "BUDGET", 0.05)
+    monkeypatch.setattr(measuring, "ROUNDS", 1)
+    before = everything(env)
+    quick = {"train.total_timesteps": 65536, "eval.episodes": 10}
+    elsewhere = reporting.report(env, quick, seeds=1, output=tmp_path / "mine.html")
+    reporting.report(env, quick, seeds=1)
+    home = env / "build" / "report"
+    assert {path.suffix for path in home.iterdir() if path.is_file()} >= {".json", ".safetensors"}
+    (home / "runs" / env.name / "0001").mkdir(parents=True)     # as where a training was stopped
+    for draft in ("report/.check-0123456789abcdef.json.77", ".report.html.77"):
+        (env / "build" / draft).touch()
+    capsys.readouterr()
+    assert cli.main(["clean", str(env)]) == 0
+    assert "kept" not in capsys.readouterr().out
+    assert everything(env) == before
+    assert elsewhere.html.is_file() and elsewhere.json.is_file()
+
+
+def test_a_users_file_beside_a_report_stays(env, capsys):
+    (env / "build" / "report").mkdir(parents=True)
+    mine = [env / "build" / "thesis.html", env / "build" / "report" / "notes-2024.json"]
+    for path in mine:
+        path.touch()
+    assert cli.main(["clean", str(env)]) == 0
+    assert all(path.exists() for path in mine)
+    assert capsys.readouterr().out.count("not made by puffer-sdk") == 2
 
 
 def test_programs_leave_nothing_behind(games, make_program, tmp_path):
