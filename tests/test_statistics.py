@@ -121,6 +121,32 @@ def test_statistics_are_what_happened(changed):
     assert seen["reward"]["zeros"] == pytest.approx(1 - share, rel=1e-4)
 
 
+def rows_of(result) -> dict[str, list[str]]:
+    """{name: [min, mean, max, zero]} of the table."""
+    lines = statistics.table(result.coverage["statistics"])
+    return {line.split()[0]: line.partition("  |")[0].split()[1:] for line in lines[1:]}
+
+
+def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
+    result = check(changed("broken/puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
+                           ("o[1] = dy / distance", "o[1] = INFINITY"),
+                           ("4 ? 0.1f : 0.0f", "4 ? 0.0f : 0.0f")), budget=0.1)
+    json.dumps(result.to_dict(), allow_nan=False)
+    rows = rows_of(result)
+    assert rows["obs[0]"] == ["nan", "nan", "nan", "0%"]
+    assert rows["obs[1]"] == ["inf", "inf", "inf", "0%"]
+    assert rows["reward"] == ["0", "0", "0", "100%"]
+    assert list(rows)[3:] == ["reward", "return", "length"]
+    assert {q["name"]: q for q in result.coverage["statistics"]}["obs[0]"]["low"] is None
+
+
+def test_rewards_that_are_never_finite_have_their_row(changed):
+    result = check(changed("broken/puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
+                   budget=0.1)
+    low, mean, high, zeros = rows_of(result)["reward"]
+    assert (low, mean, high) == ("nan", "nan", "nan") and zeros not in ("0%", "100%")
+
+
 # -- constants
 
 def test_a_bias_and_a_bandit_need_no_excuse(changed):

@@ -13,6 +13,7 @@ import numpy as np
 from .fields import Field
 
 BINS = 16
+NAN = float("nan")
 MOST_ROWS = 64          # elements that are listed one by one
 COMPACT = 12            # lines of a table that is printed unasked
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -69,6 +70,7 @@ def read(path: Path, facts: list[dict], dtype: str, obs_size: int, fields: list[
     rows = np.frombuffer(data, kind, S * D, 8 * D).reshape(S, D)
     stats = Statistics(low, high, rows)
     stats.quantities = _of_observations(stats, fields)
+    observed = len(stats.quantities)
     for fact in facts:
         if fact["fact"] != "sample":
             continue
@@ -76,6 +78,9 @@ def read(path: Path, facts: list[dict], dtype: str, obs_size: int, fields: list[
         at += 8 * fact["count"]
         total = agent_steps if fact["name"] == "reward" else fact["seen"]
         stats.quantities.append(_of_sample(fact, values, max(total, fact["seen"])))
+    if not any(f["fact"] == "sample" and f["name"] == "reward" for f in facts):
+        paid = next((f["rewards"] for f in facts if f["fact"] == "run"), 0)
+        stats.quantities.insert(observed, _unsampled_reward(paid, agent_steps))
     return stats
 
 
@@ -107,8 +112,11 @@ def _of_elements(stats: Statistics, name: str, first: int, last: int) -> Quantit
     values = stats.rows[:, first:last + 1].astype(float).ravel()
     values = values[np.isfinite(values)]
     where = first if first == last else f"{first}-{last}"
-    if not values.size or not low <= high:              # nothing but NaN
-        return Quantity(name, 0.0, 0.0, 0.0, 0.0, [0] * BINS, where)
+    if not low <= high:                                 # nothing but NaN
+        return Quantity(name, NAN, NAN, NAN, 0.0, [0] * BINS, where)
+    if not values.size:                                 # infinities: each an entry of one bin
+        return Quantity(name, float(low), float(low + high), float(high), 0.0,
+                        [len(stats.rows)] + [0] * (BINS - 1), where)
     return Quantity(name, float(low), float(high), float(values.mean()),
                     float((values == 0).mean()), _histogram(values, low, high), where)
 
@@ -130,6 +138,13 @@ def _of_sample(fact: dict, values: np.ndarray, total: int) -> Quantity:
     return Quantity(fact["name"], low, high, mean, zeros, histogram)
 
 
+def _unsampled_reward(paid: int, total: int) -> Quantity:
+    """Of a run whose rewards were all zero, or (some paid) nothing else but not finite."""
+    if paid:
+        return Quantity("reward", NAN, NAN, NAN, max(0.0, 1.0 - paid / total), [0] * BINS)
+    return Quantity("reward", 0.0, 0.0, 0.0, 1.0, [total] + [0] * (BINS - 1))
+
+
 def _histogram(values: np.ndarray, low: float, high: float) -> list[int]:
     if not low < high or not np.isfinite(high - low):
         return [int(values.size)] + [0] * (BINS - 1)
@@ -141,7 +156,7 @@ def _bin(value: float, low: float, high: float) -> int:
 
 
 def _round(value: float) -> float | None:
-    """Six digits, so that the document is the same on every machine; None for infinities."""
+    """Six digits, so that the document is the same on every machine; None for NaN and infinities."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
@@ -156,7 +171,9 @@ def table(quantities: list[dict], encoding: str | None = "utf-8") -> list[str]:
     heads = ("", "min", "mean", "max", "zero")
     rows = [heads]
     for q in quantities:
-        numbers = ["inf" if q[key] is None else f"{q[key]:.4g}" for key in ("low", "mean", "high")]
+        found = [q[key] for key in ("low", "mean", "high")]
+        odd = "inf" if any(q["histogram"]) or found != [None] * 3 else "nan"
+        numbers = [odd if number is None else f"{number:.4g}" for number in found]
         rows.append((q["name"], *numbers, _percent(q["zeros"])))
     widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
     lines = []
