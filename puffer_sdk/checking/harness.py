@@ -279,7 +279,8 @@ def symbolize(library: Path, base: int, stack: list[str], pc: str | None) -> lis
             exact = pc is not None and address == int(pc, 16)
             offsets.append(hex(address - base - (0 if exact else 1)))
     if pc is not None and offsets and base <= int(pc, 16) < end:
-        offsets.insert(0, hex(int(pc, 16) - base))
+        fault = hex(int(pc, 16) - base)     # an unwinder may have it already, or start behind it
+        offsets = [fault, *(offset for offset in offsets if offset != fault)]
     if not offsets:
         return []
     try:
