@@ -156,7 +156,7 @@ def _bin(value: float, low: float, high: float) -> int:
 
 
 def _round(value: float) -> float | None:
-    """Six digits, so that the document is the same on every machine; None for NaN and infinities."""
+    """Six digits, so that the document is the same everywhere; None for NaN and infinities."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
