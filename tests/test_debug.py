@@ -224,6 +224,24 @@ def test_a_changed_header_is_named_and_a_mended_one_passes(broken, tmp_path, cap
     assert cli.main(["debug", str(copy), "--batch"]) == 3
 
 
+def test_the_first_error_of_the_last_check_is_taken(broken, tmp_path, capsys):
+    folder, source = broken("divides")
+    copy = tmp_path / "divides"
+    shutil.copytree(folder, copy)
+    taken = copy / "build" / "check" / source.name
+    for code in ("PUF312", "PUF503"):           # written later, listed later
+        shutil.copyfile(taken, taken.with_name(f"repro_{code}.c"))
+    later = taken.stat().st_mtime + 10
+    os.utime(taken.with_name("repro_PUF312.c"), (later, later))
+    found, others = debugging.first(copy)
+    assert (found, others[-2:]) == (taken, ["repro_PUF312.c", "repro_PUF503.c"])
+    assert cli.main(["debug", str(copy), "--batch"]) == 1
+    printed = capsys.readouterr()
+    assert f"repro  {taken}, of the first error" in printed.err
+    assert "repro_PUF312.c, repro_PUF503.c; take one with --repro FILE" in printed.err
+    assert "PUF202" in printed.out
+
+
 def test_refusals(broken, squared, tmp_path, monkeypatch, capsys):
     folder, _ = broken("divides")
     with pytest.raises(UsageError, match="was not written by check"):
@@ -233,7 +251,7 @@ def test_refusals(broken, squared, tmp_path, monkeypatch, capsys):
     with pytest.raises(UsageError, match="no repro program of empty") as caught:
         (tmp_path / "empty").mkdir()
         (tmp_path / "empty" / "empty.h").touch()
-        debugging.newest(tmp_path / "empty")
+        debugging.first(tmp_path / "empty")
     assert "puffer-sdk check" in caught.value.hint
     assert cli.main(["debug", str(folder), "--format", "json"]) == 2
     assert cli.main(["debug", str(folder)]) == 2            # no terminal here

@@ -21,7 +21,7 @@ from .pages import Page
               2: "there is no such program", 4: "there is no debugger"})
 @env_argument
 @click.option("--repro", "file", metavar="FILE", shell_complete=completing.repros,
-              help="Which program of check's to debug.  [default: the newest of ENV]")
+              help="Which program of check's to debug.  [default: that of the first error]")
 @click.option("--batch", is_flag=True,
               help="Print the stack, its variables and the env's rows at the fault, and end.")
 @click.option("--debugger", "debugger_name", type=click.Choice(["gdb", "lldb"]),
@@ -45,9 +45,11 @@ def command(env, file, batch, debugger_name, format_, verbose):
                          hint="add --batch to print what it sees")
     tool = debugger.find(debugger_name)         # before anything is compiled
     if file is None:
-        file, others = debugging.newest(paths.find_env(env))
-        more = f"; there is also {', '.join(others)} (--repro)" if others else ""
-        ui.say(f"repro  {paths.shown(file)}{more}")
+        file, others = debugging.first(paths.find_env(env))
+        ui.say(f"repro  {paths.shown(file)}"
+               + (", of the first error" if others else ""))
+        if others:
+            ui.say(f"also   {', '.join(others)}; take one with --repro FILE")
     failure = debugging.prepare(file, env, verbose=verbose)
     if isinstance(failure, str):
         if format_ == "json":

@@ -54,19 +54,21 @@ class Failure:
         return self.program.expect == "same-on-threads"
 
 
-def newest(folder: Path) -> tuple[Path, list[str]]:
-    """The repro program that check wrote last for this environment, and the names of the others.
+def first(folder: Path) -> tuple[Path, list[str]]:
+    """The repro program of the first error that the last check listed, and the names of the others.
+
+    A check removes those of earlier ones; it lists errors, as only they have programs, by code:
+    what breaks memory comes before what follows from it.
 
     Raises UsageError where there is none.
     """
-    found = sorted(repro.check_dir(folder).glob("repro_PUF???.c"),
-                   key=lambda path: (path.stat().st_mtime, path.name))
+    found = sorted(repro.check_dir(folder).glob("repro_PUF???.c"))
     if not found:
         raise UsageError(f"there is no repro program of {folder.name} yet", where=folder,
                          expected="build/check/repro_PUFnnn.c", actual="none",
                          hint=f"puffer-sdk check {paths.shown(folder)}  writes one for each "
                               "error that it can show again")
-    return found[-1], [path.name for path in found[:-1]]
+    return found[0], [path.name for path in found[1:]]
 
 
 def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
