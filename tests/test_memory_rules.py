@@ -188,6 +188,6 @@ def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
 def test_a_stack_names_each_place_once(copy):
     comet = copy("broken/puf303_comet", ("        o[2] = distance", "        env->observations[6 + "
                  "env->tick] = 1.0f;\n        o[2] = distance"))
-    stack = found(comet, "PUF203").stack
+    stack = found(comet, "PUF203")[0].stack
     assert [frame.partition(" ")[0] for frame in stack] == ["observe", "c_reset"]
     assert stack[0] == f"observe (puf303_comet.h:{line_of(comet, 'env->observations[6')})"
