@@ -44,6 +44,31 @@ def test_module_and_version():
     assert sys.executable in facts["python"]
 
 
+def test_without_a_command_the_page_of_help_is_shown():
+    done, asked = run(COLUMNS="80"), run("--help", COLUMNS="80")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == asked.stdout and done.stderr.startswith("Usage: puffer-sdk ")
+
+
+@pytest.mark.parametrize("words, hint", [
+    ("new drips --template", "puffer-sdk new --help"),
+    ("new drips drops", "puffer-sdk new --help"),
+    ("runs delete", "puffer-sdk runs delete --help"),
+    ("runs list --runs-dir", "puffer-sdk runs list --help"),
+    ("runs compare 1", "puffer-sdk runs compare --help"),
+    ("runs compare dock 1 2", "puffer-sdk runs compare dock/1 dock/2"),
+    ("runs compare 1 latest dock", "puffer-sdk runs compare dock/1 dock/latest"),
+    ("runs compare 1 2 3", "puffer-sdk runs compare my_env/3 my_env/7"),
+    ("clean --all --dry-run", "name an environment, or the cache alone: puffer-sdk clean --cache"),
+    ("clean --dry-run", "name an environment, or make one: puffer-sdk new my_env"),
+])
+def test_a_refused_line_hints_at_its_own_command(words, hint, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(words.split()) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and f"  hint: {hint}\n" in printed.err
+
+
 @pytest.mark.parametrize("word, hint", [("trian", "did you mean 'train'?"),
                                         ("evla", "did you mean 'eval'?")])
 def test_misspelt_command(word, hint):

@@ -59,6 +59,13 @@ class LazyGroup(click.Group):
             return None
         return import_module(f".{name.replace('-', '_')}", __name__).command
 
+    def parse_args(self, ctx, args):
+        """Without a word, the page that --help prints; but nothing was done, so status 2."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(errors.USAGE)
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx, args):
         name = args[0] if args else ""
         if name in LATER:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .. import paths, runs, ui
-from ..errors import FINDINGS, OK
+from ..errors import FINDINGS, OK, UsageError
 from .options import env_argument, format_option, runs_dir_option
 from .pages import Page
 
@@ -62,10 +62,19 @@ def _find(cleaning, env, with_runs: bool, with_cache: bool, runs_dir) -> list:
     """What there is to remove. Without ENV, --cache also works where no environment is."""
     parts = []
     if env is not None or with_runs or not with_cache or paths.is_env_folder(Path.cwd()):
-        folder = paths.find_env(env)
+        folder = _find_env(env, with_cache)
         parts += cleaning.find_build(folder)
         parts += cleaning.find_runs(folder, runs_dir) if with_runs else []
     return parts + (cleaning.find_cache() if with_cache else [])
+
+
+def _find_env(env, with_cache: bool) -> Path:
+    try:
+        return paths.find_env(env)
+    except UsageError as error:
+        if env is None and with_cache:
+            error.hint = "name an environment, or the cache alone: puffer-sdk clean --cache"
+        raise
 
 
 def _agreed(parts: list, count: int) -> bool:

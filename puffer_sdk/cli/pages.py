@@ -10,7 +10,8 @@ options with the usual ones first, exit statuses where they say something.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -38,7 +39,8 @@ class Page(click.Command):
                 args[-1] in param.opts and not param.is_flag for param in self.params
                 if isinstance(param, click.Option)):
             args = args[:-1]
-        return super().parse_args(ctx, args)
+        with _told_where(ctx):
+            return super().parse_args(ctx, args)
 
     def grouped(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
         """The options under their titles, in the page's order."""
@@ -76,6 +78,16 @@ class Page(click.Command):
         return found
 
 
+@contextmanager
+def _told_where(ctx: click.Context) -> Iterator[None]:
+    """click's parser does not say of every refusal which command it was."""
+    try:
+        yield
+    except click.UsageError as error:
+        error.ctx = error.ctx or ctx
+        raise
+
+
 def _shared(param: click.Parameter) -> int | None:
     """The place among the shared options."""
     name = "help" if "--help" in param.opts else param.name
@@ -88,6 +100,10 @@ class GroupPage(click.Group):
     def __init__(self, *args, examples: Sequence[tuple[str, str]] = (), **kwargs):
         super().__init__(*args, **kwargs)
         self.examples = list(examples)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _told_where(ctx):
+            return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_examples(formatter, self.examples)

@@ -59,15 +59,18 @@ def list_command(env, format_, runs_dir):
         _print_list(rows, several=len(folders) > 1)
 
 
-@command.command("compare", cls=Page, examples=[
+@command.command("compare", cls=Page, context_settings={"allow_extra_args": True}, examples=[
     ("puffer-sdk runs compare my_env/3 my_env/7", "what was set, and what came of it")])
 @click.argument("first", metavar="A", shell_complete=completing.run_numbers)
 @click.argument("second", metavar="B", shell_complete=completing.run_numbers)
 @env_option
 @format_option
 @runs_dir_option
-def compare_command(first, second, env, format_, runs_dir):
+@click.pass_context
+def compare_command(ctx, first, second, env, format_, runs_dir):
     """Show settings that differ between runs A and B, and their last metrics."""
+    if ctx.args:
+        raise _not_two([first, second, *ctx.args])
     pair = [_find(text, env, runs_dir) for text in (first, second)]
     result = runs.compare_runs(*pair)
     if format_ == "json":
@@ -76,6 +79,18 @@ def compare_command(first, second, env, format_, runs_dir):
     names = [f"{run.folder.parent.name}/{run.number}" for run in pair]
     _print_pairs("settings that differ", result["settings"], names, "none")
     _print_pairs("last metrics", result["metrics"], names, "none yet")
+
+
+def _not_two(words: list[str]) -> UsageError:
+    """`compare my_env 3 7`, as other commands are told their environment: say how it is here."""
+    names = [word for word in words if not (word.isdigit() or word == "latest" or "/" in word)]
+    pair = [word for word in words if word not in names]
+    if len(names) == 1 and len(pair) == 2:
+        form = " ".join(word if "/" in word else f"{names[0]}/{word}" for word in pair)
+    else:
+        form = "my_env/3 my_env/7"
+    return UsageError("compare takes two runs", where="command line", expected="A B",
+                      actual=" ".join(words), hint=f"puffer-sdk runs compare {form}")
 
 
 @command.command("delete", cls=Page, examples=[
