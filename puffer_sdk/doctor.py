@@ -72,6 +72,14 @@ def _shielded(probe: Callable[[], Finding]) -> Finding:
 def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
     """What a program prints; None if it is not there, fails or takes too long."""
     try:
+        return ask_in_time(*command, seconds=seconds)
+    except TimeoutError:
+        return None
+
+
+def ask_in_time(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
+    """As ask; what takes too long is ended, and raises TimeoutError."""
+    try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, start_new_session=True)
     except OSError:
@@ -79,7 +87,7 @@ def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
     try:
         raw, _ = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        return None
+        raise TimeoutError(f"more than {seconds:g} seconds") from None
     finally:
         if child.returncode is None:
             with suppress(ProcessLookupError):
@@ -308,16 +316,31 @@ def probe_torch() -> Finding:
     except metadata.PackageNotFoundError:
         return Finding("torch", "optional", "not installed; a network of your own needs it",
                        "pip install 'puffer-sdk[torch]'")
-    said = ask(sys.executable, "-c", "import torch; print(torch.version.cuda or 'none', "
-               "torch.cuda.is_available())")
-    if said is None:
-        broken = f"{version}; importing it failed, or took more than {SECONDS} seconds"
-        return Finding("torch", "ok", broken)
+    try:
+        said = ask_in_time(sys.executable, "-c", _ASK_TORCH)
+    except TimeoutError as error:
+        return Finding("torch", "ok", f"{version}; importing it took {error}")
+    problem = "it ended its process" if said is None else said.partition(_FAILED)[2]
+    if problem:
+        return Finding("torch", "optional", f"{version}, but importing it failed: {problem}",
+                       "pip install --force-reinstall 'puffer-sdk[torch]'")
     cuda, available = said.splitlines()[-1].split()
     if cuda == "none":
         return Finding("torch", "ok", f"{version}, CPU build")
     usable = "with a usable GPU" if available == "True" else "without a usable GPU"
     return Finding("torch", "ok", f"{version}, CUDA {cuda} build, {usable}")
+
+
+_FAILED = "failed: "
+_ASK_TORCH = f"""
+try:
+    import torch
+except Exception as error:
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    print({_FAILED!r} + first)
+else:
+    print(torch.version.cuda or "none", torch.cuda.is_available())
+"""
 
 
 def probe_gpu() -> Finding:

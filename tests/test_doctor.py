@@ -193,12 +193,30 @@ def test_the_trainer(monkeypatch):
     ("12.8 True", "2.9.0, CUDA 12.8 build, with a usable GPU"),
     ("12.8 False", "2.9.0, CUDA 12.8 build, without a usable GPU"),
     ("none False", "2.9.0, CPU build"),
-    (None, "2.9.0; importing it failed, or took more than 5 seconds"),
 ])
 def test_what_torch_can_do(monkeypatch, said, expected):
     monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
-    monkeypatch.setattr(doctor, "ask", lambda *command: said)
-    assert doctor.probe_torch().found == expected
+    monkeypatch.setattr(doctor, "ask_in_time", lambda *command: said)
+    assert doctor.probe_torch() == doctor.Finding("torch", "ok", expected)
+
+
+@pytest.mark.parametrize(("module", "status", "expected"), [
+    ("raise OSError('libcudart.so.12: not found')", "optional",
+     "2.9.0, but importing it failed: libcudart.so.12: not found"),
+    ("raise ImportError", "optional", "2.9.0, but importing it failed: ImportError"),
+    ("import os; os.abort()", "optional", "2.9.0, but importing it failed: it ended its process"),
+    ("import time; time.sleep(600)", "ok", "2.9.0; importing it took more than 1 seconds"),
+])
+def test_a_torch_that_does_not_import(monkeypatch, tmp_path, module, status, expected):
+    (tmp_path / "torch.py").write_text(module + "\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
+    asked = doctor.ask_in_time
+    if "sleep" in module:
+        monkeypatch.setattr(doctor, "ask_in_time", lambda *command: asked(*command, seconds=1))
+    found = doctor.probe_torch()
+    assert (found.status, found.found) == (status, expected)
+    assert bool(found.get) == (status == "optional")
 
 
 def test_without_a_driver_the_rows_of_a_gpu_are_short(no_cuda):
