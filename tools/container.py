@@ -87,7 +87,8 @@ def run_in(root: Path, command: list[str], state: State) -> None:
     """In a chroot, as the state's user, where it stands. Nothing that it starts outlives it."""
     entry = "/root" if state.user == "root" else f"/home/{state.user}"
     variables = {**state.variables, "HOME": entry, "LANG": "C.UTF-8",
-                 "PATH": os.environ.get("PATH", os.defpath),    # until it is in the chroot
+                 # until it is in the chroot, which a user's PATH may lack
+                 "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin",
                  **{name: value for name, value in os.environ.items() if PASSED.fullmatch(name)}}
     become = [] if state.user == "root" else [
         "setpriv", "--reuid", state.user, "--regid", state.user, "--init-groups"]
