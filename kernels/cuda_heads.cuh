@@ -154,7 +154,7 @@ KERNEL_INLINE void judge_row(const HeadsLossArgs* a, uint32_t r, float terms[KER
     const float *out = a->out + place, *actions = a->actions + at * K;
     const uint8_t* mask = a->masks ? a->masks + at * A : NULL;
     F logprob = f_set(0.0f), entropy = f_set(0.0f), one = f_set(1.0f);
-    float scale = 1.0f / ((float)a->S * (float)a->T);
+    float scale = 1.0f / ((float)a->S * (float)a->T * (float)a->ranks);
     HeadMeasure measured = {one, one, one, one};
 
     for (int head = 0; head < K; head++) {

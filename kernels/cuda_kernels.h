@@ -53,6 +53,7 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK };
     X(segments_pick, SegmentsPickArgs)      /* elements: S */                                   \
     X(repeats_find, RepeatsFindArgs)        /* elements: S */                                   \
     X(batch_measure, BatchMeasureArgs)      /* one block */                                     \
+    X(ranks_measure, RanksMeasureArgs)      /* one thread */                                    \
     X(obs_gather, ObsGatherArgs)            /* elements: S T ldw */                             \
     X(scan_forward, ScanForwardArgs)        /* elements: S H */                                 \
     X(scan_backward, ScanBackwardArgs)      /* elements: S H */                                 \
@@ -203,6 +204,7 @@ typedef struct SegmentsJudgeArgs {
 typedef struct DeckShuffleArgs {
     const CudaSchedule* schedule;
     int32_t N, laps;
+    uint32_t first;                 // what the random numbers call segment 0
     int32_t* decks;                 // (laps, N)
 } DeckShuffleArgs;
 
@@ -217,6 +219,7 @@ typedef struct PrioritiesSumArgs {
 typedef struct SegmentsPickArgs {
     const CudaSchedule* schedule;
     int32_t N, S, laps;
+    uint32_t first;                 // what the random numbers call the first draw
     const int32_t* decks;           // (laps, N), or NULL
     const double* weights;          // (N)
     const double* cdf;              // (N)
@@ -235,8 +238,17 @@ typedef struct BatchMeasureArgs {
     int32_t S, T, norm_adv;
     const int32_t* rows;            // [S]
     const double* sums;             // (N, KERNEL_SUMS)
-    CudaVerdict* verdict;           // mean, scale
+    double* totals;                 // [2] the sums of A and A^2, which ranks_measure goes on from;
+    CudaVerdict* verdict;           // or NULL, and these get mean and scale
 } BatchMeasureArgs;
+
+// The same over the minibatches of several GPUs, which together are one
+typedef struct RanksMeasureArgs {
+    int32_t ranks, norm_adv;
+    double rows;                    // of all ranks: ranks S T
+    const double* totals;           // (ranks, 2)
+    CudaVerdict* verdict;           // mean, scale
+} RanksMeasureArgs;
 
 typedef struct ObsGatherArgs {
     int32_t S, T, D, ldw, obs_dtype, scale_obs;
@@ -283,6 +295,7 @@ typedef struct HeadsLossArgs {
     const CudaVerdict* verdict;     // mean, scale
     const Heads* heads;
     int32_t S, T, ldo;
+    int32_t ranks;                  // GPUs with S segments each: means are over ranks S T rows
     const int32_t* rows;            // [S]
     const float* q;                 // [S]
     const uint8_t* repeated;        // [S]
@@ -331,7 +344,7 @@ typedef struct SquaresSumArgs {
 
 // The norm is clipped; a loss or a norm that is not finite stops all updates to come
 typedef struct UpdateDecideArgs {
-    double rows;                    // S T
+    double rows;                    // ranks S T
     double max_grad_norm;
     const double* squares;          // [1]
     const double* losses;           // [KERNEL_LOSSES] sums over rows

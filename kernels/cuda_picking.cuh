@@ -120,8 +120,8 @@ CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
 
 // ---- every segment once a lap -----------------------------------------------------------------
 
-KERNEL_INLINE uint64_t deck_key(const CudaSchedule* schedule, int i, int lap) {
-    PhiloxBlock block = philox_block(schedule->seed, PHILOX_SHUFFLE, (uint32_t)i, schedule->epoch,
+KERNEL_INLINE uint64_t deck_key(const CudaSchedule* schedule, uint32_t i, int lap) {
+    PhiloxBlock block = philox_block(schedule->seed, PHILOX_SHUFFLE, i, schedule->epoch,
                                      (uint32_t)lap);
     return (uint64_t)block.word[0] << 32 | block.word[1];
 }
@@ -137,13 +137,14 @@ CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
         int here = a.N - first < CUDA_LANES ? a.N - first : CUDA_LANES;
         CUDA_PHASE(thread)
             CUDA_SHARE(i, thread, here) {
-                mine[i] = deck_key(a.schedule, first + i, lap);
+                mine[i] = deck_key(a.schedule, a.first + (uint32_t)(first + i), lap);
                 place[i] = 0;
             }
         for (int from = 0; from < a.N; from += CUDA_LANES) {
             int others = a.N - from < CUDA_LANES ? a.N - from : CUDA_LANES;
             CUDA_PHASE(thread)
-                CUDA_SHARE(i, thread, others) keys[i] = deck_key(a.schedule, from + i, lap);
+                CUDA_SHARE(i, thread, others)
+                    keys[i] = deck_key(a.schedule, a.first + (uint32_t)(from + i), lap);
             CUDA_PHASE(thread)
                 CUDA_SHARE(i, thread, here) {
                     int below = 0;                  // equal keys by number
@@ -193,8 +194,8 @@ CUDA_KERNEL(segments_pick, SegmentsPickArgs) {
             a.q[i] = 1.0f;
             continue;
         }
-        PhiloxBlock block = philox_block(a.schedule->seed, PHILOX_PRIORITY, i, a.schedule->epoch,
-                                         (uint32_t)a.schedule->number);
+        PhiloxBlock block = philox_block(a.schedule->seed, PHILOX_PRIORITY, a.first + i,
+                                         a.schedule->epoch, (uint32_t)a.schedule->number);
         double total = a.cdf[a.N - 1], target = (double)philox_unit(block.word[0]) * total;
         int low = 0, high = a.N - 1;                // the first place whose sum is above target
         while (low < high) {
@@ -215,6 +216,15 @@ CUDA_KERNEL(repeats_find, RepeatsFindArgs) {
     }
 }
 
+// How advantages are normalised, of their sum and that of their squares
+KERNEL_INLINE void settle(CudaVerdict* verdict, int norm_adv, double count, double sum,
+                          double squares) {
+    double mean = sum / count, variance = squares / count - mean * mean;
+    verdict->mean = norm_adv ? (float)mean : 0.0f;
+    verdict->scale = norm_adv
+        ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8)) : 1.0f;
+}
+
 CUDA_KERNEL(batch_measure, BatchMeasureArgs) {
     CUDA_SHARED(double, sum, [CUDA_LANES]);
     CUDA_SHARED(double, squares, [CUDA_LANES]);
@@ -231,12 +241,24 @@ CUDA_KERNEL(batch_measure, BatchMeasureArgs) {
     CUDA_SUM_LANES(sum);
     CUDA_SUM_LANES(squares);
     CUDA_PHASE(thread) {
-        double count = (double)a.S * a.T, mean = sum[0] / count;
-        double variance = squares[0] / count - mean * mean;
         if (thread) continue;
-        a.verdict->mean = a.norm_adv ? (float)mean : 0.0f;
-        a.verdict->scale = a.norm_adv
-            ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8)) : 1.0f;
+        if (!a.totals) {
+            settle(a.verdict, a.norm_adv, (double)a.S * a.T, sum[0], squares[0]);
+            continue;
+        }
+        a.totals[0] = sum[0];
+        a.totals[1] = squares[0];
+    }
+}
+
+CUDA_KERNEL(ranks_measure, RanksMeasureArgs) {
+    CUDA_EACH(i, 1) {
+        double sum = a.totals[i], squares = a.totals[i + 1];
+        for (int rank = 1; rank < a.ranks; rank++) {
+            sum += a.totals[2 * rank];
+            squares += a.totals[2 * rank + 1];
+        }
+        settle(a.verdict, a.norm_adv, a.rows, sum, squares);
     }
 }
 

@@ -138,6 +138,12 @@ ARRAYS_OF(repeats_find, RepeatsFindArgs) {
 ARRAYS_OF(batch_measure, BatchMeasureArgs) {
     ONCE(rows, a->S);
     ONCE(sums, 2.0 * a->S);         // of A and of its square
+    ONCE(totals, 2);
+    BYTES(verdict, a->totals ? 0.0 : 2.0 * sizeof(float));
+}
+
+ARRAYS_OF(ranks_measure, RanksMeasureArgs) {
+    ONCE(totals, 2.0 * a->ranks);
     BYTES(verdict, 2 * sizeof(float));
 }
 

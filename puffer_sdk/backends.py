@@ -31,6 +31,7 @@ def require(resolved: Config, *, verbose: bool = False) -> None:
     elif resolved.train.device == "cuda":
         from .native import cuda
         cuda.choose_device("cuda")
+        cuda.require_gpus(resolved.train.gpus)
         cuda.build(verbose=verbose)
     else:
         from .native import build_trainer
@@ -83,10 +84,10 @@ def where_trained(resolved: Config) -> str:
     """
     where, given = "the CPU", f"train.device is {resolved.train.device}"
     if resolved.train.device == "cuda":
-        where = "a GPU"
+        where = "a GPU" if resolved.train.gpus == 1 else f"{resolved.train.gpus} GPUs"
         if resolved.train.backend == "native":
             from .native import cuda
-            where, given = "an emulated GPU" if cuda.is_emulated() else where, cuda.reason()
+            where, given = cuda.emulated_name(where), cuda.reason()
     origin = resolved.origin.get("train.device", "")
     why = origin.removeprefix("auto: ") if origin.startswith("auto: ") else given
     return f"on {where} ({why})"

@@ -52,9 +52,11 @@ def _auto_interval(chosen, env) -> tuple[int, str]:
 
 def _auto_buffers(chosen, env) -> tuple[int, str]:
     total, rows = chosen["vec.total_agents"], max(1, int(env.get("num_agents", 1)))
-    if total % (2 * rows) == 0:
-        return 2, "one slice steps while the other waits for its actions"
-    return 1, f"{total} agents do not make two equal slices"
+    gpus = chosen["train.gpus"]
+    each = "" if gpus == 1 else " on each GPU"
+    if total % (2 * gpus * rows) == 0:
+        return 2 * gpus, f"one slice{each} steps while the other waits for its actions"
+    return gpus, f"{total} agents do not make two equal slices{each}"
 
 
 def available_cores() -> int:
@@ -71,11 +73,12 @@ def _auto_threads(chosen, env) -> tuple[int, str]:
 
 
 def _auto_minibatch(chosen, env) -> tuple[int, str]:
-    horizon = chosen["train.horizon"]
-    steps = chosen["vec.total_agents"] * horizon
+    horizon, gpus = chosen["train.horizon"], chosen["train.gpus"]
+    steps, unit = chosen["vec.total_agents"] * horizon, horizon * gpus
     if steps <= 8192:
         return steps, f"all {steps} steps of an epoch"
-    return max(1, 8192 // horizon) * horizon, "8192 steps, in whole horizons"
+    return (max(1, 8192 // unit) * unit,
+            "8192 steps, in whole horizons" + (" for each GPU" if gpus > 1 else ""))
 
 
 def _auto_backend(chosen, env) -> tuple[str, str]:
@@ -129,6 +132,7 @@ class Contradictions:
         self._buffers()
         self._minibatch()
         self._trainer()
+        self._gpus()
         self._texts()
         for name in () if self.ocean else self.config.env:
             twin = "max_" + name[4:]
@@ -212,6 +216,35 @@ class Contradictions:
                         f"the PyTorch trainer computes in fp32, not in {train.precision}",
                         "train.precision = fp32, or train.backend = native", train.precision,
                         "leave train.precision at fp32")
+
+    def _gpus(self) -> None:
+        """Several GPUs share everything equally."""
+        train, vec = self.config.train, self.config.vec
+        gpus = train.gpus
+        if gpus == 1:
+            return
+        if (train.backend, train.device) != ("native", "cuda"):
+            self._clash(("train.gpus", "train.device", "train.backend"),
+                        f"{gpus} GPUs need the native trainer on a GPU",
+                        "train.gpus = 1, or train.device = cuda",
+                        f"train.device = {train.device}, train.backend = {train.backend}",
+                        "leave train.gpus out", ("train.gpus", 1))
+            return
+        if vec.num_buffers % gpus or vec.total_agents % vec.num_buffers:
+            self._clash(("vec.num_buffers", "train.gpus", "vec.total_agents"),
+                        f"num_buffers = {vec.num_buffers} slices of {vec.total_agents} agents "
+                        f"cannot be dealt to {gpus} GPUs",
+                        f"a multiple of {gpus}, in slices of equal size", str(vec.num_buffers),
+                        f"num_buffers = {2 * gpus}, and total_agents a multiple of that")
+        segments = train.minibatch_size // train.horizon
+        if segments % gpus and train.minibatch_size % train.horizon == 0:
+            unit = gpus * train.horizon
+            self._clash(("train.minibatch_size", "train.gpus", "train.horizon"),
+                        f"minibatch_size = {train.minibatch_size} cannot be shared by {gpus} GPUs "
+                        "in whole horizons",
+                        f"a multiple of {unit} ({gpus} GPUs x horizon {train.horizon})",
+                        str(train.minibatch_size),
+                        f"minibatch_size = {max(1, train.minibatch_size // unit) * unit} works")
 
     def _goal(self) -> None:
         text, known = self.config.eval.goal, self.log_names

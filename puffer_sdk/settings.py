@@ -160,7 +160,7 @@ class Train:
                              choices=("fp32", "bf16"))
     async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
                                   "one update ago; needs device cuda and the native trainer")
-    gpus: int = ignored("number of GPUs")
+    gpus: int = setting(1, "GPUs that share the agents and every minibatch", low=1, high=16)
 
 
 @dataclass(frozen=True)

@@ -377,7 +377,7 @@ def test_unreadable_ini_is_a_usage_error(folder):
     ("vec.gamma", "1", "[vec] has no setting 'gamma'", "did you mean --train.gamma?"),
     ("tran.gamma", "1", "there is no setting --tran.gamma", "did you mean [train]?"),
     ("gamma", "1", "'gamma' is not a setting", "write --train.gamma"),
-    ("train.gpus", "1", "--train.gpus has no effect here", "leave it out"),
+    ("vec.backend", "x", "--vec.backend has no effect here", "leave it out"),
     ("torch.encoder", "x", "--torch.encoder has no effect here", "leave it out"),
     ("policy.expansion-factor", "1", "--policy.expansion-factor has no effect here",
      "leave it out"),
@@ -526,7 +526,7 @@ def test_ocean_env_keys_of_the_command_line(folder):
 
 
 def test_our_own_dialect_warns_of_ignored_keys_only(folder, capsys):
-    write(folder, "[train]\ngpus = 1\n[policy]\nexpansion_factor = 1\n")
+    write(folder, "[vec]\nbackend = x\n[policy]\nexpansion_factor = 1\n")
     resolve(folder)
     assert len(warnings(capsys)) == 2
     resolve(folder)
@@ -569,7 +569,7 @@ def test_saved_dicts_are_checked():
     older = Config.from_dict(tree)
     assert older.train.gamma == 0.995 and isinstance(older.vec.num_threads, int)
     for section, name, value in (("train", "gama", 1), ("train", "gamma", 7),
-                                 ("train", "gpus", 1), ("train", "precision", "fp8")):
+                                 ("vec", "backend", 1), ("train", "precision", "fp8")):
         broken = copy.deepcopy(tree)
         broken[section][name] = value
         with pytest.raises(UsageError, match="does not know") as caught:
@@ -690,7 +690,7 @@ void c_close(Grid* env) { (void)env; }
 @pytest.fixture
 def env(folder):
     (folder / "grid.h").write_text(HEADER)
-    return write(folder, "[train]\ngamma = 0.9\ngpus = 2\n[env]\nsize = 11\n")
+    return write(folder, "[train]\ngamma = 0.9\n[vec]\nbackend = x\n[env]\nsize = 11\n")
 
 
 def test_config_command(env, capsys):
@@ -698,7 +698,7 @@ def test_config_command(env, capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     for row in (["gamma", "0.9", "grid.ini:2"], ["size", "7", "command", "line"],
                 ["num_threads", "3", "command", "line"], ["gae_lambda", "0.9", "default"],
-                ["[train]", "gpus", "grid/grid.ini:3"]):
+                ["[vec]", "backend", "grid/grid.ini:4"]):
         assert row in lines
 
 
@@ -706,9 +706,9 @@ def test_config_command_json(env, capsys):
     assert cli.main(["config", "grid", "--format", "json", "--train.seed", "5"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["settings"]["train.seed"]["value"] == 5
-    assert document["settings"]["env.size"] == {"value": 11.0, "origin": "grid.ini:5",
+    assert document["settings"]["env.size"] == {"value": 11.0, "origin": "grid.ini:6",
                                                 "help": None}
-    assert document["ignored"] == {"[train] gpus": "grid/grid.ini:3"}
+    assert document["ignored"] == {"[vec] backend": "grid/grid.ini:4"}
 
 
 @pytest.mark.parametrize("args", [["--train.gama", "1"], ["--gama", "1"], ["--train.gamma"],

@@ -328,13 +328,14 @@ def loss_case(kind, S, T, masked, N=9):
         "masks": mask, "logstd": logstd}
 
 
-def loss(cuda, sizes, S, T, out, known, ldo=None, dout=True):
+def loss(cuda, sizes, S, T, out, known, ldo=None, dout=True, ranks=1):
     A, dims, parts = sum(sizes), sizes.count(1), -(-S * T // 128)
     ldo = ldo or A + 3
     settings = {name: value for name, value in SETTINGS.items() if name != "ent_coef"}
     return cuda.heads_loss(
         **known, **settings, schedule={"ent_coef": SETTINGS["ent_coef"]}, heads=heads_of(sizes),
-        S=S, T=T, ldo=ldo, out=wide(out, ldo, np.nan), values_now=blank(*known["values"].shape),
+        S=S, T=T, ldo=ldo, ranks=ranks, out=wide(out, ldo, np.nan),
+        values_now=blank(*known["values"].shape),
         ratio_now=blank(*known["values"].shape), dout=blank(S * T, ldo) if dout else None,
         narrow=blank(S * T, ldo, dtype=np.uint16), slopes=blank(S * T, dims),
         parts=blank(parts, 6, dtype=np.float64), dlogstd_parts=blank(parts, dims, dtype=np.float64))
@@ -358,6 +359,14 @@ def test_the_loss_is_the_cpus(cuda, generic, kind, S, T, masked):
     assert same(got.values_now, values) and (S < 13 or not first.all())
     assert agree(cuda, got.ratio_now[at[first]], want.ratio[first])
     assert same(np.isnan(got.ratio_now), np.isnan(values))
+
+
+def test_gradients_of_a_rank_are_parts_of_the_mean_over_all(cuda):
+    """Four ranks: a power of two, so that shares have the bits of whole gradients."""
+    sizes, _, _, out, *_, known = loss_case("mixed", 3, 7, True)
+    whole, share = (loss(cuda, sizes, 3, 7, out, known, ranks=ranks) for ranks in (1, 4))
+    assert same(share.dout, whole.dout / 4) and whole.dout.any()
+    assert same(share.dlogstd_parts, whole.dlogstd_parts / 4) and same(share.parts, whole.parts)
 
 
 def test_a_loss_for_products_in_bf16_alone(cuda):

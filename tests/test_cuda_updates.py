@@ -120,10 +120,23 @@ def test_picked_segments_alone_are_judged_and_each_once(cuda):
 
 @pytest.mark.parametrize("N", [1, 5, 256, 700])
 def test_decks_are_the_cpus(cuda, N):
-    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=3, decks=blank(3, N, dtype=np.int32))
+    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=3, first=0,
+                            decks=blank(3, N, dtype=np.int32))
     for lap in range(3):
         assert got.decks[lap].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2,
                                                              lap).tolist()
+
+
+def test_ranks_shuffle_and_draw_by_numbers_of_their_own(cuda):
+    decks = [cuda.deck_shuffle(schedule=schedule(), N=300, laps=2, first=first,
+                               decks=blank(2, 300, dtype=np.int32)).decks for first in (0, 300)]
+    assert (np.sort(decks) == np.arange(300)).all() and (decks[0] != decks[1]).any(1).all()
+    weights = np.ones(1000)
+    whole, later = (cuda.segments_pick(
+        schedule=schedule(), N=1000, S=S, laps=1, first=first, decks=None, weights=weights,
+        cdf=np.cumsum(weights), rows=blank(S, dtype=np.int32), q=blank(S)).rows
+        for first, S in ((0, 100), (60, 40)))
+    assert same(whole[60:], later) and len(set(later)) > 1
 
 
 @pytest.mark.parametrize("N, S", [(5, 3), (300, 70)])
@@ -133,7 +146,7 @@ def test_minibatches_are_dealt_from_decks(cuda, N, S):
     flat, seen = decks.ravel(), []
     for number in range(laps * N // S):
         got = cuda.segments_pick(
-            schedule=schedule(number=number), N=N, S=S, laps=laps, decks=decks.astype(np.int32),
+            schedule=schedule(number=number), N=N, S=S, laps=laps, first=0, decks=decks.astype(np.int32),
             weights=None, cdf=None, rows=blank(S, dtype=np.int32), q=blank(S))
         seen += got.rows.tolist()
         assert (got.q == 1).all()
@@ -145,7 +158,7 @@ def test_picks_by_priority_are_the_cpus(cuda, N, S):
     weights = np.abs(normal(N, N).astype(float)) ** 3 + 1e-6
     sums = cuda.priorities_sum(N=N, weights=weights, cdf=blank(N, dtype=np.float64))
     assert np.allclose(sums.cdf, np.cumsum(weights), rtol=1e-13)
-    got = cuda.segments_pick(schedule=schedule(number=6), N=N, S=S, laps=1, decks=None,
+    got = cuda.segments_pick(schedule=schedule(number=6), N=N, S=S, laps=1, first=0, decks=None,
                              weights=weights, cdf=sums.cdf, rows=blank(S, dtype=np.int32),
                              q=blank(S))
     uniform = philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), np.arange(S), 3 << 32 | 2, 6)
@@ -159,7 +172,7 @@ def test_picks_by_priority_are_the_cpus(cuda, N, S):
 def test_a_pick_is_the_first_whose_sum_is_above_the_number(cuda):
     number = float(philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), 0, 3 << 32 | 2, 0))
     weights = np.array([number, 1 - number])                # the first sum is the number itself
-    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, decks=None, weights=weights,
+    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, first=0, decks=None, weights=weights,
                              cdf=np.cumsum(weights), rows=blank(1, dtype=np.int32), q=blank(1))
     assert got.rows[0] == 1 and np.isclose(got.q[0], (2 * weights[1]) ** -0.4)
 
@@ -180,7 +193,7 @@ def test_a_minibatch_is_measured(cuda, S, T, norm_adv):
     sums[:, 0], sums[:, 1] = advantages.sum(1), (advantages ** 2).sum(1)
     rows = np.random.default_rng(S).integers(0, N, S).astype(np.int32)
     got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=rows, sums=sums,
-                             verdict=verdict(norm=4.5))
+                             totals=None, verdict=verdict(norm=4.5))
     mine = advantages[rows]
     mean, scale = (mine.mean(), 1 / (mine.std() + 1e-8)) if norm_adv else (0, 1)
     assert np.isclose(got.verdict["mean"], mean, rtol=1e-6, atol=1e-9)
@@ -188,10 +201,30 @@ def test_a_minibatch_is_measured(cuda, S, T, norm_adv):
     assert got.verdict["norm"] == 4.5 and got.verdict["clip"] == 0.5
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("norm_adv", [0, 1])
+def test_minibatches_of_several_ranks_are_measured_as_one(cuda, ranks, norm_adv):
+    S, T = 30, 4
+    advantages = normal(2, ranks, S, T).astype(float) + np.arange(ranks)[:, None, None]
+    totals = []
+    for mine in advantages:
+        sums = np.zeros((S, 5))
+        sums[:, 0], sums[:, 1] = mine.sum(1), (mine ** 2).sum(1)
+        got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=np.arange(S, dtype=np.int32),
+                                 sums=sums, totals=blank(2, dtype=np.float64), verdict=verdict())
+        assert same(got.verdict["mean"], verdict()["mean"])     # decided by the next
+        totals.append(got.totals)
+    got = cuda.ranks_measure(ranks=ranks, norm_adv=norm_adv, rows=float(ranks * S * T),
+                             totals=np.array(totals), verdict=verdict(norm=4.5))
+    mean, scale = (advantages.mean(), 1 / (advantages.std() + 1e-8)) if norm_adv else (0, 1)
+    assert np.isclose(got.verdict["mean"], mean, rtol=1e-6, atol=1e-9)
+    assert np.isclose(got.verdict["scale"], scale, rtol=1e-6) and got.verdict["norm"] == 4.5
+
+
 def test_equal_advantages_have_no_spread(cuda):
     sums = np.tile([3 * 0.1, 3 * 0.1 ** 2, 0.3, 0, 0], (4, 1))
     got = cuda.batch_measure(S=4, T=3, norm_adv=1, rows=np.arange(4, dtype=np.int32), sums=sums,
-                             verdict=verdict())
+                             totals=None, verdict=verdict())
     assert 1e7 < got.verdict["scale"] <= np.float32(1e8)
 
 

@@ -30,9 +30,10 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 2    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 3    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  20
+#define PUFFER_MAX_GPUS        16
 
 enum {                              // instruction sets; 0 takes the best that the CPU has
     PUFFER_PATH_AUTO, PUFFER_PATH_GENERIC, PUFFER_PATH_AVX2, PUFFER_PATH_AVX512, PUFFER_PATH_NEON
@@ -65,8 +66,10 @@ typedef struct PufferTrainerConfig {
     int32_t norm_adv;               // normalise advantages over the minibatch
     int32_t anneal_lr, anneal_ent_coef;     // let these fall along a cosine
 
-    int32_t device;                 // CUDA: number of the GPU
-    int32_t slices;                 // CUDA: parts of equal size; one steps while another infers
+    int32_t gpus;                   // CUDA: so many share the agents and each minibatch
+    int32_t devices[PUFFER_MAX_GPUS];   // CUDA: [gpus] their numbers
+    int32_t slices;                 // CUDA: parts of equal size; one steps while another infers.
+                                    // Dealt to the GPUs in their order, as minibatches' segments are
     int32_t overlap;                // CUDA: 1: learn from a rollout while the next one runs, which
                                     // then acts with the weights of one update ago
     int32_t timed;                  // CUDA: 1: time every kernel by itself, without graphs
@@ -148,6 +151,7 @@ typedef struct PufferTrainerDevice {        // of the CUDA trainer
     int32_t major, minor;           // compute capability
     int32_t driver, runtime;        // versions of CUDA, 1000 major + 10 minor
     int32_t emulated;               // 1: no GPU, but its work done on the CPU
+    int32_t gpus;                   // like this one, the first of them
     int64_t memory, used;           // bytes of the GPU, and that this trainer took of them
 } PufferTrainerDevice;
 

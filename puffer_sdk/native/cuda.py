@@ -139,6 +139,29 @@ def cublaslt_problem(cublaslt: Path | None, nvcc: Nvcc) -> tuple[str | None, str
             f"{INSTALL}, or install cuBLAS of CUDA {nvcc.version[0]}")
 
 
+def require_gpus(count: int) -> None:
+    """Raises UsageError where there are fewer."""
+    if is_emulated():
+        there = int(os.environ.get("PUFFER_CUDA_EMULATED_GPUS") or 1)
+        hint = "set PUFFER_CUDA_EMULATED_GPUS"
+    else:
+        driver = find_driver()
+        there = len(driver.gpus) if driver else 0
+        hint = "look at CUDA_VISIBLE_DEVICES, or lower train.gpus"
+    if count > there:
+        raise UsageError(f"train.gpus asks for {count} GPUs, and there {'is' if there == 1 else 'are'} "
+                         f"{there}", where="train.gpus", expected=f"at most {there}",
+                         actual=count, hint=hint)
+
+
+def emulated_name(where: str) -> str:
+    """ "a GPU" or "2 GPUs", said to be emulated where they are."""
+    article, noun = where.split()
+    if not is_emulated():
+        return where
+    return f"{'an' if article == 'a' else article} emulated {noun}"
+
+
 def is_emulated() -> bool:
     """True if PUFFER_CUDA asks for an imitated GPU."""
     asked = os.environ.get("PUFFER_CUDA", "")

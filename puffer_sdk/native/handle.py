@@ -34,8 +34,8 @@ class Handle:
         config.struct_size = self.ffi.sizeof("PufferTrainerConfig")
         config.version = int(abi.constants(abi.trainer_header())["PUFFER_TRAINER_VERSION"])
         for name, value in fields.items():
-            if name == "act_sizes":
-                config.act_sizes[0:len(value)] = list(value)
+            if isinstance(value, (list, tuple)):
+                getattr(config, name)[0:len(value)] = list(value)
             else:
                 setattr(config, name, value)
         self.error = self.ffi.new("char[]", int(abi.constants(abi.env_header())

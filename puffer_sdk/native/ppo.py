@@ -6,7 +6,7 @@ S segments in a minibatch.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class NativePPO(Schedules):
 
     threads         workers; [vec] num_threads unless given
     device          "cpu", or "cuda": the same loop with its numbers on the GPU
+    gpus            CUDA: the numbers of those that share the work; [train] gpus of them from 0 on
+                    unless given. The slices of the vec are dealt to them in their order
     path            CPU: instruction set: "auto", "generic", "avx2", "avx512", "neon"
     block_agents    CPU: agents that a worker steps and infers in turn; 0 = auto
     timed           CUDA: time every kernel by itself (kernels()), which takes longer
@@ -56,13 +58,14 @@ class NativePPO(Schedules):
 
     def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
                  path: str = "auto", block_agents: int = 0, first_agent: int = 0,
-                 timed: bool = False):
+                 timed: bool = False, gpus: Sequence[int] | None = None):
         self.config, self.settings, self.device = config, config.train, device
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         self.threads = choose_threads(config, threads)
         check_arrays(vec)
         check_sizes(vec, config.train)
         train = self.settings
+        self.gpus = list(range(train.gpus) if gpus is None else gpus)
         self._handle = Handle({
             **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                               self.agents),
@@ -73,7 +76,8 @@ class NativePPO(Schedules):
             "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
             "first_agent": first_agent, "total_epochs": self.total_epochs,
-            "slices": count_slices(vec), "timed": int(timed),
+            "slices": count_slices(vec), "timed": int(timed), "gpus": len(self.gpus),
+            "devices": self.gpus,
             "overlap": int(train.async_)},
             library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
@@ -176,8 +180,9 @@ class NativePPO(Schedules):
     # -- of a GPU alone
 
     def gpu(self) -> dict[str, object] | None:
-        """The GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "memory",
-        "used"}, versions as (major, minor), memory in bytes; None for the CPU trainer."""
+        """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
+        "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many share the
+        work. None for the CPU trainer."""
         handle = self._open
         out = handle.ffi.new("PufferTrainerDevice*")
         if not handle.tell("device", out):
@@ -185,7 +190,7 @@ class NativePPO(Schedules):
         return {"name": handle.ffi.string(out.name).decode(errors="replace"),
                 "compute_capability": (int(out.major), int(out.minor)),
                 "driver": _version(out.driver), "runtime": _version(out.runtime),
-                "emulated": bool(out.emulated), "memory": int(out.memory), "used": int(out.used)}
+                "emulated": bool(out.emulated), "gpus": int(out.gpus), "memory": int(out.memory), "used": int(out.used)}
 
     def kernels(self) -> dict[str, dict[str, float]]:
         """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
@@ -238,7 +243,10 @@ class NativePPO(Schedules):
     # -- for experiments and parity tests
 
     def replay(self, rows, q) -> None:
-        """The next update takes these segments and weights instead of picking: (minibatches, S)."""
+        """The next update takes these segments and weights instead of picking: (minibatches, S).
+
+        With several GPUs each part of a minibatch, in their order, is of that GPU's agents.
+        """
         rows, q = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(q, np.float32)
         size = self.settings.minibatch_size // self.horizon
         if rows.ndim != 2 or rows.shape[1] != size or rows.shape != q.shape:
@@ -248,6 +256,12 @@ class NativePPO(Schedules):
         if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
             raise UsageError("there is no such segment", expected=f"0 to {self.agents - 1}",
                              actual=int(rows.max() if rows.max() >= self.agents else rows.min()))
+        gpus = len(self.gpus)
+        owner = np.repeat(np.arange(gpus), max(1, size // gpus))[:size]
+        if (rows // (self.agents // gpus) != owner).any():
+            raise UsageError("these segments are of another GPU's agents",
+                             expected=f"{size // gpus} segments of each GPU's "
+                                      f"{self.agents // gpus} agents, in their order")
         handle = self._open
         handle.tell("replay", handle.pointer("int32_t*", rows), handle.pointer("float*", q),
                     len(rows))

@@ -399,12 +399,53 @@ static void timing() {
     fake::memory = (size_t)1 << 40;
 }
 
+// Two GPUs, or one that is opened twice
+static void meet(int other_number, bool peers, size_t ways) {
+    fake::devices = 2, fake::peers = peers;
+    Open open;
+    Device* other = device_open(other_number, error);
+    CHECK(other);
+    device_meet(open.device, other);
+    CHECK(fake::ways.size() == ways && !open.failure() && !device_failure(other));
+    Stream *here = stream_open(open.device), *there = stream_open(other);
+    char *mine = (char*)device_memory(open.device, 64), *its = (char*)device_memory(other, 64);
+    char* block = (char*)aligned_alloc(4096, 4096);
+    Event* event = event_open(open.device);
+    CHECK(device_pin(open.device, block, 4096) == 0);
+    block[0] = 3;
+    stream_upload(here, mine, block, 64);
+    stream_mark(here, event);
+    stream_after(there, event);
+    stream_copy(there, its, mine, 64);
+    graph_begin(there);                             // what the one has pinned, the other may read
+    stream_download(there, block + 64, its, 64);
+    stream_replay(there, graph_end(there));
+    CHECK(stream_wait(there) == 0 && block[64] == 3);
+    CHECK(!open.failure() && !device_failure(other));
+    graph_begin(there);
+    stream_after(there, event);                     // a graph knows nobody else's marks
+    CHECK(has(device_failure(other), "come after what is not in it"));
+    device_close(other);
+    CHECK(!open.failure());
+    device_unpin(open.device, block);
+    free(block);
+}
+
+static void meeting() {
+    meet(1, true, 2);
+    meet(1, true, 2);                               // the ways are open: CUDA says so, and fine
+    fake::ways.clear();
+    meet(1, false, 0);                              // copies go through the host
+    meet(0, true, 0);
+    fake::devices = 1;
+}
+
 int main(int count, char** words) {
     static const struct { const char* name; void (*run)(); } checks[] = {
         {"opening", opening}, {"memory", memory}, {"pinning", pinning}, {"products", products},
         {"shapes_that_are_none", shapes_that_are_none}, {"graphs", graphs},
         {"graphs_that_are_none", graphs_that_are_none}, {"failures", failures},
-        {"timing", timing}};
+        {"meeting", meeting}, {"timing", timing}};
     if (count == 2) number("fake_living") = 0;
     for (const auto& check : checks) {
         if (count == 1) puts(check.name);

@@ -10,13 +10,14 @@ typedef std::map<const CUstream_st*, int> Clock;    // how far each stream is kn
 
 struct CUgraph_st { std::vector<Work> work; std::set<CUstream_st*> streams; bool open, invalid; };
 struct CUgraphExec_st { std::vector<Work> work; };
-struct CUstream_st { CUgraph_st* capture; Clock clock; CUstream_st* first; };
+struct CUstream_st { CUgraph_st* capture; Clock clock; CUstream_st* first; int device; };
 struct CUevent_st {
     bool recorded;
     CUgraph_st* capture;
     CUstream_st* first;
     Clock clock;
     double time;
+    int device;
 };
 
 namespace fake {
@@ -25,6 +26,8 @@ std::map<std::string, cudaError_t> refuse;
 cudaError_t broken;
 std::vector<std::string> launched;
 int driver = 13000, devices = 1;
+bool peers;
+std::set<std::pair<int, int>> ways;
 size_t memory = (size_t)1 << 40;
 
 // nvcc's code comes before this file's own statics
@@ -35,6 +38,7 @@ static std::map<const void*, std::string>& kernels() {
 static std::map<char*, size_t> device, pinned, registered;
 static int made;
 static cudaError_t last;
+static int current;                                 // device of this thread
 static double now;                                  // each piece of work takes a millisecond
 
 int living() { return made + (int)(device.size() + pinned.size() + registered.size()); }
@@ -104,6 +108,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* host) {
 }
 cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, size_t, cudaStream_t stream) {
     ENTER();
+    if (stream->device != current) return say(cudaErrorInvalidResourceHandle);
     const std::string name = kernels()[kernel];
     return give(stream, [=] { launched.push_back(name); });
 }
@@ -126,7 +131,21 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaSetDevice(int number) {
     ENTER();
-    return number < devices ? cudaSuccess : say(cudaErrorInvalidDevice);
+    if (number >= devices) return say(cudaErrorInvalidDevice);
+    current = number;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* out, int device, int peer) {
+    ENTER();
+    if (device == peer) return say(cudaErrorInvalidDevice);
+    *out = peers;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+    ENTER();
+    if (!peers || peer == current || flags) return say(cudaErrorInvalidDevice);
+    return ways.insert({current, peer}).second ? cudaSuccess
+                                               : say(cudaErrorPeerAccessAlreadyEnabled);
 }
 cudaError_t cudaDriverGetVersion(int* out) { *out = driver; return cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* out) { *out = 13000; return cudaSuccess; }
@@ -197,6 +216,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
     if (flags != cudaStreamNonBlocking) return say(cudaErrorInvalidValue);
     made++;
     *out = new CUstream_st();
+    (*out)->device = current;
     return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { made--; delete stream; return cudaSuccess; }
@@ -209,13 +229,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
     ENTER();
     made++;
     *out = new CUevent_st();
+    (*out)->device = current;
     return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* out) { return cudaEventCreateWithFlags(out, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { made--; delete event; return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     ENTER();
-    *event = CUevent_st{true, stream->capture, stream->first, stream->clock, now};
+    if (event->device != stream->device) return say(cudaErrorInvalidResourceHandle);
+    *event = CUevent_st{true, stream->capture, stream->first, stream->clock, now, event->device};
     return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

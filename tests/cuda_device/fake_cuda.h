@@ -7,6 +7,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ extern std::map<std::string, cudaError_t> refuse;   // its next call fails so
 extern cudaError_t broken;                          // what every wait and call says from now on
 extern std::vector<std::string> launched;           // kernels, in order
 extern int driver, devices;
+extern bool peers;                                  // GPUs reach each other's memory
+extern std::set<std::pair<int, int>> ways;          // that were opened, from device to device
 extern size_t memory;                               // that is left
 int living();                                       // what was made and not destroyed
 }

@@ -8,8 +8,8 @@
  *
  * What a Stream is given happens later, in order; streams know nothing of each other unless one is
  * told to go on after another's event. None of these calls reports a failure but the ones that
- * return something: the first failure is kept, what follows it does nothing, and stream_wait says
- * so. Only one thread at a time may call.
+ * return something: the device keeps its first failure, what follows it does nothing, and
+ * stream_wait says so. Only one thread at a time may call, whichever device.
  *
  * A graph keeps addresses and arguments by value as they are when it is captured. What may change
  * between two replays lies in device memory, or in pinned memory that a captured upload reads.
@@ -42,6 +42,10 @@ typedef struct DeviceFacts {
 int32_t device_count(char* error);                      // -1 with a text where CUDA does not answer
 Device* device_open(int32_t number, char* error);       // NULL with a text
 void device_close(Device* device);                      // waits, then frees all there is
+// Two that work together from now on: streams of either may come after marks of the other's and copy
+// from its memory, and what one has pinned is pinned for both. In graphs they stay apart. Neither is
+// used once the other has been closed
+void device_meet(Device* device, Device* other);
 void device_facts(Device* device, DeviceFacts* out);
 const char* device_failure(const Device* device);       // the first failure's text, or NULL
 

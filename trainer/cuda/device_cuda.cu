@@ -152,6 +152,30 @@ void device_close(Device* device) {
     free(device);
 }
 
+// Without a way of its own from GPU to GPU a copy goes through the host: slower, and as right
+static void open_way(Device* device, Device* other) {
+    int possible = 0;
+    if (!ready(device)
+        || !agreed(device, cudaDeviceCanAccessPeer(&possible, device->number, other->number),
+                   "to tell", "of another GPU") || !possible)
+        return;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other->number, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();
+    else agreed(device, status, "a way to", other->facts.name);
+}
+
+void device_meet(Device* device, Device* other) {
+    if (device->met_count == DEVICE_MOST || other->met_count == DEVICE_MOST) {
+        fail(device, "more than %d devices would work together", DEVICE_MOST);
+        return;
+    }
+    device->met[device->met_count++] = other;
+    other->met[other->met_count++] = device;
+    if (device->number == other->number) return;        // one GPU, twice
+    open_way(device, other);
+    open_way(other, device);
+}
+
 void device_facts(Device* device, DeviceFacts* out) {
     size_t unused = 0, all = 0;
     *out = device->facts;
@@ -192,7 +216,7 @@ void* device_pinned(Device* device, size_t bytes) {
     if (!ready(device)) return NULL;
     Block* block = list(&device->blocks);
     if (!block) return NULL;
-    if (!enough(device, cudaHostAlloc(&memory, whole, cudaHostAllocDefault), "to lock"))
+    if (!enough(device, cudaHostAlloc(&memory, whole, cudaHostAllocPortable), "to lock"))
         return unlist(&device->blocks);
     *block = (Block){BLOCK_PINNED, (char*)memory, whole, block->next};
     memset(memory, 0, whole);
@@ -203,7 +227,7 @@ int32_t device_pin(Device* device, void* memory, size_t bytes) {
     if (!ready(device) || !bytes) return -1;
     Block* block = list(&device->blocks);
     if (!block) return -1;
-    const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterDefault);
+    const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
     switch (error) {
     case cudaSuccess:
         *block = (Block){BLOCK_REGISTERED, (char*)memory, bytes, block->next};
@@ -237,7 +261,7 @@ void device_unpin(Device* device, void* memory) {
     }
 }
 
-static bool is_pinned(const Device* device, const void* memory, size_t bytes) {
+static bool pinned_by(const Device* device, const void* memory, size_t bytes) {
     const uintptr_t first = (uintptr_t)memory;
     for (const Block* block = device->blocks; block; block = block->next) {
         const uintptr_t start = (uintptr_t)block->memory;
@@ -246,6 +270,13 @@ static bool is_pinned(const Device* device, const void* memory, size_t bytes) {
             return true;
     }
     return false;
+}
+
+static bool is_pinned(const Device* device, const void* memory, size_t bytes) {
+    bool pinned = pinned_by(device, memory, bytes);
+    for (int i = 0; i < device->met_count; i++)
+        pinned |= pinned_by(device->met[i], memory, bytes);
+    return pinned;
 }
 
 // ---- streams and events -----------------------------------------------------------------------
@@ -290,7 +321,8 @@ void stream_mark(Stream* stream, Event* event) {
 void stream_after(Stream* stream, Event* event) {
     if (!stream || !event || !event->marked || !ready(stream->device)) return;
     Device* device = stream->device;
-    const bool captured = device->capturing && event->capture == device->capture;
+    const bool captured = device == event->device && device->capturing
+                          && event->capture == device->capture;
     if (event->capture && !captured) {
         fail(device, "a stream was told to come after a mark that only a graph knows");
         return;

@@ -19,6 +19,7 @@
 
 // What cuBLAS recommends for Hopper and later; other GPUs want less, and it is little everywhere
 #define WORKSPACE ((size_t)32 << 20)
+#define DEVICE_MOST 16              // that one works with
 
 enum { COPY_UPLOAD, COPY_DOWNLOAD, COPY_DEVICE, COPY_FILL, COPIES };
 enum { BLOCK_DEVICE, BLOCK_PINNED, BLOCK_REGISTERED };
@@ -89,6 +90,8 @@ struct Device {
     int timing;
     cudaEvent_t began, ended;
     Stream* bench;                  // what rates are measured in
+    Device* met[DEVICE_MOST];       // devices that it works with
+    int met_count;
     DeviceTally kernels[KERNELS_OF_DEVICE], copies[COPIES];
     ProductTally* tallies;
     Block* blocks;

@@ -12,7 +12,8 @@
  * queued calls run (closed behind each run at first, later now and then); a kernel dies of a page
  * behind each block. What a GPU would refuse is a failure here: host pointers given for the
  * device's, waits while a graph is captured, and so on. PUFFER_CUDA_EMULATED_MEMORY=BYTES is all
- * there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be pinned that is there already.
+ * there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be pinned that is there already;
+ * PUFFER_CUDA_EMULATED_GPUS devices are there, each with memory and queues of its own.
  *
  * Kernels are loops (cuda_shim.h), in another order of blocks and threads at each call. */
 #include <unistd.h>
@@ -25,7 +26,10 @@ extern "C" {
 
 // ---- the device ---------------------------------------------------------------------------------
 
-int32_t device_count(char*) { return 1; }
+int32_t device_count(char*) {
+    const char* count = getenv("PUFFER_CUDA_EMULATED_GPUS");
+    return count && *count ? atoi(count) : 1;
+}
 
 Device* device_open(int32_t number, char* error) {
     const char* mode = getenv("PUFFER_CUDA_EMULATED");
@@ -33,8 +37,8 @@ Device* device_open(int32_t number, char* error) {
     const char* seed = getenv("PUFFER_CUDA_EMULATED_SEED");
     const char* pin = getenv("PUFFER_CUDA_EMULATED_PIN");
     if (!mode || !*mode) mode = "late";
-    if (number != 0) {
-        sprintf(error, "there is no device %d: the only emulated one is 0", number);
+    if (number < 0 || number >= device_count(error)) {
+        sprintf(error, "there is no device %d: %d are emulated", number, device_count(error));
         return NULL;
     }
     if (strcmp(mode, "late") && strcmp(mode, "early") && strcmp(mode, "shuffled")) {
@@ -58,6 +62,11 @@ void device_close(Device* device) {
         for (auto& block : *blocks)
             munmap(block.second.mapping, block.second.pages + 2 * device->page);
     delete device;
+}
+
+void device_meet(Device* device, Device* other) {
+    device->met.push_back(other);
+    other->met.push_back(device);
 }
 
 void device_facts(Device* device, DeviceFacts* out) {
@@ -140,13 +149,21 @@ void stream_mark(Stream* stream, Event* event) {
     event->reach[stream] = event->position;
 }
 
+static bool knows(const Device* device, const Device* other) {
+    for (const Device* one : device->met)
+        if (one == other) return true;
+    return false;
+}
+
 void stream_after(Stream* stream, Event* event) {
     Device* device = stream->device;
     if (failed(device) || !event->stream) return;       // nothing to come after
     Call call = {"after", 0.0, 0.0, NULL};
     call.other = event->stream;
     call.position = event->position;
-    if (event->graph && event->graph != device->capture)
+    if (event->device != device && !knows(device, event->device))
+        fail(device, "stream_after: the event is one of a device that this one has not met");
+    else if (event->graph && event->graph != device->capture)
         fail(device, "stream_after: the event was marked within a graph that is whole");
     else if (!event->graph && stream->graph)
         fail(device, "stream_after: a stream that is captured cannot come after an event that was "
@@ -199,13 +216,22 @@ void stream_download(Stream* stream, void* host_to, const void* device_from, siz
 void stream_copy(Stream* stream, void* device_to, const void* device_from, size_t bytes) {
     Device* device = stream->device;
     const char *to = (const char*)device_to, *from = (const char*)device_from;
+    Device* owner = owner_of(device, device_from);
     if (!in_device(device, "stream_copy", "device_to", device_to, bytes)
-        || !in_device(device, "stream_copy", "device_from", device_from, bytes)) return;
+        || !in_device(owner, "stream_copy", "device_from", device_from, bytes)) {
+        if (failed(owner)) fail(device, "%s", owner->failure);
+        return;
+    }
+    if (owner != device && stream->graph)
+        fail(device, "stream_copy: a graph copies from another device");
     if (bytes && to < from + bytes && from < to + bytes)
         fail(device, "stream_copy: device_to and device_from overlap");
     counts[COPIES]++;
-    give(stream, {"copy", 2.0 * (double)bytes, 0.0,
-                  [=] { memcpy(device_to, device_from, bytes); }});
+    give(stream, {"copy", 2.0 * (double)bytes, 0.0, [=] {
+        open_memory(owner);
+        memcpy(device_to, device_from, bytes);
+        close_memory(owner);
+    }});
 }
 
 void stream_fill(Stream* stream, void* device_to, int32_t byte, size_t bytes) {

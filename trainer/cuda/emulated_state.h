@@ -102,6 +102,7 @@ struct Device {
     std::vector<std::unique_ptr<Graph>> graphs;
     std::vector<std::unique_ptr<Product>> products;
     std::vector<DeviceTally> tallies;
+    std::vector<Device*> met;       // devices that it works with
 };
 
 namespace emulated {
@@ -187,13 +188,26 @@ inline bool in_host(Device* device, const char* who, const char* what, const voi
     return false;
 }
 
-inline bool is_pinned(const Device* device, const void* place, size_t bytes) {
+inline bool pinned_by(const Device* device, const void* place, size_t bytes) {
     const char* first = (const char*)place;
     auto block = block_of(device->pinned, place);
     if (block) return first + bytes <= block->first + block->second.bytes;
     for (auto& one : device->registered)
         if (first >= one.first && first + bytes <= one.first + one.second) return true;
     return false;
+}
+
+inline bool is_pinned(const Device* device, const void* place, size_t bytes) {
+    bool pinned = pinned_by(device, place, bytes);
+    for (const Device* other : device->met) pinned |= pinned_by(other, place, bytes);
+    return pinned;
+}
+
+// Whose memory that is, of a device or one that it works with; its own where it is nobody's
+inline Device* owner_of(Device* device, const void* place) {
+    for (Device* other : device->met)
+        if (block_of(other->memory, place)) return other;
+    return device;
 }
 
 inline void open_memory(Device* device) {

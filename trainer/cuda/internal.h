@@ -6,6 +6,7 @@
  *     rollout.c     T ticks of all agents, a slice of them at a time
  *     picking.c     advantages, and which segments the next minibatch takes
  *     learning.c    one minibatch: forward, loss, backward, Muon
+ *     ranks.c       what several GPUs tell each other meanwhile
  *     update.c      an epoch of minibatches, and what it found out
  *
  * All numbers live on the GPU; kernels and layouts are those of cuda_kernels.h. The host writes
@@ -56,7 +57,8 @@ typedef struct Inbox {              // what a slice hands over before a tick, in
 } Inbox;
 
 typedef struct Slice {              // agents that tick together
-    int32_t number, first_env, envs, first_row;
+    struct Rank* rank;
+    int32_t first_env, envs, first_row;     // of all agents
     Stream* stream;
     Inbox here, there;              // pinned, on the GPU
     size_t inbox_bytes;
@@ -118,27 +120,23 @@ typedef struct Report {             // what an update found out, from the GPU
     uint64_t clipped, bad_weight;
 } Report;
 
+typedef struct Exchange {           // what each rank has and all get
+    char* all;                      // (ranks, bytes) on the GPU; a rank writes its own row
+    size_t bytes;
+} Exchange;
+
 typedef struct Worker {             // clock ticks by phase
     uint64_t ticks[PHASES], since;
     char apart[64];                 // a line of its own
 } Worker;
 
-struct PufferTrainer {
-    PufferTrainerConfig config;
-    PufferTrainerCounters counters;
-    PufferTrainerEnvs envs;
-    Heads heads;
-    int32_t D, H, L, K, A, S, R, M;
-    int32_t ldw, ldo;               // of observations for products, of logits with value
-    int32_t narrow, parts;          // 1: bf16 products; partial gradients of a minibatch
-    Matrix matrices[MAX_LAYERS + 2];
-    int64_t vectors, weight_count;  // floats before logstd, and of all weights
-    int32_t chunk_count, minibatches;   // at most in an epoch
+// One GPU's share: some slices, their rollouts, and a copy of the weights. Each learns from its own
+// part of a minibatch, and what they found is added up in the order of ranks
+typedef struct Rank {
+    PufferTrainer* trainer;
+    int32_t number, first_row;      // its agents are first_row to first_row + trainer->N
     Device* device;
-    Pool* pool;
-    Worker* workers;                // [threads]
-
-    Arena memory, pinned, host;     // of the GPU, of both, of the host alone
+    Arena memory, pinned;           // of the GPU, of both
     float* weights;                 // all of them, on the GPU, and so are the next
     uint16_t* weights_narrow;
     float* acting;                  // the weights that act: these, or with `overlap` a copy
@@ -152,16 +150,37 @@ struct PufferTrainer {
     Rollout rollouts[2];            // the second with `overlap` alone; the last four are common
     Picker picker;
     Buffers batch;
+    Exchange totals, losses, shares;    // with several ranks
     CudaSchedule *schedule, *schedules_here;    // of a minibatch; [minibatches] pinned
     Report *report, *report_here;
 
     struct { Product *encode, *layer, *decode; } tick, train;
     Product *decoder_dw, *decoder_dx, *layer_dw, *layer_dx, *encoder_dw;
     MuonGroup groups[MUON_GROUPS];
-    Slice* slices;                  // [config.slices]
+    Slice* slices;                  // [trainer->slices] of trainer->all_slices
     Stream* stream;                 // of updates
-    Event *weights_ready, *fork, *updated;
-    Recorded pick_first[2], pick_later[2], learn[2];
+    Event *weights_ready, *fork, *updated, *wrote, *took;
+    Recorded pick_first[2], pick_later[2], learn[2], step;
+} Rank;
+
+struct PufferTrainer {
+    PufferTrainerConfig config;
+    PufferTrainerCounters counters;
+    PufferTrainerEnvs envs;
+    Heads heads;
+    int32_t N, slices;              // agents and slices of a rank
+    int32_t S, M;                   // segments and rows of a rank's part of a minibatch
+    int32_t D, H, L, K, A, R;
+    int32_t ldw, ldo;               // of observations for products, of logits with value
+    int32_t narrow, parts;          // 1: bf16 products; partial gradients of a minibatch
+    Matrix matrices[MAX_LAYERS + 2];
+    int64_t vectors, weight_count;  // floats before logstd, and of all weights
+    int32_t chunk_count, minibatches;   // at most in an epoch
+    Rank ranks[PUFFER_MAX_GPUS];    // [config.gpus]
+    Slice* all_slices;              // [config.slices] a rank's behind those of the rank before
+    Pool* pool;
+    Worker* workers;                // [threads]
+    Arena host;
 
     int32_t turn;                   // the rollout buffer of the next rollout
     int32_t learning;               // 1: an update is under way
@@ -212,8 +231,11 @@ static inline void blocks(Stream* stream, int32_t kernel, const void* args, int6
 #define BLOCKS(stream, NAME, parts, ARGS, ...) \
     blocks(stream, KERNEL_##NAME, &(ARGS){__VA_ARGS__}, parts)
 
-// -1 and the device's own text after a failure
+// -1 and the text of the device that failed
 int32_t device_failed(const PufferTrainer* trainer, char* error);
+
+#define EACH_RANK(trainer, rank) \
+    for (Rank* rank = (trainer)->ranks; rank < (trainer)->ranks + (trainer)->config.gpus; rank++)
 
 // ---- memory.c
 int32_t memory_take(PufferTrainer* trainer, char* error);
@@ -222,10 +244,9 @@ int32_t mirror_rollout(PufferTrainer* trainer, char* error);    // room for it o
 
 // ---- trainer.c
 // The calls one by one the first time and when they are timed, else as a graph
-typedef void (*Calls)(PufferTrainer* trainer, Stream* stream, void* about);
-void run_recorded(PufferTrainer* trainer, Stream* stream, Recorded* recorded, Calls calls,
-                  void* about);
-void narrow_weights(PufferTrainer* trainer);        // all of them, after a load
+typedef void (*Calls)(Rank* rank, Stream* stream, void* about);
+void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about);
+void keep_acting(Rank* rank);           // what acts becomes what the weights are now
 int32_t weights_upload(PufferTrainer* trainer, char* error);    // those that were touched
 int32_t weights_fetch(PufferTrainer* trainer, char* error);
 int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
@@ -233,14 +254,23 @@ int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
 // ---- rollout.c
 int32_t slices_attach(PufferTrainer* trainer, char* error);
 // A matrix as products read it; acting: of the weights that act
-const void* layer_weights(const PufferTrainer* trainer, int matrix, int acting);
+const void* layer_weights(const Rank* rank, int matrix, int acting);
+
+// ---- ranks.c
+int32_t ranks_open(PufferTrainer* trainer, char* error);            // devices, streams, events
+void ranks_close(PufferTrainer* trainer);
+int32_t ranks_wait(PufferTrainer* trainer, char* error);            // for the streams of updates
+void* exchange_own(const Rank* rank, const Exchange* exchange);     // the row that a rank writes
+// All ranks get what each wrote: what they are given from now on comes after that
+void ranks_exchange(PufferTrainer* trainer, size_t kind);
+#define EXCHANGE(trainer, name) ranks_exchange(trainer, offsetof(Rank, name))
 
 // ---- picking.c
-void pick_minibatch(PufferTrainer* trainer, int turn, int32_t number);
+void pick_minibatch(Rank* rank, int turn, int32_t number);
 
 // ---- learning.c
 void learn_minibatch(PufferTrainer* trainer, int turn);
-int32_t products_open(PufferTrainer* trainer, char* error);
+int32_t products_open(Rank* rank, char* error);
 
 // ---- update.c
 int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);

@@ -11,29 +11,30 @@ static const float mu_steps[5][3] = {       // of Newton-Schulz: a X + (b G + c 
 
 // ---- products ---------------------------------------------------------------------------------
 
-static Product* forward_product(PufferTrainer* trainer, const char* label, int rows, int outputs,
-                                int inputs, int lda, int ldb, int ldd, int transpose) {
-    return product_open(trainer->device, &(ProductShape){
+static Product* forward_product(Rank* rank, const char* label, int rows, int outputs, int inputs,
+                                int lda, int ldb, int ldd, int transpose) {
+    return product_open(rank->device, &(ProductShape){
         .label = label, .m = rows, .n = outputs, .k = inputs, .transpose_b = transpose,
-        .lda = lda, .ldb = ldb, .ldd = ldd, .batch = 1, .narrow = trainer->narrow});
+        .lda = lda, .ldb = ldb, .ldd = ldd, .batch = 1, .narrow = rank->trainer->narrow});
 }
 
 // (rows, cols) = A^T B over the rows of a part, for all parts
-static Product* gradient_product(PufferTrainer* trainer, const char* label, int rows, int cols,
-                                 int lda, int ldb) {
+static Product* gradient_product(Rank* rank, const char* label, int rows, int cols, int lda,
+                                 int ldb) {
+    const PufferTrainer* trainer = rank->trainer;
     int part = trainer->M / trainer->parts;
-    return product_open(trainer->device, &(ProductShape){
+    return product_open(rank->device, &(ProductShape){
         .label = label, .m = rows, .n = cols, .k = part, .transpose_a = 1, .lda = lda, .ldb = ldb,
         .ldd = cols, .batch = trainer->parts, .stride_a = (int64_t)part * lda,
         .stride_b = (int64_t)part * ldb, .stride_d = trainer->weight_count,
         .narrow = trainer->narrow});
 }
 
-static int open_muon(PufferTrainer* trainer, MuonGroup* group) {
-    const Matrix* first = &trainer->matrices[group->first];
+static int open_muon(Rank* rank, MuonGroup* group) {
+    const Matrix* first = &rank->trainer->matrices[group->first];
     int rows = first->rows, cols = first->cols, side = group->tall ? cols : rows;
     int64_t each = round_up((int64_t)rows * cols, 16), square = (int64_t)side * side;
-    Device* device = trainer->device;
+    Device* device = rank->device;
     group->gram = product_open(device, &(ProductShape){
         .label = "muon gram", .m = side, .n = side, .k = group->tall ? rows : cols,
         .transpose_a = group->tall, .transpose_b = !group->tall, .lda = cols, .ldb = cols,
@@ -49,80 +50,93 @@ static int open_muon(PufferTrainer* trainer, MuonGroup* group) {
         .stride_a = group->tall ? each : square, .stride_b = group->tall ? square : each,
         .stride_d = each});
     group->done = event_open(device);
-    group->stream = group == trainer->groups ? trainer->stream : stream_open(device);
+    group->stream = group == rank->groups ? rank->stream : stream_open(device);
     return group->gram && group->square && group->apply;
 }
 
-int32_t products_open(PufferTrainer* trainer, char* error) {
+int32_t products_open(Rank* rank, char* error) {
+    const PufferTrainer* trainer = rank->trainer;
     int D = trainer->D, H = trainer->H, A1 = trainer->A + 1, M = trainer->M;
     int ldw = trainer->ldw, ldo = trainer->ldo, fine = 1;
     int rows[2] = {trainer->R, M};
     static const char* const labels[2][3] = {
         {"tick encoder", "tick layer", "tick decoder"}, {"encoder", "layer", "decoder"}};
     for (int train = 0; train < 2; train++) {
-        Product** out[] = {train ? &trainer->train.encode : &trainer->tick.encode,
-                           train ? &trainer->train.layer : &trainer->tick.layer,
-                           train ? &trainer->train.decode : &trainer->tick.decode};
+        Product** out[] = {train ? &rank->train.encode : &rank->tick.encode,
+                           train ? &rank->train.layer : &rank->tick.layer,
+                           train ? &rank->train.decode : &rank->tick.decode};
         const char* const* label = labels[train];
-        *out[0] = forward_product(trainer, label[0], rows[train], H, D, ldw, H, H, 0);
-        *out[1] = forward_product(trainer, label[1], rows[train], 3 * H, H, H, H, 3 * H, 1);
-        *out[2] = forward_product(trainer, label[2], rows[train], A1, H, H, H, ldo, 1);
+        *out[0] = forward_product(rank, label[0], rows[train], H, D, ldw, H, H, 0);
+        *out[1] = forward_product(rank, label[1], rows[train], 3 * H, H, H, H, 3 * H, 1);
+        *out[2] = forward_product(rank, label[2], rows[train], A1, H, H, H, ldo, 1);
         for (int i = 0; i < 3; i++) fine &= *out[i] != NULL;
     }
-    trainer->decoder_dw = gradient_product(trainer, "decoder dW", A1, H, ldo, H);
-    trainer->layer_dw = gradient_product(trainer, "layer dW", 3 * H, H, 3 * H, H);
-    trainer->encoder_dw = gradient_product(trainer, "encoder dW", D, H, ldw, H);
-    trainer->decoder_dx = forward_product(trainer, "decoder dx", M, H, A1, ldo, H, H, 0);
-    trainer->layer_dx = forward_product(trainer, "layer dx", M, H, 3 * H, 3 * H, H, H, 0);
-    fine &= trainer->decoder_dw && trainer->layer_dw && trainer->encoder_dw
-            && trainer->decoder_dx && trainer->layer_dx;
-    for (int g = 0; g < MUON_GROUPS; g++) fine &= open_muon(trainer, &trainer->groups[g]);
+    rank->decoder_dw = gradient_product(rank, "decoder dW", A1, H, ldo, H);
+    rank->layer_dw = gradient_product(rank, "layer dW", 3 * H, H, 3 * H, H);
+    rank->encoder_dw = gradient_product(rank, "encoder dW", D, H, ldw, H);
+    rank->decoder_dx = forward_product(rank, "decoder dx", M, H, A1, ldo, H, H, 0);
+    rank->layer_dx = forward_product(rank, "layer dx", M, H, 3 * H, 3 * H, H, H, 0);
+    fine &= rank->decoder_dw && rank->layer_dw && rank->encoder_dw
+            && rank->decoder_dx && rank->layer_dx;
+    for (int g = 0; g < MUON_GROUPS; g++) fine &= open_muon(rank, &rank->groups[g]);
     return fine ? 0 : device_failed(trainer, error);
 }
 
 // ---- forward and back -------------------------------------------------------------------------
 
-static void narrow_rows(PufferTrainer* trainer, Stream* stream, const float* x, uint16_t* narrow) {
+static void narrow_rows(const PufferTrainer* trainer, Stream* stream, const float* x,
+                        uint16_t* narrow) {
     int count = trainer->M * trainer->H;
     if (narrow)
         EACH(stream, floats_narrow, count, FloatsNarrowArgs, .count = count, .x = x,
              .narrow = narrow);
 }
 
-static void forward(PufferTrainer* trainer, Stream* stream, const Rollout* rollout) {
+static void forward(Rank* rank, Stream* stream, const Rollout* rollout) {
+    const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
-    Buffers* batch = &trainer->batch;
+    Buffers* batch = &rank->batch;
     int S = trainer->S, T = config->horizon, H = trainer->H, L = trainer->L;
     EACH(stream, obs_gather, (int64_t)trainer->M * trainer->ldw, ObsGatherArgs, .S = S, .T = T,
          .D = trainer->D, .ldw = trainer->ldw, .obs_dtype = config->obs_dtype,
          .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8, .rows = batch->rows,
          .obs = rollout->obs, .wide = batch->wide, .narrow = batch->narrow);
-    stream_multiply(stream, trainer->train.encode, 1.0f, operand(batch->wide, batch->narrow),
-                    layer_weights(trainer, 0, 0), 0.0f, NULL, batch->x[0]);
+    stream_multiply(stream, rank->train.encode, 1.0f, operand(batch->wide, batch->narrow),
+                    layer_weights(rank, 0, 0), 0.0f, NULL, batch->x[0]);
     narrow_rows(trainer, stream, batch->x[0], batch->x_narrow[0]);
     for (int l = 0; l < L; l++) {
-        stream_multiply(stream, trainer->train.layer, 1.0f,
+        stream_multiply(stream, rank->train.layer, 1.0f,
                         operand(batch->x[l], batch->x_narrow[l]),
-                        layer_weights(trainer, 1 + l, 0), 0.0f, NULL, batch->products[l]);
+                        layer_weights(rank, 1 + l, 0), 0.0f, NULL, batch->products[l]);
         EACH(stream, scan_forward, (int64_t)S * H, ScanForwardArgs, .S = S, .T = T, .H = H,
              .stride = (int64_t)L * H, .rows = batch->rows, .ended = rollout->ended,
              .before = rollout->state0 + (int64_t)l * H, .products = batch->products[l],
              .x = batch->x[l], .h = batch->h[l], .out = batch->x[l + 1],
              .narrow = batch->x_narrow[l + 1]);
     }
-    stream_multiply(stream, trainer->train.decode, 1.0f, operand(batch->x[L], batch->x_narrow[L]),
-                    layer_weights(trainer, 1 + L, 0), 0.0f, NULL, batch->out);
+    stream_multiply(stream, rank->train.decode, 1.0f, operand(batch->x[L], batch->x_narrow[L]),
+                    layer_weights(rank, 1 + L, 0), 0.0f, NULL, batch->out);
 }
 
-static void judge(PufferTrainer* trainer, Stream* stream, const Rollout* rollout) {
+// Where this rank's gradients and losses go: among those of all ranks, if there are others
+static float* own_gradients(const Rank* rank) {
+    return rank->trainer->config.gpus > 1 ? exchange_own(rank, &rank->shares) : rank->gradients;
+}
+
+static double* own_losses(const Rank* rank) {
+    return rank->trainer->config.gpus > 1 ? exchange_own(rank, &rank->losses) : rank->batch.losses;
+}
+
+static void judge(Rank* rank, Stream* stream, const Rollout* rollout) {
+    const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
-    Buffers* batch = &trainer->batch;
+    Buffers* batch = &rank->batch;
     int dims = trainer->heads.continuous, parts = (trainer->M + CUDA_ROWS - 1) / CUDA_ROWS;
-    BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = trainer->schedule,
-        .verdict = &trainer->report->verdict, .heads = trainer->heads_there, .S = trainer->S,
-        .T = config->horizon, .ldo = trainer->ldo, .rows = batch->rows, .q = batch->q,
-        .repeated = batch->repeated, .out = batch->out,
-        .logstd = trainer->weights + trainer->vectors, .masks = rollout->masks,
+    BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = rank->schedule,
+        .verdict = &rank->report->verdict, .heads = rank->heads_there, .S = trainer->S,
+        .T = config->horizon, .ldo = trainer->ldo, .ranks = config->gpus, .rows = batch->rows,
+        .q = batch->q, .repeated = batch->repeated, .out = batch->out,
+        .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
         .actions = rollout->actions, .logprobs = rollout->logprobs, .values = rollout->values,
         .advantages = rollout->advantages, .returns = rollout->returns,
         .clip_coef = (float)config->clip_coef, .vf_coef = (float)config->vf_coef,
@@ -131,21 +145,22 @@ static void judge(PufferTrainer* trainer, Stream* stream, const Rollout* rollout
         .narrow = batch->dout_narrow, .slopes = batch->slopes, .parts = batch->loss_parts,
         .dlogstd_parts = batch->dlogstd_parts);
     BLOCKS(stream, columns_sum, KERNEL_LOSSES, ColumnsSumArgs, .parts_count = parts,
-           .columns = KERNEL_LOSSES, .parts = batch->loss_parts, .sums = batch->losses);
+           .columns = KERNEL_LOSSES, .parts = batch->loss_parts, .sums = own_losses(rank));
     if (dims)
         BLOCKS(stream, columns_sum, dims, ColumnsSumArgs, .parts_count = parts, .columns = dims,
-               .parts = batch->dlogstd_parts, .floats = trainer->gradients + trainer->vectors);
+               .parts = batch->dlogstd_parts, .floats = own_gradients(rank) + trainer->vectors);
 }
 
-static void backward(PufferTrainer* trainer, Stream* stream, const Rollout* rollout) {
-    Buffers* batch = &trainer->batch;
+static void backward(Rank* rank, Stream* stream, const Rollout* rollout) {
+    const PufferTrainer* trainer = rank->trainer;
+    Buffers* batch = &rank->batch;
     int S = trainer->S, T = trainer->config.horizon, H = trainer->H, L = trainer->L;
     const void* dout = operand(batch->dout, batch->dout_narrow);
     float* parts = batch->gradient_parts;
-    stream_multiply(stream, trainer->decoder_dw, 1.0f, dout,
+    stream_multiply(stream, rank->decoder_dw, 1.0f, dout,
                     operand(batch->x[L], batch->x_narrow[L]), 0.0f, NULL,
                     parts + trainer->matrices[1 + L].offset);
-    stream_multiply(stream, trainer->decoder_dx, 1.0f, dout, layer_weights(trainer, 1 + L, 0),
+    stream_multiply(stream, rank->decoder_dx, 1.0f, dout, layer_weights(rank, 1 + L, 0),
                     0.0f, NULL, batch->dx);
     for (int l = L - 1; l >= 0; l--) {
         EACH(stream, scan_backward, (int64_t)S * H, ScanBackwardArgs, .S = S, .T = T, .H = H,
@@ -155,27 +170,27 @@ static void backward(PufferTrainer* trainer, Stream* stream, const Rollout* roll
              .dproducts = trainer->narrow ? NULL : batch->products[l],
              .narrow = batch->dproducts_narrow);
         const void* dproducts = operand(batch->products[l], batch->dproducts_narrow);
-        stream_multiply(stream, trainer->layer_dw, 1.0f, dproducts,
+        stream_multiply(stream, rank->layer_dw, 1.0f, dproducts,
                         operand(batch->x[l], batch->x_narrow[l]), 0.0f, NULL,
                         parts + trainer->matrices[1 + l].offset);
-        stream_multiply(stream, trainer->layer_dx, 1.0f, dproducts,
-                        layer_weights(trainer, 1 + l, 0), 1.0f, batch->dx, batch->dx);
+        stream_multiply(stream, rank->layer_dx, 1.0f, dproducts,
+                        layer_weights(rank, 1 + l, 0), 1.0f, batch->dx, batch->dx);
     }
     narrow_rows(trainer, stream, batch->dx, batch->dx_narrow);
-    stream_multiply(stream, trainer->encoder_dw, 1.0f, operand(batch->wide, batch->narrow),
+    stream_multiply(stream, rank->encoder_dw, 1.0f, operand(batch->wide, batch->narrow),
                     operand(batch->dx, batch->dx_narrow), 0.0f, NULL,
                     parts + trainer->matrices[0].offset);
     EACH(stream, parts_add, trainer->vectors, PartsAddArgs, .count = (int32_t)trainer->vectors,
          .parts = trainer->parts, .stride = trainer->weight_count, .source = parts,
-         .sums = trainer->gradients);
+         .sums = own_gradients(rank));
 }
 
 // ---- the step ---------------------------------------------------------------------------------
 
 // Newton-Schulz: X -> Y, five steps, in the group's own stream
-static void orthogonalise(PufferTrainer* trainer, MuonGroup* group) {
-    int64_t offset = trainer->matrices[group->first].offset;
-    float *x = trainer->X + offset, *y = trainer->Y + offset;
+static void orthogonalise(Rank* rank, MuonGroup* group) {
+    int64_t offset = rank->trainer->matrices[group->first].offset;
+    float *x = rank->X + offset, *y = rank->Y + offset;
     for (int i = 0; i < 5; i++) {
         const float* c = mu_steps[i];
         Stream* stream = group->stream;
@@ -191,55 +206,92 @@ static void orthogonalise(PufferTrainer* trainer, MuonGroup* group) {
     }
 }
 
-static void step(PufferTrainer* trainer, Stream* stream) {
+static void step(Rank* rank, Stream* stream) {
+    const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
-    Buffers* batch = &trainer->batch;
-    CudaVerdict* verdict = &trainer->report->verdict;
+    Buffers* batch = &rank->batch;
+    CudaVerdict* verdict = &rank->report->verdict;
     int chunks = trainer->chunk_count, matrices = trainer->L + 2, dims = trainer->heads.continuous;
     BLOCKS(stream, squares_sum, chunks, SquaresSumArgs, .chunks = chunks,
-           .chunk = trainer->chunk_table, .x = trainer->gradients, .parts = batch->squares);
+           .chunk = rank->chunk_table, .x = rank->gradients, .parts = batch->squares);
     BLOCKS(stream, columns_sum, 1, ColumnsSumArgs, .parts_count = chunks, .columns = 1,
            .parts = batch->squares, .sums = batch->square);
-    EACH(stream, update_decide, 1, UpdateDecideArgs, .rows = (double)trainer->M,
+    EACH(stream, update_decide, 1, UpdateDecideArgs, .rows = (double)config->minibatch_size,
          .max_grad_norm = config->max_grad_norm, .squares = batch->square,
          .losses = batch->losses, .verdict = verdict);
     BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .verdict = verdict, .chunks = chunks,
-           .mu = (float)config->beta1, .chunk = trainer->chunk_table,
-           .gradient = trainer->gradients, .momentum = trainer->momentum,
-           .update = trainer->update, .parts = batch->squares);
+           .mu = (float)config->beta1, .chunk = rank->chunk_table,
+           .gradient = rank->gradients, .momentum = rank->momentum,
+           .update = rank->update, .parts = batch->squares);
     BLOCKS(stream, muon_measure, matrices, MuonMeasureArgs, .matrices = matrices,
-           .matrix = trainer->matrix_table, .parts = batch->squares, .factors = batch->factors);
+           .matrix = rank->matrix_table, .parts = batch->squares, .factors = batch->factors);
     BLOCKS(stream, muon_normalise, chunks, MuonNormaliseArgs, .chunks = chunks,
-           .chunk = trainer->chunk_table, .factors = batch->factors, .update = trainer->update,
-           .wide = trainer->X);
-    stream_mark(stream, trainer->fork);
-    for (int g = 1; g < MUON_GROUPS; g++) stream_after(trainer->groups[g].stream, trainer->fork);
-    for (int g = 0; g < MUON_GROUPS; g++) orthogonalise(trainer, &trainer->groups[g]);
+           .chunk = rank->chunk_table, .factors = batch->factors, .update = rank->update,
+           .wide = rank->X);
+    stream_mark(stream, rank->fork);
+    for (int g = 1; g < MUON_GROUPS; g++) stream_after(rank->groups[g].stream, rank->fork);
+    for (int g = 0; g < MUON_GROUPS; g++) orthogonalise(rank, &rank->groups[g]);
     for (int g = 1; g < MUON_GROUPS; g++) {
-        stream_mark(trainer->groups[g].stream, trainer->groups[g].done);
-        stream_after(stream, trainer->groups[g].done);
+        stream_mark(rank->groups[g].stream, rank->groups[g].done);
+        stream_after(stream, rank->groups[g].done);
     }
-    BLOCKS(stream, muon_apply, chunks, MuonApplyArgs, .schedule = trainer->schedule,
-           .verdict = verdict, .chunks = chunks, .chunk = trainer->chunk_table,
-           .matrix = trainer->matrix_table, .X = trainer->Y, .weights = trainer->weights,
-           .narrow = trainer->weights_narrow);
+    BLOCKS(stream, muon_apply, chunks, MuonApplyArgs, .schedule = rank->schedule,
+           .verdict = verdict, .chunks = chunks, .chunk = rank->chunk_table,
+           .matrix = rank->matrix_table, .X = rank->Y, .weights = rank->weights,
+           .narrow = rank->weights_narrow);
     if (dims)
-        EACH(stream, adam_step, dims, AdamStepArgs, .schedule = trainer->schedule,
+        EACH(stream, adam_step, dims, AdamStepArgs, .schedule = rank->schedule,
              .verdict = verdict, .count = dims, .beta2 = config->beta2, .eps = config->eps,
-             .gradient = trainer->gradients + trainer->vectors,
-             .m = trainer->momentum + trainer->vectors, .v = trainer->adam_v,
-             .weights = trainer->weights + trainer->vectors);
+             .gradient = rank->gradients + trainer->vectors,
+             .m = rank->momentum + trainer->vectors, .v = rank->adam_v,
+             .weights = rank->weights + trainer->vectors);
 }
 
-static void learn_calls(PufferTrainer* trainer, Stream* stream, void* about) {
+static void learn_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
-    forward(trainer, stream, rollout);
-    judge(trainer, stream, rollout);
-    backward(trainer, stream, rollout);
-    step(trainer, stream);
+    forward(rank, stream, rollout);
+    judge(rank, stream, rollout);
+    backward(rank, stream, rollout);
+    step(rank, stream);
+}
+
+// ---- one minibatch of several ranks -----------------------------------------------------------
+
+static void gradient_calls(Rank* rank, Stream* stream, void* about) {
+    const PufferTrainerConfig* config = &rank->trainer->config;
+    const Rollout* rollout = about;
+    EACH(stream, ranks_measure, 1, RanksMeasureArgs, .ranks = config->gpus,
+         .norm_adv = config->norm_adv, .rows = (double)config->minibatch_size,
+         .totals = (const double*)rank->totals.all, .verdict = &rank->report->verdict);
+    forward(rank, stream, rollout);
+    judge(rank, stream, rollout);
+    backward(rank, stream, rollout);
+}
+
+static void step_calls(Rank* rank, Stream* stream, void* about) {
+    const PufferTrainer* trainer = rank->trainer;
+    int64_t count = trainer->weight_count;
+    (void)about;
+    EACH(stream, parts_add, count, PartsAddArgs, .count = (int32_t)count,
+         .parts = trainer->config.gpus, .stride = count,
+         .source = (const float*)rank->shares.all, .sums = rank->gradients);
+    BLOCKS(stream, columns_sum, KERNEL_LOSSES, ColumnsSumArgs,
+           .parts_count = trainer->config.gpus, .columns = KERNEL_LOSSES,
+           .parts = (const double*)rank->losses.all, .sums = rank->batch.losses);
+    step(rank, stream);
 }
 
 void learn_minibatch(PufferTrainer* trainer, int turn) {
-    run_recorded(trainer, trainer->stream, &trainer->learn[turn], learn_calls,
-                 &trainer->rollouts[turn]);
+    if (trainer->config.gpus == 1) {
+        Rank* rank = trainer->ranks;
+        run_recorded(rank, rank->stream, &rank->learn[turn], learn_calls, &rank->rollouts[turn]);
+        return;
+    }
+    EXCHANGE(trainer, totals);
+    EACH_RANK(trainer, rank)
+        run_recorded(rank, rank->stream, &rank->learn[turn], gradient_calls,
+                     &rank->rollouts[turn]);
+    EXCHANGE(trainer, losses);
+    EXCHANGE(trainer, shares);
+    EACH_RANK(trainer, rank) run_recorded(rank, rank->stream, &rank->step, step_calls, NULL);
 }

@@ -1,4 +1,5 @@
-/* memory.c -- who needs how much: every size of a CUDA trainer, then one allocation for each kind. */
+/* memory.c -- who needs how much: every size of a CUDA trainer, then one allocation for each kind of
+ * memory and each GPU. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,11 @@ static void size_network(PufferTrainer* trainer) {
     int32_t first[] = {0, 1, 1 + L}, count[] = {1, L, 1};
     for (int g = 0; g < MUON_GROUPS; g++) {
         const Matrix* matrix = &trainer->matrices[first[g]];
-        trainer->groups[g].first = first[g];
-        trainer->groups[g].count = count[g];
-        trainer->groups[g].tall = matrix->rows > matrix->cols;
+        EACH_RANK(trainer, rank) {
+            rank->groups[g].first = first[g];
+            rank->groups[g].count = count[g];
+            rank->groups[g].tall = matrix->rows > matrix->cols;
+        }
     }
 }
 
@@ -53,32 +56,33 @@ static int32_t check_sizes(const PufferTrainer* trainer, char* error) {
         return fail(error, "the recurrent state of a slice would be more than 2^31 numbers");
     if (trainer->weight_count >= INT32_MAX)
         return fail(error, "the weights would be more than 2^31");
-    if ((int64_t)trainer->config.agents * trainer->config.horizon >= INT32_MAX)
-        return fail(error, "agents x horizon would be more than 2^31");
+    if ((int64_t)trainer->N * trainer->config.horizon >= INT32_MAX)
+        return fail(error, "agents x horizon would be more than 2^31 on one GPU");
     return 0;
 }
 
 // ---- on the GPU -------------------------------------------------------------------------------
 
-static void plan_weights(PufferTrainer* trainer) {
-    Arena* memory = &trainer->memory;
-    float** all[] = {&trainer->weights, &trainer->gradients, &trainer->momentum, &trainer->update,
-                     &trainer->X, &trainer->Y};
+static void plan_weights(Rank* rank) {
+    const PufferTrainer* trainer = rank->trainer;
+    Arena* memory = &rank->memory;
+    float** all[] = {&rank->weights, &rank->gradients, &rank->momentum, &rank->update,
+                     &rank->X, &rank->Y};
     int overlap = trainer->config.overlap;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         arena_add(memory, (void**)all[i], sizeof(float) * (size_t)trainer->weight_count);
-    if (overlap) ARENA_ADD(memory, trainer->acting, trainer->weight_count);
-    if (trainer->narrow) ARENA_ADD(memory, trainer->weights_narrow, trainer->weight_count);
+    if (overlap) ARENA_ADD(memory, rank->acting, trainer->weight_count);
+    if (trainer->narrow) ARENA_ADD(memory, rank->weights_narrow, trainer->weight_count);
     if (trainer->narrow && overlap)
-        ARENA_ADD(memory, trainer->acting_narrow, trainer->weight_count);
-    ARENA_ADD(memory, trainer->adam_v, trainer->heads.continuous);
-    ARENA_ADD(memory, trainer->matrix_table, trainer->L + 2);
-    ARENA_ADD(memory, trainer->chunk_table, trainer->chunk_count);
-    ARENA_ADD(memory, trainer->heads_there, 1);
-    ARENA_ADD(memory, trainer->schedule, 1);
-    ARENA_ADD(memory, trainer->report, 1);
+        ARENA_ADD(memory, rank->acting_narrow, trainer->weight_count);
+    ARENA_ADD(memory, rank->adam_v, trainer->heads.continuous);
+    ARENA_ADD(memory, rank->matrix_table, trainer->L + 2);
+    ARENA_ADD(memory, rank->chunk_table, trainer->chunk_count);
+    ARENA_ADD(memory, rank->heads_there, 1);
+    ARENA_ADD(memory, rank->schedule, 1);
+    ARENA_ADD(memory, rank->report, 1);
     for (int g = 0; g < MUON_GROUPS; g++) {
-        MuonGroup* group = &trainer->groups[g];
+        MuonGroup* group = &rank->groups[g];
         const Matrix* matrix = &trainer->matrices[group->first];
         int64_t side = group->tall ? matrix->cols : matrix->rows;
         ARENA_ADD(memory, group->G, group->count * side * side);
@@ -90,9 +94,10 @@ static size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
     return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
 }
 
-// What acting writes; `learns`: what updates do, as well
-static void plan_rollout(const PufferTrainer* trainer, Arena* arena, Rollout* out, int learns) {
-    int64_t N = trainer->config.agents, rows = N * trainer->config.horizon;
+// Of N agents: what acting writes; `learns`: what updates do, as well
+static void plan_rollout(const PufferTrainer* trainer, int64_t N, Arena* arena, Rollout* out,
+                         int learns) {
+    int64_t rows = N * trainer->config.horizon;
     arena_add(arena, &out->obs, obs_bytes(trainer, rows));
     ARENA_ADD(arena, out->actions, rows * trainer->K);
     float** by_row[] = {&out->logprobs, &out->values, &out->rewards, &out->ended, &out->truncated,
@@ -104,8 +109,10 @@ static void plan_rollout(const PufferTrainer* trainer, Arena* arena, Rollout* ou
     if (trainer->config.has_masks) ARENA_ADD(arena, out->masks, rows * trainer->A);
 }
 
-static void plan_slice(PufferTrainer* trainer, Slice* slice) {
-    Arena* memory = &trainer->memory;
+static void plan_slice(Rank* rank, Slice* slice) {
+    const PufferTrainer* trainer = rank->trainer;
+    Arena *memory = &rank->memory, *pinned = &rank->pinned;
+    slice->rank = rank;
     int64_t R = trainer->R;
     arena_add(memory, &slice->obs, obs_bytes(trainer, R));
     if (trainer->narrow) {
@@ -122,10 +129,10 @@ static void plan_slice(PufferTrainer* trainer, Slice* slice) {
     slice->inbox_bytes = 64 + (size_t)R * (3 * sizeof(float)
                                            + (trainer->config.has_masks ? (size_t)trainer->A : 0));
     arena_add(memory, (void**)&slice->there.tick, slice->inbox_bytes);
-    arena_add(&trainer->pinned, (void**)&slice->here.tick, slice->inbox_bytes);
-    ARENA_ADD(&trainer->pinned, slice->fault_here, 1);
-    arena_add(&trainer->pinned, &slice->obs_copy, obs_bytes(trainer, R));
-    ARENA_ADD(&trainer->pinned, slice->actions_copy, R * trainer->K);
+    arena_add(pinned, (void**)&slice->here.tick, slice->inbox_bytes);
+    ARENA_ADD(pinned, slice->fault_here, 1);
+    arena_add(pinned, &slice->obs_copy, obs_bytes(trainer, R));
+    ARENA_ADD(pinned, slice->actions_copy, R * trainer->K);
 }
 
 static void lay_inbox(const PufferTrainer* trainer, Inbox* inbox) {
@@ -136,9 +143,10 @@ static void lay_inbox(const PufferTrainer* trainer, Inbox* inbox) {
     inbox->mask = trainer->config.has_masks ? (uint8_t*)(inbox->truncations + R) : NULL;
 }
 
-static void plan_batch(PufferTrainer* trainer) {
-    Arena* memory = &trainer->memory;
-    Buffers* batch = &trainer->batch;
+static void plan_batch(Rank* rank) {
+    const PufferTrainer* trainer = rank->trainer;
+    Arena* memory = &rank->memory;
+    Buffers* batch = &rank->batch;
     int64_t M = trainer->M, H = trainer->H, loss_parts = (M + CUDA_ROWS - 1) / CUDA_ROWS;
     int narrow = trainer->narrow;
     ARENA_ADD(memory, batch->rows, trainer->S);
@@ -170,8 +178,8 @@ static void plan_batch(PufferTrainer* trainer) {
     ARENA_ADD(memory, batch->square, 1);
     ARENA_ADD(memory, batch->factors, trainer->L + 2);
 
-    Picker* picker = &trainer->picker;
-    int64_t N = trainer->config.agents;
+    Picker* picker = &rank->picker;
+    int64_t N = trainer->N;
     ARENA_ADD(memory, picker->sums, N * KERNEL_SUMS);
     ARENA_ADD(memory, picker->weights, N);
     ARENA_ADD(memory, picker->cdf, N);
@@ -186,7 +194,7 @@ static void plan_host(PufferTrainer* trainer) {
     ARENA_ADD(host, trainer->weights_here, trainer->weight_count);
     ARENA_ADD(host, trainer->momentum_here, trainer->weight_count);
     ARENA_ADD(host, trainer->adam_v_here, trainer->heads.continuous);
-    ARENA_ADD(host, trainer->slices, trainer->config.slices);
+    ARENA_ADD(host, trainer->all_slices, trainer->config.slices);
     ARENA_ADD(host, trainer->workers, trainer->config.threads);
 }
 
@@ -194,7 +202,7 @@ int32_t mirror_rollout(PufferTrainer* trainer, char* error) {
     if (trainer->rollout_block) return 0;
     Arena room = {0};
     int64_t states = (int64_t)trainer->config.agents * trainer->L * trainer->H;
-    plan_rollout(trainer, &room, &trainer->rollout_here, 1);
+    plan_rollout(trainer, trainer->config.agents, &room, &trainer->rollout_here, 1);
     ARENA_ADD(&room, trainer->state_here, states);
     if (arena_commit(&room))
         return fail(error, "the system gives no %lld MiB of memory", (long long)(room.bytes >> 20));
@@ -206,12 +214,13 @@ int32_t mirror_rollout(PufferTrainer* trainer, char* error) {
 
 // ---- all of it --------------------------------------------------------------------------------
 
-static int32_t commit(PufferTrainer* trainer, Arena* arena, void* (*take)(Device*, size_t),
-                      const char* whose, char* error) {
-    void* block = arena->failed ? NULL : take(trainer->device, arena->bytes);
+static int32_t commit(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
+                      char* error) {
+    PufferTrainer* trainer = rank->trainer;
+    void* block = arena->failed ? NULL : take(rank->device, arena->bytes);
     if (!block) {
         DeviceFacts facts;
-        device_facts(trainer->device, &facts);
+        device_facts(rank->device, &facts);
         return fail(error, "this takes %lld MiB of %s memory, %lld MiB of the GPU's are not in use",
                     (long long)(arena->bytes >> 20), whose, (long long)(facts.unused >> 20));
     }
@@ -221,7 +230,7 @@ static int32_t commit(PufferTrainer* trainer, Arena* arena, void* (*take)(Device
     return 0;
 }
 
-static void fill_tables(PufferTrainer* trainer, CudaMatrix* matrices, CudaChunk* chunks) {
+static void fill_tables(const PufferTrainer* trainer, CudaMatrix* matrices, CudaChunk* chunks) {
     int32_t found = 0;
     for (int m = 0; m < trainer->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
@@ -242,7 +251,8 @@ static void fill_tables(PufferTrainer* trainer, CudaMatrix* matrices, CudaChunk*
                                     .count = trainer->heads.continuous};
 }
 
-static int32_t upload_tables(PufferTrainer* trainer, char* error) {
+static int32_t upload_tables(Rank* rank, char* error) {
+    const PufferTrainer* trainer = rank->trainer;
     size_t matrices = sizeof(CudaMatrix) * (size_t)(trainer->L + 2);
     size_t chunks = sizeof(CudaChunk) * (size_t)trainer->chunk_count;
     CudaMatrix* matrix = calloc(1, matrices);
@@ -250,10 +260,10 @@ static int32_t upload_tables(PufferTrainer* trainer, char* error) {
     int32_t failed = !matrix || !chunk;
     if (!failed) {
         fill_tables(trainer, matrix, chunk);
-        stream_upload(trainer->stream, trainer->matrix_table, matrix, matrices);
-        stream_upload(trainer->stream, trainer->chunk_table, chunk, chunks);
-        stream_upload(trainer->stream, trainer->heads_there, &trainer->heads, sizeof(Heads));
-        failed = stream_wait(trainer->stream);
+        stream_upload(rank->stream, rank->matrix_table, matrix, matrices);
+        stream_upload(rank->stream, rank->chunk_table, chunk, chunks);
+        stream_upload(rank->stream, rank->heads_there, &trainer->heads, sizeof(Heads));
+        failed = stream_wait(rank->stream);
     }
     free(matrix);
     free(chunk);
@@ -279,14 +289,17 @@ static void list_tensors(PufferTrainer* trainer) {
 
 static void plan_sizes(PufferTrainer* trainer) {
     const PufferTrainerConfig* config = &trainer->config;
+    int32_t ranks = config->gpus;
     double batch = (double)config->agents * config->horizon;
+    trainer->N = config->agents / ranks;
+    trainer->slices = config->slices / ranks;
     trainer->D = config->obs_size;
     trainer->H = config->hidden_size;
     trainer->L = config->num_layers;
     trainer->K = config->num_atns;
     trainer->A = trainer->heads.outputs;
-    trainer->S = config->minibatch_size / config->horizon;
-    trainer->M = config->minibatch_size;
+    trainer->S = config->minibatch_size / config->horizon / ranks;
+    trainer->M = config->minibatch_size / ranks;
     trainer->R = config->agents / config->slices;
     trainer->ldw = (int32_t)round_up(trainer->D, 8);
     trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
@@ -294,6 +307,52 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->minibatches = (int32_t)(config->replay_ratio * batch / config->minibatch_size) + 1;
     for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS;
          trainer->S % trainer->parts; trainer->parts--);        // whole segments in each
+}
+
+static void plan_exchange(Rank* rank, Exchange* exchange, size_t bytes) {
+    exchange->bytes = bytes;
+    arena_add(&rank->memory, (void**)&exchange->all, bytes * (size_t)rank->trainer->config.gpus);
+}
+
+static void plan_rank(Rank* rank) {
+    PufferTrainer* trainer = rank->trainer;
+    rank->slices = trainer->all_slices + rank->number * trainer->slices;
+    plan_weights(rank);
+    ARENA_ADD(&rank->memory, rank->state, (int64_t)trainer->N * trainer->L * trainer->H);
+    for (int turn = 0; turn <= trainer->config.overlap; turn++)
+        plan_rollout(trainer, trainer->N, &rank->memory, &rank->rollouts[turn], turn == 0);
+    for (int i = 0; i < trainer->slices; i++) plan_slice(rank, &rank->slices[i]);
+    plan_batch(rank);
+    if (trainer->config.gpus > 1) {
+        plan_exchange(rank, &rank->totals, 2 * sizeof(double));
+        plan_exchange(rank, &rank->losses, KERNEL_LOSSES * sizeof(double));
+        plan_exchange(rank, &rank->shares, (size_t)trainer->weight_count * sizeof(float));
+    }
+    ARENA_ADD(&rank->pinned, rank->schedules_here, trainer->minibatches);
+    ARENA_ADD(&rank->pinned, rank->report_here, 1);
+    ARENA_ADD(&rank->pinned, rank->picker.weights_here, trainer->N);
+}
+
+static int32_t take_rank(Rank* rank, char* error) {
+    PufferTrainer* trainer = rank->trainer;
+    plan_rank(rank);
+    if (commit(rank, &rank->memory, device_memory, "GPU", error)
+        || commit(rank, &rank->pinned, device_pinned, "pinned", error))
+        return -1;
+    for (int i = 0; i < trainer->slices; i++) {
+        lay_inbox(trainer, &rank->slices[i].here);
+        lay_inbox(trainer, &rank->slices[i].there);
+    }
+    Rollout *first = &rank->rollouts[0], *second = &rank->rollouts[1];
+    second->values_now = first->values_now;         // an update's own; one is under way at a time
+    second->ratio_now = first->ratio_now;
+    second->advantages = first->advantages;
+    second->returns = first->returns;
+    if (!trainer->config.overlap) {
+        rank->acting = rank->weights;
+        rank->acting_narrow = rank->weights_narrow;
+    }
+    return upload_tables(rank, error);
 }
 
 int32_t memory_take(PufferTrainer* trainer, char* error) {
@@ -305,39 +364,17 @@ int32_t memory_take(PufferTrainer* trainer, char* error) {
         return fail(error, "the system gives no %lld MiB of memory",
                     (long long)(trainer->host.bytes >> 20));
     trainer->allocations++;
-    plan_weights(trainer);
-    ARENA_ADD(&trainer->memory, trainer->state,
-              (int64_t)trainer->config.agents * trainer->L * trainer->H);
-    for (int turn = 0; turn <= trainer->config.overlap; turn++)
-        plan_rollout(trainer, &trainer->memory, &trainer->rollouts[turn], turn == 0);
-    for (int i = 0; i < trainer->config.slices; i++) plan_slice(trainer, &trainer->slices[i]);
-    plan_batch(trainer);
-    ARENA_ADD(&trainer->pinned, trainer->schedules_here, trainer->minibatches);
-    ARENA_ADD(&trainer->pinned, trainer->report_here, 1);
-    ARENA_ADD(&trainer->pinned, trainer->picker.weights_here, trainer->config.agents);
-    if (commit(trainer, &trainer->memory, device_memory, "GPU", error)
-        || commit(trainer, &trainer->pinned, device_pinned, "pinned", error))
-        return -1;
-    for (int i = 0; i < trainer->config.slices; i++) {
-        lay_inbox(trainer, &trainer->slices[i].here);
-        lay_inbox(trainer, &trainer->slices[i].there);
-    }
-    Rollout *first = &trainer->rollouts[0], *second = &trainer->rollouts[1];
-    second->values_now = first->values_now;         // an update's own; one is under way at a time
-    second->ratio_now = first->ratio_now;
-    second->advantages = first->advantages;
-    second->returns = first->returns;
-    if (!trainer->config.overlap) {
-        trainer->acting = trainer->weights;
-        trainer->acting_narrow = trainer->weights_narrow;
-    }
     list_tensors(trainer);
-    return upload_tables(trainer, error);
+    EACH_RANK(trainer, rank)
+        if (take_rank(rank, error)) return -1;
+    return 0;
 }
 
 void memory_free(PufferTrainer* trainer) {
     free(trainer->rollout_block);
-    free(trainer->memory.spans);        // their blocks are the device's
-    free(trainer->pinned.spans);
+    EACH_RANK(trainer, rank) {
+        free(rank->memory.spans);       // their blocks are the device's
+        free(rank->pinned.spans);
+    }
     arena_free(&trainer->host);
 }

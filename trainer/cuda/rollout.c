@@ -9,51 +9,53 @@
 
 // ---- the GPU's share of a tick ----------------------------------------------------------------
 
-const void* layer_weights(const PufferTrainer* trainer, int matrix, int acting) {
-    int64_t offset = trainer->matrices[matrix].offset;
-    if (trainer->narrow)
-        return (acting ? trainer->acting_narrow : trainer->weights_narrow) + offset;
-    return (acting ? trainer->acting : trainer->weights) + offset;
+const void* layer_weights(const Rank* rank, int matrix, int acting) {
+    int64_t offset = rank->trainer->matrices[matrix].offset;
+    if (rank->trainer->narrow)
+        return (acting ? rank->acting_narrow : rank->weights_narrow) + offset;
+    return (acting ? rank->acting : rank->weights) + offset;
 }
 
-static void tick_calls(PufferTrainer* trainer, Stream* stream, void* about) {
+static void tick_calls(Rank* rank, Stream* stream, void* about) {
+    const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     Slice* slice = about;
-    Rollout* out = &trainer->rollouts[trainer->turn];
+    Rollout* out = &rank->rollouts[trainer->turn];
     int R = trainer->R, H = trainer->H, L = trainer->L, T = config->horizon;
+    int32_t first = slice->first_row - rank->first_row;
     int64_t widest = (int64_t)L * H > trainer->ldw ? (int64_t)L * H : trainer->ldw;
     size_t obs = (size_t)R * (size_t)trainer->D * (config->obs_dtype == PUFFER_U8 ? 1 : 4);
     stream_upload(stream, slice->there.tick, slice->here.tick, slice->inbox_bytes);
     stream_upload(stream, slice->obs, slice->obs_from, obs);
     EACH(stream, tick_begin, R * widest, TickBeginArgs,
-        .tick = slice->there.tick, .rows = R, .first = slice->first_row, .T = T, .D = trainer->D,
+        .tick = slice->there.tick, .rows = R, .first = first, .T = T, .D = trainer->D,
         .size = L * H, .obs_dtype = config->obs_dtype,
         .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8,
         .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
         .terminals = slice->there.terminals, .truncations = slice->there.truncations,
-        .state = trainer->state, .state0 = out->state0, .stored_obs = out->obs,
+        .state = rank->state, .state0 = out->state0, .stored_obs = out->obs,
         .stored_rewards = out->rewards, .ended = out->ended, .truncated = out->truncated,
         .ldw = trainer->ldw, .wide = slice->wide, .narrow = slice->narrow, .fault = slice->fault);
-    stream_multiply(stream, trainer->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
-                    layer_weights(trainer, 0, 1), 0.0f, NULL, slice->x);
+    stream_multiply(stream, rank->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
+                    layer_weights(rank, 0, 1), 0.0f, NULL, slice->x);
     if (trainer->narrow)
         EACH(stream, floats_narrow, (int64_t)R * H, FloatsNarrowArgs, .count = R * H,
              .x = slice->x, .narrow = slice->x_narrow);
     for (int l = 0; l < L; l++) {
-        stream_multiply(stream, trainer->tick.layer, 1.0f, operand(slice->x, slice->x_narrow),
-                        layer_weights(trainer, 1 + l, 1), 0.0f, NULL, slice->products);
+        stream_multiply(stream, rank->tick.layer, 1.0f, operand(slice->x, slice->x_narrow),
+                        layer_weights(rank, 1 + l, 1), 0.0f, NULL, slice->products);
         EACH(stream, gates_step, (int64_t)R * H, GatesStepArgs, .tick = slice->there.tick,
              .rows = R, .H = H, .T = T, .lds = L * H, .products = slice->products, .x = slice->x,
-             .state = trainer->state + ((int64_t)slice->first_row * L + l) * H,
+             .state = rank->state + ((int64_t)first * L + l) * H,
              .out = slice->x, .narrow = slice->x_narrow);
     }
-    stream_multiply(stream, trainer->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
-                    layer_weights(trainer, 1 + L, 1), 0.0f, NULL, slice->out);
+    stream_multiply(stream, rank->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
+                    layer_weights(rank, 1 + L, 1), 0.0f, NULL, slice->out);
     EACH(stream, heads_sample, R, HeadsSampleArgs, .tick = slice->there.tick,
-         .heads = trainer->heads_there, .rows = R, .first = slice->first_row, .T = T,
+         .heads = rank->heads_there, .rows = R, .first = first, .T = T,
          .ldo = trainer->ldo, .out = slice->out, .mask = slice->there.mask,
          .first_agent = (uint32_t)(config->first_agent + slice->first_row),
-         .logstd = trainer->acting + trainer->vectors, .actions = slice->actions,
+         .logstd = rank->acting + trainer->vectors, .actions = slice->actions,
          .stored_actions = out->actions, .logprobs = out->logprobs, .values = out->values,
          .stored_masks = out->masks, .bootstrap = out->bootstrap, .fault = slice->fault);
     stream_download(stream, slice->actions_to, slice->actions,
@@ -118,7 +120,7 @@ static void step_slice(PufferTrainer* trainer, Slice* slice, int t) {
 static void begin_tick(PufferTrainer* trainer, Slice* slice, int t) {
     *slice->here.tick = (CudaTick){.seed = trainer->config.seed, .t = t,
                                    .step = (uint64_t)(trainer->tick_number + t)};
-    run_recorded(trainer, slice->stream, &slice->ticks[trainer->turn], tick_calls, slice);
+    run_recorded(slice->rank, slice->stream, &slice->ticks[trainer->turn], tick_calls, slice);
     mark(&trainer->workers[0], PHASE_LAUNCH);
 }
 
@@ -130,7 +132,7 @@ static int32_t await_actions(PufferTrainer* trainer, Slice* slice) {
 
 static void begin_slice(PufferTrainer* trainer, Slice* slice) {
     trainer->workers[0].since = clock_now();
-    stream_after(slice->stream, trainer->weights_ready);
+    stream_after(slice->stream, slice->rank->weights_ready);
     stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
     hand_over(trainer, slice, slice->first_row, trainer->R);
     mark(&trainer->workers[0], PHASE_HAND_OVER);
@@ -139,16 +141,16 @@ static void begin_slice(PufferTrainer* trainer, Slice* slice) {
 
 static int32_t run_ticks(PufferTrainer* trainer) {
     int T = trainer->config.horizon, count = trainer->config.slices;
-    for (int i = 0; i < count; i++) begin_slice(trainer, &trainer->slices[i]);
+    for (int i = 0; i < count; i++) begin_slice(trainer, &trainer->all_slices[i]);
     for (int t = 0; t < T; t++)
         for (int i = 0; i < count; i++) {
-            Slice* slice = &trainer->slices[i];
+            Slice* slice = &trainer->all_slices[i];
             if (await_actions(trainer, slice)) return -1;
             step_slice(trainer, slice, t);
             begin_tick(trainer, slice, t + 1);
         }
     for (int i = 0; i < count; i++) {
-        Slice* slice = &trainer->slices[i];
+        Slice* slice = &trainer->all_slices[i];
         stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
         if (await_actions(trainer, slice)) return -1;
     }
@@ -174,17 +176,24 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, char* error) {
 
 static int32_t check_faults(PufferTrainer* trainer, char* error) {
     CudaFault least = ~(CudaFault)0;
-    for (int i = 0; i < trainer->config.slices; i++)
-        if (*trainer->slices[i].fault_here < least) least = *trainer->slices[i].fault_here;
+    for (int i = 0; i < trainer->config.slices; i++) {
+        const Slice* slice = &trainer->all_slices[i];
+        CudaFault fault = *slice->fault_here;       // its row is one of the rank's
+        if (fault == ~(CudaFault)0) continue;
+        fault += (CudaFault)slice->rank->first_row << 8;
+        if (fault < least) least = fault;
+    }
     return least == ~(CudaFault)0 ? 0 : explain(trainer, least, error);
 }
 
 // ---- the two calls ----------------------------------------------------------------------------
 
 static void zero_state(PufferTrainer* trainer) {
-    stream_fill(trainer->stream, trainer->state, 0, sizeof(float) * (size_t)trainer->config.agents
-                * (size_t)trainer->L * (size_t)trainer->H);
-    stream_mark(trainer->stream, trainer->weights_ready);
+    EACH_RANK(trainer, rank) {
+        stream_fill(rank->stream, rank->state, 0, sizeof(float) * (size_t)trainer->N
+                    * (size_t)trainer->L * (size_t)trainer->H);
+        stream_mark(rank->stream, rank->weights_ready);
+    }
 }
 
 int32_t slices_attach(PufferTrainer* trainer, char* error) {
@@ -195,10 +204,10 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
                     (long long)envs->first_row[envs->num_envs], N);
     if (envs->whole_steps && count > 1)
         return fail(error, "envs that step all at once are one slice, not %d", count);
-    trainer->direct = envs->block && device_pin(trainer->device, envs->block,
+    trainer->direct = envs->block && device_pin(trainer->ranks->device, envs->block,
                                                 (size_t)envs->block_bytes) == 0;
     for (int32_t i = 0; i < count; i++) {
-        Slice* slice = &trainer->slices[i];
+        Slice* slice = &trainer->all_slices[i];
         slice->first_env = 0;
         slice->envs = envs->num_envs;
         if (count > 1) envs->api->slice(envs->vec, i, &slice->first_env, &slice->envs);
@@ -208,7 +217,6 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
             return fail(error, "slice %d of %d has %lld agents from %lld on, not %d from %lld on", i,
                         count, (long long)rows, (long long)first, trainer->R,
                         (long long)i * trainer->R);
-        slice->number = i;
         slice->first_row = (int32_t)first;
         slice->obs_from = trainer->direct ? (const void*)env_obs(trainer, first) : slice->obs_copy;
         slice->actions_to = trainer->direct ? envs->actions + first * trainer->K
@@ -219,7 +227,7 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
         }
     }
     zero_state(trainer);
-    return stream_wait(trainer->stream) ? device_failed(trainer, error) : 0;
+    return ranks_wait(trainer, error);
 }
 
 int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
@@ -227,19 +235,13 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (weights_upload(trainer, error)) return -1;
     trainer->rollout_fetched = 0;
-    if (trainer->acts_anew && trainer->config.overlap) {
-        size_t count = (size_t)trainer->weight_count;
-        stream_copy(trainer->stream, trainer->acting, trainer->weights, sizeof(float) * count);
-        if (trainer->narrow)
-            stream_copy(trainer->stream, trainer->acting_narrow, trainer->weights_narrow,
-                        sizeof(uint16_t) * count);
-        stream_mark(trainer->stream, trainer->weights_ready);
-    }
+    if (trainer->acts_anew && trainer->config.overlap)
+        EACH_RANK(trainer, rank) keep_acting(rank);
     trainer->acts_anew = 0;
     trainer->tick_number = trainer->counters.global_step / trainer->config.agents;
-    device_range(trainer->device, "rollout");
+    device_range(trainer->ranks->device, "rollout");
     int32_t failed = run_ticks(trainer);
-    device_range(trainer->device, NULL);
+    device_range(trainer->ranks->device, NULL);
     if (failed) return device_failed(trainer, error);
     if (check_faults(trainer, error)) return -1;
     trainer->envs.ticks += trainer->config.horizon;

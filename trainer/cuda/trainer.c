@@ -17,19 +17,20 @@ void mark(Worker* worker, int phase) {
 }
 
 int32_t device_failed(const PufferTrainer* trainer, char* error) {
-    const char* text = device_failure(trainer->device);
+    const char* text = NULL;
+    for (int32_t i = 0; i < trainer->config.gpus && !text; i++)
+        text = device_failure(trainer->ranks[i].device);
     return fail(error, "%s", text ? text : "the GPU failed and did not say why");
 }
 
-void run_recorded(PufferTrainer* trainer, Stream* stream, Recorded* recorded, Calls calls,
-                  void* about) {
-    if (trainer->config.timed || recorded->runs++ == 0) {
-        calls(trainer, stream, about);
+void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about) {
+    if (rank->trainer->config.timed || recorded->runs++ == 0) {
+        calls(rank, stream, about);
         return;
     }
     if (!recorded->graph) {
         graph_begin(stream);
-        calls(trainer, stream, about);
+        calls(rank, stream, about);
         recorded->graph = graph_end(stream);
     }
     if (recorded->graph) stream_replay(stream, recorded->graph);
@@ -39,23 +40,28 @@ void run_recorded(PufferTrainer* trainer, Stream* stream, Recorded* recorded, Ca
 
 static int32_t check_config(const PufferTrainerConfig* config, char* error) {
     if (config_check(config, error)) return -1;
+    int32_t gpus = config->gpus, segments;
     if (!config->horizon) return fail(error, "the CUDA trainer does not act alone");
     if (config->slices < 1 || config->slices > MAX_SLICES || config->agents % config->slices)
         return fail(error, "%d agents are not %d equal slices, from 1 to %d", config->agents,
                     config->slices, MAX_SLICES);
+    if (gpus < 1 || gpus > PUFFER_MAX_GPUS)
+        return fail(error, "%d GPUs: there can be 1 to %d", gpus, PUFFER_MAX_GPUS);
+    if (config->slices % gpus)
+        return fail(error, "%d slices cannot be dealt to %d GPUs", config->slices, gpus);
+    segments = config->minibatch_size / config->horizon;
+    if (segments % gpus)
+        return fail(error, "a minibatch of %d segments cannot be dealt to %d GPUs", segments, gpus);
     return 0;
 }
 
 static int32_t start(PufferTrainer* trainer, char* error) {
-    trainer->device = device_open(trainer->config.device, error);
-    if (!trainer->device) return -1;
-    trainer->stream = stream_open(trainer->device);
-    trainer->weights_ready = event_open(trainer->device);
-    trainer->fork = event_open(trainer->device);
-    trainer->updated = event_open(trainer->device);
-    if (memory_take(trainer, error) || products_open(trainer, error)) return -1;
-    for (int i = 0; i < trainer->config.slices; i++)
-        trainer->slices[i].stream = stream_open(trainer->device);
+    if (ranks_open(trainer, error) || memory_take(trainer, error)) return -1;
+    EACH_RANK(trainer, rank) {
+        if (products_open(rank, error)) return -1;
+        for (int i = 0; i < trainer->slices; i++)
+            rank->slices[i].stream = stream_open(rank->device);
+    }
     for (int m = 0; m < trainer->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
         matrix_start(trainer->weights_here + matrix->offset, trainer->config.seed, m,
@@ -66,8 +72,10 @@ static int32_t start(PufferTrainer* trainer, char* error) {
     if (!trainer->pool)
         return fail(error, "the system gives no %d threads", trainer->config.threads);
     if (weights_upload(trainer, error)) return -1;
-    if (device_failure(trainer->device)) return device_failed(trainer, error);
-    device_time(trainer->device, trainer->config.timed);
+    EACH_RANK(trainer, rank) {
+        if (device_failure(rank->device)) return device_failed(trainer, error);
+        device_time(rank->device, trainer->config.timed);
+    }
     return 0;
 }
 
@@ -89,10 +97,7 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
 void puffer_trainer_destroy(PufferTrainer* trainer) {
     if (!trainer) return;
     if (trainer->pool) pool_destroy(trainer->pool);
-    if (trainer->device) {
-        if (trainer->direct) device_unpin(trainer->device, trainer->envs.block);
-        device_close(trainer->device);
-    }
+    ranks_close(trainer);
     memory_free(trainer);
     replay_free(&trainer->replay);
     free(trainer);
@@ -103,7 +108,7 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
     if (update_finish(trainer, &losses, error)) return -1;
-    if (trainer->direct) device_unpin(trainer->device, trainer->envs.block);
+    if (trainer->direct) device_unpin(trainer->ranks->device, trainer->envs.block);
     trainer->direct = 0;
     trainer->envs = *envs;
     trainer->acts_anew = 1;
@@ -118,25 +123,39 @@ PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer) {
 
 void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
                            int32_t minibatches) {
-    replay_set(&trainer->replay, rows, q, minibatches, trainer->S);
+    int32_t S = trainer->S, gpus = trainer->config.gpus;
+    replay_set(&trainer->replay, rows, q, minibatches, S * gpus);
+    for (int64_t i = 0; i < (int64_t)trainer->replay.count * S * gpus; i++)
+        trainer->replay.rows[i] -= trainer->ranks[i / S % gpus].first_row;
 }
 
 // ---- weights and rollouts, here and there -----------------------------------------------------
 
-void narrow_weights(PufferTrainer* trainer) {
-    if (trainer->narrow)
-        EACH(trainer->stream, floats_narrow, trainer->weight_count, FloatsNarrowArgs,
-             .count = (int32_t)trainer->weight_count, .x = trainer->weights,
-             .narrow = trainer->weights_narrow);
+static void narrow_weights(Rank* rank) {       // all of them, after a load
+    int64_t count = rank->trainer->weight_count;
+    if (rank->trainer->narrow)
+        EACH(rank->stream, floats_narrow, count, FloatsNarrowArgs, .count = (int32_t)count,
+             .x = rank->weights, .narrow = rank->weights_narrow);
 }
 
+void keep_acting(Rank* rank) {
+    size_t count = (size_t)rank->trainer->weight_count;
+    stream_copy(rank->stream, rank->acting, rank->weights, sizeof(float) * count);
+    if (rank->trainer->narrow)
+        stream_copy(rank->stream, rank->acting_narrow, rank->weights_narrow,
+                    sizeof(uint16_t) * count);
+    stream_mark(rank->stream, rank->weights_ready);
+}
+
+// A tensor of a rollout on a rank, and the place of its rows in what callers see
 typedef struct { void *here, *there; int64_t bytes; } Pair;
 
 #define ROLLOUT_PAIRS 15
 
-static void pair_rollout(const PufferTrainer* trainer, int turn, Pair out[ROLLOUT_PAIRS]) {
-    const Rollout *there = &trainer->rollouts[turn], *here = &trainer->rollout_here;
-    int64_t N = trainer->config.agents, rows = N * trainer->config.horizon;
+static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
+    const PufferTrainer* trainer = rank->trainer;
+    const Rollout *there = &rank->rollouts[turn], *here = &trainer->rollout_here;
+    int64_t N = trainer->N, rows = N * trainer->config.horizon;
     int64_t states = 4 * N * trainer->L * trainer->H;
     int64_t obs = rows * trainer->D * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
     const Pair all[ROLLOUT_PAIRS] = {
@@ -149,21 +168,36 @@ static void pair_rollout(const PufferTrainer* trainer, int turn, Pair out[ROLLOU
         {here->ratio_now, there->ratio_now, 4 * rows},
         {here->advantages, there->advantages, 4 * rows},
         {here->returns, there->returns, 4 * rows}, {here->bootstrap, there->bootstrap, 4 * N},
-        {here->state0, there->state0, states}, {trainer->state_here, trainer->state, states}};
-    memcpy(out, all, sizeof all);
+        {here->state0, there->state0, states}, {trainer->state_here, rank->state, states}};
+    for (int i = 0; i < ROLLOUT_PAIRS; i++)
+        out[i] = (Pair){(char*)all[i].here + (all[i].bytes ? rank->number * all[i].bytes : 0),
+                        all[i].there, all[i].bytes};
 }
 
 static void rollout_upload(PufferTrainer* trainer) {
     Pair pairs[ROLLOUT_PAIRS];
-    pair_rollout(trainer, trainer->turn, pairs);
-    for (int i = 0; i < ROLLOUT_PAIRS; i++)
-        if (pairs[i].bytes)
-            stream_upload(trainer->stream, pairs[i].there, pairs[i].here, (size_t)pairs[i].bytes);
+    EACH_RANK(trainer, rank) {
+        pair_rollout(rank, trainer->turn, pairs);
+        for (int i = 0; i < ROLLOUT_PAIRS; i++)
+            if (pairs[i].bytes)
+                stream_upload(rank->stream, pairs[i].there, pairs[i].here, (size_t)pairs[i].bytes);
+    }
+}
+
+static void upload_to(Rank* rank) {
+    const PufferTrainer* trainer = rank->trainer;
+    Stream* stream = rank->stream;
+    size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
+    stream_upload(stream, rank->weights, trainer->weights_here, bytes);
+    stream_upload(stream, rank->momentum, trainer->momentum_here, bytes);
+    if (trainer->heads.continuous)
+        stream_upload(stream, rank->adam_v, trainer->adam_v_here,
+                      sizeof(float) * (size_t)trainer->heads.continuous);
+    narrow_weights(rank);
+    stream_mark(stream, rank->weights_ready);
 }
 
 int32_t weights_upload(PufferTrainer* trainer, char* error) {
-    Stream* stream = trainer->stream;
-    size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
     PufferTrainerLosses losses;
     if (trainer->lost)
         return fail(error, "weights were written to after training had moved on: fetch them first");
@@ -171,29 +205,24 @@ int32_t weights_upload(PufferTrainer* trainer, char* error) {
     if (update_finish(trainer, &losses, error)) return -1;
     if (trainer->rollout_touched) rollout_upload(trainer);
     trainer->rollout_touched = 0;
-    if (!trainer->touched) return stream_wait(stream) ? device_failed(trainer, error) : 0;
-    stream_upload(stream, trainer->weights, trainer->weights_here, bytes);
-    stream_upload(stream, trainer->momentum, trainer->momentum_here, bytes);
-    if (trainer->heads.continuous)
-        stream_upload(stream, trainer->adam_v, trainer->adam_v_here,
-                      sizeof(float) * (size_t)trainer->heads.continuous);
-    narrow_weights(trainer);
-    stream_mark(stream, trainer->weights_ready);
+    if (!trainer->touched) return ranks_wait(trainer, error);
+    EACH_RANK(trainer, rank) upload_to(rank);
     trainer->touched = 0;
     trainer->acts_anew = 1;
-    return stream_wait(stream) ? device_failed(trainer, error) : 0;
+    return ranks_wait(trainer, error);
 }
 
+// All ranks have the same
 int32_t weights_fetch(PufferTrainer* trainer, char* error) {
-    Stream* stream = trainer->stream;
+    const Rank* rank = trainer->ranks;
     size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
     if (trainer->fetched) return 0;
-    stream_download(stream, trainer->weights_here, trainer->weights, bytes);
-    stream_download(stream, trainer->momentum_here, trainer->momentum, bytes);
+    stream_download(rank->stream, trainer->weights_here, rank->weights, bytes);
+    stream_download(rank->stream, trainer->momentum_here, rank->momentum, bytes);
     if (trainer->heads.continuous)
-        stream_download(stream, trainer->adam_v_here, trainer->adam_v,
+        stream_download(rank->stream, trainer->adam_v_here, rank->adam_v,
                         sizeof(float) * (size_t)trainer->heads.continuous);
-    if (stream_wait(stream)) return device_failed(trainer, error);
+    if (stream_wait(rank->stream)) return device_failed(trainer, error);
     trainer->fetched = 1;
     trainer->lost = 0;
     return 0;
@@ -202,12 +231,14 @@ int32_t weights_fetch(PufferTrainer* trainer, char* error) {
 static int32_t rollout_fetch(PufferTrainer* trainer, int turn, char* error) {
     Pair pairs[ROLLOUT_PAIRS];
     if (mirror_rollout(trainer, error)) return -1;
-    pair_rollout(trainer, turn, pairs);
-    for (int i = 0; i < ROLLOUT_PAIRS; i++)
-        if (pairs[i].bytes)
-            stream_download(trainer->stream, pairs[i].here, pairs[i].there,
-                            (size_t)pairs[i].bytes);
-    if (stream_wait(trainer->stream)) return device_failed(trainer, error);
+    EACH_RANK(trainer, rank) {
+        pair_rollout(rank, turn, pairs);
+        for (int i = 0; i < ROLLOUT_PAIRS; i++)
+            if (pairs[i].bytes)
+                stream_download(rank->stream, pairs[i].here, pairs[i].there,
+                                (size_t)pairs[i].bytes);
+    }
+    if (ranks_wait(trainer, error)) return -1;
     trainer->rollout_fetched = 1;
     return 0;
 }
@@ -281,7 +312,7 @@ const char* puffer_trainer_phase(int32_t index) {
 
 int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) {
     DeviceFacts facts;
-    device_facts(trainer->device, &facts);
+    device_facts(trainer->ranks->device, &facts);
     memset(out, 0, sizeof *out);
     memcpy(out->name, facts.name, sizeof out->name);
     out->major = facts.major;
@@ -290,13 +321,14 @@ int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) 
     out->runtime = facts.runtime;
     out->emulated = facts.emulated;
     out->memory = facts.memory;
-    out->used = (int64_t)trainer->memory.bytes;
+    out->used = (int64_t)trainer->ranks->memory.bytes;
+    out->gpus = trainer->config.gpus;
     return 1;
 }
 
 int32_t puffer_trainer_kernel(PufferTrainer* trainer, int32_t index, PufferTrainerKernel* out) {
     DeviceTally tally;
-    if (!device_tally(trainer->device, index, &tally)) return 0;
+    if (!device_tally(trainer->ranks->device, index, &tally)) return 0;
     *out = (PufferTrainerKernel){tally.name, tally.calls, tally.seconds, tally.bytes, tally.flops};
     return 1;
 }
@@ -304,8 +336,8 @@ int32_t puffer_trainer_kernel(PufferTrainer* trainer, int32_t index, PufferTrain
 #define COPY_BYTES ((size_t)256 << 20)
 
 void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* product_rate) {
-    *copy_rate = device_copy_rate(trainer->device, COPY_BYTES);
-    *product_rate = device_product_rate(trainer->device, trainer->narrow);
+    *copy_rate = device_copy_rate(trainer->ranks->device, COPY_BYTES);
+    *product_rate = device_product_rate(trainer->ranks->device, trainer->narrow);
 }
 
 // Paths are instruction sets of a CPU; a GPU has its own

@@ -6,12 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-static void write_schedules(PufferTrainer* trainer, const PufferTrainerLosses* losses) {
+static void write_schedules(Rank* rank, const PufferTrainerLosses* losses) {
+    const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     double progress = learning_progress(config, &trainer->counters);
     for (int32_t number = 0; number < losses->minibatches; number++) {
         double steps = (double)(trainer->counters.optimizer_steps + number + 1);
-        trainer->schedules_here[number] = (CudaSchedule){
+        rank->schedules_here[number] = (CudaSchedule){
             .seed = config->seed, .epoch = (uint64_t)trainer->counters.epoch, .number = number,
             .ent_coef = (float)losses->ent_coef, .learning_rate = losses->learning_rate,
             .prio_beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress,
@@ -19,45 +20,45 @@ static void write_schedules(PufferTrainer* trainer, const PufferTrainerLosses* l
     }
 }
 
-static void begin_epoch(PufferTrainer* trainer, const Rollout* rollout) {
-    Stream* stream = trainer->stream;
-    int64_t rows = (int64_t)trainer->config.agents * trainer->config.horizon;
-    stream_fill(stream, trainer->report, 0, sizeof *trainer->report);
-    stream_fill(stream, &trainer->report->bad_weight, 0xff, sizeof trainer->report->bad_weight);
+static void begin_epoch(Rank* rank, const Rollout* rollout) {
+    const PufferTrainer* trainer = rank->trainer;
+    Stream* stream = rank->stream;
+    int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
+    stream_fill(stream, rank->report, 0, sizeof *rank->report);
+    stream_fill(stream, &rank->report->bad_weight, 0xff, sizeof rank->report->bad_weight);
     EACH(stream, epoch_begin, rows, EpochBeginArgs, .count = (int32_t)rows,
          .reward_clip = (float)trainer->config.reward_clip, .values = rollout->values,
          .rewards = rollout->rewards, .values_now = rollout->values_now,
-         .ratio_now = rollout->ratio_now, .clipped = &trainer->report->clipped);
+         .ratio_now = rollout->ratio_now, .clipped = &rank->report->clipped);
 }
 
-// The weights that the next rollout acts with are those from before this update
-static void keep_acting(PufferTrainer* trainer) {
-    size_t count = (size_t)trainer->weight_count;
-    stream_copy(trainer->stream, trainer->acting, trainer->weights, sizeof(float) * count);
-    if (trainer->narrow)
-        stream_copy(trainer->stream, trainer->acting_narrow, trainer->weights_narrow,
-                    sizeof(uint16_t) * count);
-    stream_mark(trainer->stream, trainer->weights_ready);
+static void end_epoch(Rank* rank) {
+    Stream* stream = rank->stream;
+    int64_t count = rank->trainer->weight_count;
+    EACH(stream, bad_find, count, BadFindArgs, .count = (int32_t)count, .x = rank->weights,
+         .where = &rank->report->bad_weight);
+    stream_download(stream, rank->report_here, rank->report, sizeof *rank->report);
+    stream_mark(stream, rank->updated);
+    if (!rank->trainer->config.overlap) stream_mark(stream, rank->weights_ready);
 }
 
 static void give_epoch(PufferTrainer* trainer, const PufferTrainerLosses* losses, int turn) {
-    Stream* stream = trainer->stream;
-    device_range(trainer->device, "update");
-    if (trainer->config.overlap) keep_acting(trainer);
-    begin_epoch(trainer, &trainer->rollouts[turn]);
+    device_range(trainer->ranks->device, "update");
+    EACH_RANK(trainer, rank) {
+        write_schedules(rank, losses);
+        if (trainer->config.overlap) keep_acting(rank);     // with the weights before this update
+        begin_epoch(rank, &rank->rollouts[turn]);
+    }
     for (int32_t number = 0; number < losses->minibatches; number++) {
-        stream_upload(stream, trainer->schedule, &trainer->schedules_here[number],
-                      sizeof(CudaSchedule));
-        pick_minibatch(trainer, turn, number);
+        EACH_RANK(trainer, rank) {
+            stream_upload(rank->stream, rank->schedule, &rank->schedules_here[number],
+                          sizeof(CudaSchedule));
+            pick_minibatch(rank, turn, number);
+        }
         learn_minibatch(trainer, turn);
     }
-    EACH(stream, bad_find, trainer->weight_count, BadFindArgs,
-         .count = (int32_t)trainer->weight_count, .x = trainer->weights,
-         .where = &trainer->report->bad_weight);
-    stream_download(stream, trainer->report_here, trainer->report, sizeof *trainer->report);
-    stream_mark(stream, trainer->updated);
-    if (!trainer->config.overlap) stream_mark(stream, trainer->weights_ready);
-    device_range(trainer->device, NULL);
+    EACH_RANK(trainer, rank) end_epoch(rank);
+    device_range(trainer->ranks->device, NULL);
 }
 
 // ---- what came of it --------------------------------------------------------------------------
@@ -68,17 +69,30 @@ static double explained_variance(const double* sums, double count) {
     return spread > 0.0 ? 1.0 - left / spread : 0.0;
 }
 
-static void fill_losses(const PufferTrainer* trainer, PufferTrainerLosses* losses) {
-    const Report* report = trainer->report_here;
-    const double* sums = report->verdict.loss_sums;
-    double count = losses->minibatches;
-    losses->reward_clipped = (int64_t)report->clipped;
+static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
+    const double* sums = trainer->ranks->report_here->verdict.loss_sums;    // of all ranks
+    double count = losses->minibatches, seen[KERNEL_SUMS] = {0};
+    EACH_RANK(trainer, rank) {
+        losses->reward_clipped += (int64_t)rank->report_here->clipped;
+        for (int i = 0; i < KERNEL_SUMS; i++) seen[i] += rank->report_here->sums[i];
+    }
     if (!losses->minibatches) return;
     double* means[] = {&losses->policy, &losses->value, &losses->entropy, &losses->old_approx_kl,
                        &losses->approx_kl, &losses->clipfrac, &losses->grad_norm};
     for (int i = 0; i < KERNEL_LOSSES + 1; i++) *means[i] = sums[i] / count;
     losses->explained_variance = explained_variance(
-        report->sums, (double)trainer->config.agents * trainer->config.horizon);
+        seen, (double)trainer->config.agents * trainer->config.horizon);
+}
+
+// All ranks did the same sums on the same numbers: where the results differ, so do the weights
+static int32_t check_unity(PufferTrainer* trainer, char* error) {
+    const CudaVerdict* first = &trainer->ranks->report_here->verdict;
+    EACH_RANK(trainer, rank)
+        if (memcmp(&rank->report_here->verdict, first, sizeof *first))
+            return fail(error, "the GPUs came apart: the gradient's norm is %.17g on the first and "
+                        "%.17g on number %d of them", first->norm,
+                        rank->report_here->verdict.norm, rank->number + 1);
+    return 0;
 }
 
 // The rollout that was learned from, the gradients of the last minibatch, and the weights
@@ -87,9 +101,9 @@ static int32_t blame(PufferTrainer* trainer, int turn, char* error) {
     char unsaid[PUFFER_ERROR_SIZE];
     int matrices = trainer->L + 2;
     if (everything_fetch(trainer, turn, error)) return -1;
-    stream_download(trainer->stream, trainer->momentum_here, trainer->gradients,
+    stream_download(trainer->ranks->stream, trainer->momentum_here, trainer->ranks->gradients,
                     sizeof(float) * (size_t)trainer->weight_count);
-    if (stream_wait(trainer->stream)) return device_failed(trainer, error);
+    if (ranks_wait(trainer, error)) return -1;
     for (int m = 0; m < matrices; m++)
         gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
     blame_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
@@ -104,10 +118,12 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char*
     double began = seconds_now();
     trainer->workers[0].since = clock_now();
     trainer->learning = 0;
-    int32_t failed = event_wait(trainer->updated);
+    int32_t failed = 0;
+    EACH_RANK(trainer, rank) failed |= event_wait(rank->updated);
     mark(&trainer->workers[0], PHASE_UPDATE_AWAIT);
     if (failed) return device_failed(trainer, error);
-    const Report* report = trainer->report_here;
+    if (check_unity(trainer, error)) return -1;
+    const Report* report = trainer->ranks->report_here;
     int turn = trainer->config.overlap ? 1 - trainer->turn : 0;
     trainer->counters.optimizer_steps += report->verdict.minibatches - trainer->pending.minibatches;
     if (report->verdict.stop || report->bad_weight != ~(uint64_t)0)
@@ -129,7 +145,6 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     double began = seconds_now();
     trainer->workers[0].since = clock_now();
     losses_begin(&now, &trainer->config, &trainer->counters);
-    write_schedules(trainer, &now);
     give_epoch(trainer, &now, turn);
     trainer->fetched = trainer->rollout_fetched = 0;
     trainer->learning = 1;
