@@ -146,8 +146,8 @@ def test_minibatches_are_dealt_from_decks(cuda, N, S):
     flat, seen = decks.ravel(), []
     for number in range(laps * N // S):
         got = cuda.segments_pick(
-            schedule=schedule(number=number), N=N, S=S, laps=laps, first=0, decks=decks.astype(np.int32),
-            weights=None, cdf=None, rows=blank(S, dtype=np.int32), q=blank(S))
+            schedule=schedule(number=number), N=N, S=S, laps=laps, first=0,
+            decks=decks.astype(np.int32), weights=None, cdf=None, rows=blank(S, dtype=np.int32), q=blank(S))
         seen += got.rows.tolist()
         assert (got.q == 1).all()
     assert seen == flat[:len(seen)].tolist()
@@ -172,8 +172,9 @@ def test_picks_by_priority_are_the_cpus(cuda, N, S):
 def test_a_pick_is_the_first_whose_sum_is_above_the_number(cuda):
     number = float(philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), 0, 3 << 32 | 2, 0))
     weights = np.array([number, 1 - number])                # the first sum is the number itself
-    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, first=0, decks=None, weights=weights,
-                             cdf=np.cumsum(weights), rows=blank(1, dtype=np.int32), q=blank(1))
+    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, first=0, decks=None,
+                             weights=weights, cdf=np.cumsum(weights),
+                             rows=blank(1, dtype=np.int32), q=blank(1))
     assert got.rows[0] == 1 and np.isclose(got.q[0], (2 * weights[1]) ** -0.4)
 
 

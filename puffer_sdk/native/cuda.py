@@ -149,9 +149,9 @@ def require_gpus(count: int) -> None:
         there = len(driver.gpus) if driver else 0
         hint = "look at CUDA_VISIBLE_DEVICES, or lower train.gpus"
     if count > there:
-        raise UsageError(f"train.gpus asks for {count} GPUs, and there {'is' if there == 1 else 'are'} "
-                         f"{there}", where="train.gpus", expected=f"at most {there}",
-                         actual=count, hint=hint)
+        verb = "is" if there == 1 else "are"
+        raise UsageError(f"train.gpus asks for {count} GPUs, and there {verb} {there}",
+                         where="train.gpus", expected=f"at most {there}", actual=count, hint=hint)
 
 
 def emulated_name(where: str) -> str:

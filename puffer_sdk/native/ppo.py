@@ -190,7 +190,8 @@ class NativePPO(Schedules):
         return {"name": handle.ffi.string(out.name).decode(errors="replace"),
                 "compute_capability": (int(out.major), int(out.minor)),
                 "driver": _version(out.driver), "runtime": _version(out.runtime),
-                "emulated": bool(out.emulated), "gpus": int(out.gpus), "memory": int(out.memory), "used": int(out.used)}
+                "emulated": bool(out.emulated), "gpus": int(out.gpus),
+                "memory": int(out.memory), "used": int(out.used)}
 
     def kernels(self) -> dict[str, dict[str, float]]:
         """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
