@@ -173,7 +173,7 @@ class Contradictions:
 
     def _buffers(self) -> None:
         total, slices = self.config.vec.total_agents, self.config.vec.num_buffers
-        if total % slices:
+        if total % slices and self.config.train.gpus == 1:
             fits = next(n for n in range(min(slices, total), 0, -1) if total % n == 0)
             near = max(1, round(total / slices)) * slices
             self._clash(("vec.num_buffers", "vec.total_agents"),
@@ -234,8 +234,10 @@ class Contradictions:
             self._clash(("vec.num_buffers", "train.gpus", "vec.total_agents"),
                         f"num_buffers = {vec.num_buffers} slices of {vec.total_agents} agents "
                         f"cannot be dealt to {gpus} GPUs",
-                        f"a multiple of {gpus}, in slices of equal size", str(vec.num_buffers),
-                        f"num_buffers = {2 * gpus}, and total_agents a multiple of that")
+                        f"a multiple of {gpus}, and total_agents a multiple of that",
+                        f"{vec.num_buffers}, {vec.total_agents}",
+                        f"num_buffers = {2 * gpus} and total_agents = "
+                        f"{max(1, round(vec.total_agents / (2 * gpus))) * 2 * gpus} work")
         segments = train.minibatch_size // train.horizon
         if segments % gpus and train.minibatch_size % train.horizon == 0:
             unit = gpus * train.horizon

@@ -147,7 +147,8 @@ def test_minibatches_are_dealt_from_decks(cuda, N, S):
     for number in range(laps * N // S):
         got = cuda.segments_pick(
             schedule=schedule(number=number), N=N, S=S, laps=laps, first=0,
-            decks=decks.astype(np.int32), weights=None, cdf=None, rows=blank(S, dtype=np.int32), q=blank(S))
+            decks=decks.astype(np.int32), weights=None, cdf=None, rows=blank(S, dtype=np.int32),
+            q=blank(S))
         seen += got.rows.tolist()
         assert (got.q == 1).all()
     assert seen == flat[:len(seen)].tolist()

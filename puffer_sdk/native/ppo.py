@@ -17,6 +17,7 @@ from .envs import bind_envs, check_arrays
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 from .library import PATHS, library
 
+MAX_GPUS = 16                               # PUFFER_MAX_GPUS
 ENV_PHASE = "rollout: environments"         # of puffer_trainer_phase()
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
     "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
@@ -66,6 +67,9 @@ class NativePPO(Schedules):
         check_sizes(vec, config.train)
         train = self.settings
         self.gpus = list(range(train.gpus) if gpus is None else gpus)
+        if not 1 <= len(self.gpus) <= MAX_GPUS:
+            raise UsageError("that many GPUs cannot share a run", expected=f"1 to {MAX_GPUS}",
+                             actual=len(self.gpus))
         self._handle = Handle({
             **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                               self.agents),

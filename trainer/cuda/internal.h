@@ -159,7 +159,7 @@ typedef struct Rank {
     MuonGroup groups[MUON_GROUPS];
     Slice* slices;                  // [trainer->slices] of trainer->all_slices
     Stream* stream;                 // of updates
-    Event *weights_ready, *fork, *updated, *wrote, *took;
+    Event *weights_ready, *fork, *updated, *wrote;
     Recorded pick_first[2], pick_later[2], learn[2], step;
 } Rank;
 
@@ -261,9 +261,9 @@ int32_t ranks_open(PufferTrainer* trainer, char* error);            // devices, 
 void ranks_close(PufferTrainer* trainer);
 int32_t ranks_wait(PufferTrainer* trainer, char* error);            // for the streams of updates
 void* exchange_own(const Rank* rank, const Exchange* exchange);     // the row that a rank writes
-// All ranks get what each wrote: what they are given from now on comes after that
-void ranks_exchange(PufferTrainer* trainer, size_t kind);
-#define EXCHANGE(trainer, name) ranks_exchange(trainer, offsetof(Rank, name))
+// All ranks get what each wrote, and are given what comes after it from now on
+void exchange_totals(PufferTrainer* trainer);
+void exchange_gradients(PufferTrainer* trainer);        // and losses
 
 // ---- picking.c
 void pick_minibatch(Rank* rank, int turn, int32_t number);

@@ -287,11 +287,10 @@ void learn_minibatch(PufferTrainer* trainer, int turn) {
         run_recorded(rank, rank->stream, &rank->learn[turn], learn_calls, &rank->rollouts[turn]);
         return;
     }
-    EXCHANGE(trainer, totals);
+    exchange_totals(trainer);
     EACH_RANK(trainer, rank)
         run_recorded(rank, rank->stream, &rank->learn[turn], gradient_calls,
                      &rank->rollouts[turn]);
-    EXCHANGE(trainer, losses);
-    EXCHANGE(trainer, shares);
+    exchange_gradients(trainer);
     EACH_RANK(trainer, rank) run_recorded(rank, rank->stream, &rank->step, step_calls, NULL);
 }

@@ -33,7 +33,6 @@ int32_t ranks_open(PufferTrainer* trainer, char* error) {
         rank->fork = event_open(rank->device);
         rank->updated = event_open(rank->device);
         rank->wrote = event_open(rank->device);
-        rank->took = event_open(rank->device);
     }
     return check_alike(trainer, error);
 }
@@ -56,33 +55,37 @@ int32_t ranks_wait(PufferTrainer* trainer, char* error) {
 
 // ---- exchange ---------------------------------------------------------------------------------
 
-// kind: where a Rank has it
-static Exchange* exchange_of(Rank* rank, size_t kind) {
-    return (Exchange*)((char*)rank + kind);
-}
-
 void* exchange_own(const Rank* rank, const Exchange* exchange) {
     return exchange->all + (size_t)rank->number * exchange->bytes;
 }
 
-static void fetch_piece(Rank* to, Rank* from, size_t kind) {
-    const Exchange *here = exchange_of(to, kind), *there = exchange_of(from, kind);
+typedef void (*Fetch)(Rank* to, const Rank* from);
+
+static void fetch(Rank* to, const Exchange* here, const Rank* from, const Exchange* there) {
     size_t at = (size_t)from->number * here->bytes;
     stream_copy(to->stream, here->all + at, there->all + at, here->bytes);
 }
 
-// A rank writes its next piece when all have fetched this one
-void ranks_exchange(PufferTrainer* trainer, size_t kind) {
+static void fetch_totals(Rank* to, const Rank* from) {
+    fetch(to, &to->totals, from, &from->totals);
+}
+
+static void fetch_gradients(Rank* to, const Rank* from) {
+    fetch(to, &to->losses, from, &from->losses);
+    fetch(to, &to->shares, from, &from->shares);
+}
+
+// Nobody says when all have fetched a piece. The two exchanges take turns, and whoever tells the
+// others of the one has fetched all of the other before: so nothing is written over too early
+static void exchange(PufferTrainer* trainer, Fetch fetch_all) {
     EACH_RANK(trainer, rank) stream_mark(rank->stream, rank->wrote);
-    EACH_RANK(trainer, to) {
+    EACH_RANK(trainer, to)
         EACH_RANK(trainer, from) {
             if (from == to) continue;
             stream_after(to->stream, from->wrote);
-            fetch_piece(to, from, kind);
+            fetch_all(to, from);
         }
-        stream_mark(to->stream, to->took);
-    }
-    EACH_RANK(trainer, rank)
-        EACH_RANK(trainer, other)
-            if (other != rank) stream_after(rank->stream, other->took);
 }
+
+void exchange_totals(PufferTrainer* trainer) { exchange(trainer, fetch_totals); }
+void exchange_gradients(PufferTrainer* trainer) { exchange(trainer, fetch_gradients); }
