@@ -31,8 +31,8 @@ from puffer_sdk.native import cuda
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- gpu: written by `make bench-gpu` -->"
 SEEDS = (1, 2, 3, 4, 5)
-TESTS = ("test_cuda_network", "test_cuda_updates", "test_cuda_training", "test_native_parity",
-         "test_native_rollout", "test_native_errors")
+TESTS = ("test_cuda_network", "test_cuda_updates", "test_cuda_training", "test_cuda_ranks",
+         "test_native_parity", "test_native_rollout", "test_native_errors")
 WIDE = {"vec.total_agents": 4096, "train.horizon": 64, "train.minibatch_size": 32768,
         "policy.hidden_size": 64, "policy.num_layers": 2}
 WAYS = {f"{precision}{', async' * overlap}": {"train.device": "cuda", "train.async": overlap,

@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parent
 SMALL = dict(hidden_size=20, num_layers=2, horizon=6, minibatch_size=6 * 16, total_timesteps=10**5,
              learning_rate=0.02)
 CASES = {                               # agents in 4 slices, and what is special
-    "target": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),             # two heads, agents together
-    "pendulum": (32, dict(prio_alpha=0.0, norm_adv=0, reward_clip=0.5)),    # continuous, time limits
-    "nim": (64, dict(prio_alpha=0.8, scale_obs=1, reset_state=1)),      # bytes, masks
+    "target": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),         # two heads, agents together
+    "pendulum": (32, dict(prio_alpha=0.0, norm_adv=0, reward_clip=0.5)),    # continuous, truncated
+    "nim": (64, dict(prio_alpha=0.8, scale_obs=1, reset_state=1)),  # bytes, masks
 }
 
 
@@ -232,3 +232,12 @@ def test_settings_that_do_not_fit_are_refused(target, tmp_path, words, text):
     done = puffer("train", target, *SHORT, "--runs-dir", tmp_path, "--train.gpus", "2", *words,
                   status=2)
     assert text in done.stderr and "hint" in done.stderr
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="a machine has as many GPUs as it has")
+def test_profile_says_how_many_gpus_it_measured(target):
+    done = puffer("profile", target, *SHORT[2:-4], "--train.device", "cuda", "--train.gpus", "2",
+                  "--train.minibatch-size", "512", "--seconds", "0.5",
+                  env={"PUFFER_CUDA_EMULATED_GPUS": "2"})
+    assert "2 x emulated on the CPU" in done.stdout and "timed by itself, on the first GPU" \
+        in done.stdout

@@ -56,11 +56,12 @@ def print_table(found) -> None:
         table.add_row(phase.name, f"{phase.share:.1%}", f"{phase.ns_per_step:,.0f}", *bar,
                       style="dim" if phase.share < 0.01 else None)
     ui.out_renderable(table)
-    share = found.gflops / found.matmul_gflops
-    who = found.gpu["name"] if found.gpu else f"{found.threads} threads"
-    reach = "reaches" if found.gpu else "reach"
-    ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {share:.0%} of the "
-           f"{found.matmul_gflops:,.0f} that {who} {reach} in products alone")
+    gpus = found.gpu["gpus"] if found.gpu else 1
+    most = gpus * found.matmul_gflops
+    who = named(found.gpu) if found.gpu else f"{found.threads} threads"
+    reach = "reaches" if found.gpu and gpus == 1 else "reach"
+    ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
+           f"{most:,.0f} that {who} {reach} in products alone")
     if found.gpu:
         print_kernels(found)
         return
@@ -70,18 +71,24 @@ def print_table(found) -> None:
            f"{found.bytes / 2**20:,.0f} MiB")
 
 
+def named(gpu: dict) -> str:
+    return gpu["name"] if gpu["gpus"] == 1 else f"{gpu['gpus']} x {gpu['name']}"
+
+
 def print_kernels(found) -> None:
     """A row a kernel, the slowest first; what none of them takes 1 % of is left out."""
     from rich.table import Table
 
     major, minor = found.gpu["compute_capability"]
-    ui.out(f"trainer   {found.gpu['name']} (sm_{major}{minor}), {found.precision}, "
+    ui.out(f"trainer   {named(found.gpu)} (sm_{major}{minor}), {found.precision}, "
            f"{found.threads} threads step environments, {found.blocks} slices of "
            f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
-    ui.out(f"GPU       busy {found.busy:.0%} of an epoch; a copy reads and writes "
+    first = "the first is " if found.gpu["gpus"] > 1 else ""
+    ui.out(f"GPU       {first}busy {found.busy:.0%} of an epoch; a copy reads and writes "
            f"{found.copy_rate / 1e9:,.0f} GB/s\n")
-    table = Table(title="each kernel timed by itself", title_justify="left", title_style="bold",
-                  header_style="dim", box=None, padding=(0, 0, 0, 3), pad_edge=False)
+    title = "each kernel timed by itself" + ", on the first GPU" * bool(first)
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim",
+                  box=None, padding=(0, 0, 0, 3), pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in ("share", "calls/epoch", "us/call", "GB/s", "of copy", "GFLOP/s"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -364,7 +364,7 @@ int32_t event_wait(Event* event) {
 
 static void copy(Stream* stream, int kind, void* to, const void* from, size_t bytes) {
     static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
-                                           cudaMemcpyDeviceToDevice};
+                                           cudaMemcpyDefault};      // perhaps another device's
     static const char* const names[] = {"upload", "download", "copy"};
     const void* host = kind == COPY_UPLOAD ? from : to;
     if (!stream || !bytes || !ready(stream->device)) return;
