@@ -234,6 +234,17 @@ def test_listing(three, capsys):
     assert rows[1]["perf"] == 0.75 and rows[0]["env"] == "grid"
 
 
+def test_listing_projects_that_lie_side_by_side(tmp_path, capsys):
+    """Each `new` makes a project of its own, with its runs within."""
+    for name in ("one", "two"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / f"{name}.h").touch()
+        finished(tmp_path / name / "runs" / name)
+    assert cli.main(["runs"]) == 0
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert rows == [["env", "run"], ["one", "1"], ["two", "1"]]
+
+
 def test_comparing(three, capsys):
     assert cli.main(["runs", "compare", "1", "grid/2"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]

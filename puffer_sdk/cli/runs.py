@@ -138,7 +138,8 @@ def _roots(runs_dir: Path | None) -> list[Path]:
     if runs_dir is not None:
         return [runs_dir]
     here = Path.cwd()
-    return list(dict.fromkeys([here / "runs", paths.project_root(here) / "runs"]))
+    of_envs = [paths.runs_dir(env).parent for env in paths.known_envs() if here in env.parents]
+    return list(dict.fromkeys([here / "runs", paths.project_root(here) / "runs", *of_envs]))
 
 
 def _all_folders(runs_dir: Path | None) -> list[Path]:
