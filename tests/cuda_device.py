@@ -10,12 +10,13 @@ import cuda_calls
 import numpy as np
 from kernel_library import KERNELS
 
-from puffer_sdk import abi, toolchain
+from puffer_sdk import abi, paths, toolchain
 
 DEVICE = KERNELS.parent / "trainer" / "cuda"
 FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
-         f"-I{KERNELS}", f"-I{DEVICE}")
+         f"-I{KERNELS}", f"-I{DEVICE}", f"-I{paths.include_dir()}")
 MODES = ("late", "early", "shuffled")
+HELD = []                               # folders that go when the process ends
 COUNTS = ("allocations", "waits", "launches", "products", "copies", "replays")
 
 
@@ -36,9 +37,17 @@ def build(folder: Path, *flags: str) -> Path:
     """The kernels and the emulated device as one library."""
     made, source = folder / "cuda_emulated.so", DEVICE / "device_emulated.cc"
     toolchain.compile_to(made, [cuda_calls.find_cpp(), *(flags or ("-O2",)), *FLAGS, source,
-                                "-x", "c++", KERNELS / "cuda_kernels.cu"],
+                                "-x", "c++", KERNELS / "cuda_kernels.cu", "-x", "none", "-ldl"],
                          source=source, what="the emulated device")
     return made
+
+
+@cache
+def library() -> Path:
+    """The same, once for all tests of a process."""
+    held = tempfile.TemporaryDirectory()
+    HELD.append(held)
+    return build(Path(held.name))
 
 
 class Device:

@@ -18,8 +18,8 @@ NULL, PAGE = ffi().NULL, mmap.PAGESIZE
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return cuda_device.build(tmp_path_factory.mktemp("device"))
+def library():
+    return cuda_device.library()
 
 
 @pytest.fixture

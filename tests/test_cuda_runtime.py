@@ -14,7 +14,8 @@ from puffer_sdk.native import cuda, cuda_finding
 
 HERE = Path(__file__).resolve().parent / "cuda_device"
 CHECKS = ("opening", "memory", "pinning", "products", "shapes_that_are_none", "graphs",
-          "graphs_that_are_none", "failures", "meeting", "timing")
+          "graphs_that_are_none", "failures", "meeting", "timing", "programs",
+          "programs_that_are_none")
 
 
 @pytest.fixture(scope="session")

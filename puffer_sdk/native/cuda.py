@@ -345,7 +345,7 @@ def build_emulated(*, verbose: bool = False, fresh: bool = False,
                *(() if sys.platform == "darwin" else ("-Wl,--no-undefined",)),
                *(f"-I{place}" for place in include_dirs()),
                "-x", "c++", *map(os.fspath, sources[:2]), "-x", "c", *map(os.fspath, sources[2:]),
-               "-x", "none", "-lstdc++", "-lm"]
+               "-x", "none", "-lstdc++", "-lm", "-ldl"]
     key = key_of([*sources, *_headers(), abi.env_header()],
                  [*EMULATED_FLAGS, *flags, compiler.key, toolchain.cpu_features_key()])
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the emulated trainer")

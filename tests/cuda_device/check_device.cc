@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <memory>
 #include "cuda_traffic.h"
 #include "device.h"
@@ -440,12 +441,117 @@ static void meeting() {
     fake::devices = 1;
 }
 
+static const char* file_of(const char* text) {
+    static char path[] = "/tmp/puffer_check_XXXXXX";
+    if (strchr(path, 'X')) close(mkstemp(path));
+    FILE* file = fopen(path, "w");
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+static void programs() {
+    Open open;
+    int *seen = (int*)device_memory(open.device, 64), host = 0;
+    struct { int* place; int more[30]; } args = {seen, {0}};
+    Stream* stream = stream_open(open.device);
+    CHECK(device_heap(open.device, 123456) == 0 && fake::heap == 123456);
+    const char* path = file_of("cubin 90\nfirst\nsecond\n");
+    Program* program = program_open(open.device, path, error);
+    said = error;
+    remove(path);                                   // it was read
+    CHECK(program && !open.failure());
+    CHECK(device_heap(open.device, 99) == -1 && fake::heap == 123456 && !open.failure());
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(program_kernel(program, "first") == 0 && program_kernel(program, "second") == 1);
+    CHECK(program_kernel(program, "first") == 0 && fake::calls["cuModuleGetFunction"] == 2);
+    CHECK(program_kernel(program, "third") == -1 && !open.failure());
+    stream_call(stream, program, 1, &args, sizeof args, 3, 32);
+    CHECK(stream_wait(stream) == 0 && *seen == 1 && fake::launched.back() == "second");
+    graph_begin(stream);
+    stream_call(stream, program, 0, &args, sizeof args, 3, 32);
+    args.place = NULL;                              // arguments are kept as they were
+    Graph* graph = graph_end(stream);
+    CHECK(graph && *seen == 1);
+    for (int i = 2; i < 5; i++) {
+        stream_replay(stream, graph);
+        CHECK(stream_wait(stream) == 0 && *seen == i);
+    }
+    device_time(open.device, 1);
+    args.place = seen;
+    for (int i = 0; i < 3; i++) stream_call(stream, program, 0, &args, sizeof args, 1, 32);
+    stream_download(stream, &host, seen, sizeof host);
+    DeviceTally found = find(open.device, "first");
+    CHECK(found.calls == 3 && fabs(found.seconds - 3e-3) < 1e-5 && host == 7);
+    CHECK(find(open.device, "second").calls == 0);
+    device_time(open.device, 0);
+    device_time(open.device, 1);
+    CHECK(find(open.device, "first").calls == 0 && !open.failure());
+}
+
+// What does not load is told and leaves a device that goes on; what does not start ends it
+static void programs_that_are_none() {
+    const char* path = file_of("cubin 90\nfirst\n");
+    {
+        Open open;
+        fake::missing["cuLaunchKernel"] = 1;
+        CHECK(!program_open(open.device, path, error) && has(error, "has no cuLaunchKernel"));
+        fake::missing.clear();
+        CHECK(!program_open(open.device, "/nowhere/a.cubin", error));
+        CHECK(has(error, "the program cannot be read: No such file") && has(error, "\t/nowhere/a"));
+        CHECK(!program_open(open.device, file_of("cubin 120\nfirst\n"), error));
+        CHECK(has(error, "was not compiled for this GPU, which is sm_90\t/"));
+        CHECK(!program_open(open.device, file_of("<html>"), error));
+        CHECK(has(error, "refused to load the program: what the driver says (CUDA_ERROR_INVALID"));
+        file_of("cubin 90\nfirst\n");
+        fake::refuse_driver["ModuleLoadData"] = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
+        CHECK(!program_open(open.device, path, error) && has(error, "no memory left for the"));
+        CHECK(!open.failure() && program_open(open.device, path, error));
+        CHECK(program_kernel(NULL, "first") == -1);
+    }
+    int* args = NULL;
+    for (int kind = 0; kind < 5; kind++) {
+        Open open;
+        Stream* stream = stream_open(open.device);
+        Program* program = program_open(open.device, path, error);
+        CHECK(program && program_kernel(program, "first") == 0);
+        const char* want = "";
+        switch (kind) {
+        case 0: stream_call(stream, program, 1, &args, 8, 1, 32); want = "of that number"; break;
+        case 1: stream_call(stream, program, 0, &args, 8, 0, 32);
+                want = "first cannot be launched as 0 blocks of 32"; break;
+        case 2: fake::refuse_driver["LaunchKernel"] = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+                stream_call(stream, program, 0, &args, 8, 1, 32);
+                want = "refused the kernel first: what the driver says (an unknown error)"; break;
+        case 3: fake::refuse_driver["ModuleGetFunction"] = CUDA_ERROR_ILLEGAL_ADDRESS;
+                CHECK(program_kernel(program, "other") == -1);
+                want = "refused to find the kernel other"; break;
+        case 4: graph_begin(stream);
+                CHECK(!program_open(open.device, path, error) && has(error, "within a graph"));
+                want = "opened within a graph"; break;
+        }
+        CHECK(has(open.failure(), want) && stream_wait(stream) == -1);
+        CHECK(device_heap(open.device, 1) == -1 && program_kernel(program, "first") == -1);
+    }
+    {
+        Open open;
+        Stream* stream = stream_open(open.device);
+        int* place = (int*)device_memory(open.device, 64);
+        Program* program = program_open(open.device, path, error);
+        stream_call(stream, program, program_kernel(program, "first"), &place, 8, 1, 32);
+        fake::refuse["cudaStreamSynchronize"] = cudaErrorIllegalAddress;
+        CHECK(stream_wait(stream) == -1 && has(open.failure(), "it was given was first"));
+    }
+    remove(path);
+}
+
 int main(int count, char** words) {
     static const struct { const char* name; void (*run)(); } checks[] = {
         {"opening", opening}, {"memory", memory}, {"pinning", pinning}, {"products", products},
         {"shapes_that_are_none", shapes_that_are_none}, {"graphs", graphs},
         {"graphs_that_are_none", graphs_that_are_none}, {"failures", failures},
-        {"meeting", meeting}, {"timing", timing}};
+        {"meeting", meeting}, {"timing", timing}, {"programs", programs},
+        {"programs_that_are_none", programs_that_are_none}};
     if (count == 2) number("fake_living") = 0;
     for (const auto& check : checks) {
         if (count == 1) puts(check.name);

@@ -2,6 +2,7 @@
 #include "fake_cuda.h"
 #include <functional>
 #include <set>
+#include <sstream>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@ typedef std::function<void()> Work;
 typedef std::map<const CUstream_st*, int> Clock;    // how far each stream is known
 
 struct CUgraph_st { std::vector<Work> work; std::set<CUstream_st*> streams; bool open, invalid; };
+struct CUfunc_st { std::string name; };
+struct CUmod_st { std::map<std::string, CUfunc_st> functions; };
 struct CUgraphExec_st { std::vector<Work> work; };
 struct CUstream_st { CUgraph_st* capture; Clock clock; CUstream_st* first; int device; };
 struct CUevent_st {
@@ -28,7 +31,9 @@ std::vector<std::string> launched;
 int driver = 13000, devices = 1;
 bool peers;
 std::set<std::pair<int, int>> ways;
-size_t memory = (size_t)1 << 40;
+size_t memory = (size_t)1 << 40, heap = 8 << 20;
+std::map<std::string, CUresult> refuse_driver;
+std::map<std::string, int> missing;
 
 // nvcc's code comes before this file's own statics
 static std::map<const void*, std::string>& kernels() {
@@ -36,7 +41,7 @@ static std::map<const void*, std::string>& kernels() {
     return known;
 }
 static std::map<char*, size_t> device, pinned, registered;
-static int made;
+static int made, modules;
 static cudaError_t last;
 static int current;                                 // device of this thread
 static double now;                                  // each piece of work takes a millisecond
@@ -302,4 +307,83 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     ENTER();
     return give(stream, [=] { for (const Work& work : exec->work) work(); });
 }
+
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+    ENTER();
+    if (limit != cudaLimitMallocHeapSize || modules) return say(cudaErrorInvalidValue);
+    return heap = value, cudaSuccess;
+}
+}
+
+// ---- the driver ---------------------------------------------------------------------------------
+namespace fake {
+static CUresult driver_enter(const char* name) {
+    calls[std::string("cu") + name]++;
+    if (broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (!calls["cudaSetDevice"]) return CUDA_ERROR_INVALID_CONTEXT;
+    auto found = refuse_driver.find(name);
+    if (found == refuse_driver.end()) return CUDA_SUCCESS;
+    const CUresult error = found->second;
+    refuse_driver.erase(found);
+    return error;
+}
+#define DRIVER_ENTER(NAME) \
+    do { CUresult told = driver_enter(NAME); if (told != CUDA_SUCCESS) return told; } while (0)
+
+static CUresult module_load(CUmodule* out, const void* image) {
+    DRIVER_ENTER("ModuleLoadData");
+    std::string text((const char*)image), line;
+    if (text.rfind("cubin ", 0)) return CUDA_ERROR_INVALID_IMAGE;
+    if (text.rfind("cubin 90\n", 0)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    modules++, made++;
+    *out = new CUmod_st();
+    for (std::istringstream lines(text.substr(text.find('\n') + 1)); std::getline(lines, line); )
+        (*out)->functions[line].name = line;
+    return CUDA_SUCCESS;
+}
+static CUresult module_unload(CUmodule module) {
+    modules--, made--;
+    delete module;
+    return CUDA_SUCCESS;
+}
+static CUresult module_function(CUfunction* out, CUmodule module, const char* name) {
+    DRIVER_ENTER("ModuleGetFunction");
+    auto found = module->functions.find(name);
+    if (found == module->functions.end()) return CUDA_ERROR_NOT_FOUND;
+    return *out = &found->second, CUDA_SUCCESS;
+}
+static CUresult launch(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned tx,
+                       unsigned ty, unsigned tz, unsigned shared, CUstream stream, void** params,
+                       void** extra) {
+    DRIVER_ENTER("LaunchKernel");
+    if (!x || y != 1 || z != 1 || !tx || tx > 1024 || ty != 1 || tz != 1 || shared || extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    const std::string name = function->name;
+    int* place;
+    memcpy(&place, params[0], sizeof place);        // arguments are copied now
+    cudaError_t given = give(stream, [=] { launched.push_back(name), ++*place; });
+    return given == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+static CUresult error_name(CUresult error, const char** out) {
+    *out = error == CUDA_ERROR_INVALID_IMAGE ? "CUDA_ERROR_INVALID_IMAGE" : NULL;
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+static CUresult error_text(CUresult, const char** out) {
+    return *out = "what the driver says", CUDA_SUCCESS;
+}
+}  // namespace fake
+
+extern "C" cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* name, void** out, unsigned version, unsigned long long flags,
+    cudaDriverEntryPointQueryResult* answer) {
+    static const std::map<std::string, void*> known = {
+        {"cuModuleLoadData", (void*)module_load}, {"cuModuleUnload", (void*)module_unload},
+        {"cuModuleGetFunction", (void*)module_function}, {"cuLaunchKernel", (void*)launch},
+        {"cuGetErrorName", (void*)error_name}, {"cuGetErrorString", (void*)error_text}};
+    ENTER();
+    if (flags != cudaEnableDefault) return say(cudaErrorInvalidValue);
+    const bool there = known.count(name) && !missing.count(name) && (int)version <= driver;
+    *out = there ? known.at(name) : NULL;
+    *answer = there ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
 }

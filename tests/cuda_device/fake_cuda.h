@@ -3,8 +3,13 @@
  * Work is done at once, or kept while its stream is captured. The rules are those of NVIDIA's
  * manual: what a capture may wait for, that each stream comes back to the first, that uploads in
  * graphs read pinned memory, that an event of a capture is nobody else's, that errors stay until
- * they are asked for. Each call can be told to fail, and whatever is made is counted. */
+ * they are asked for. Each call can be told to fail, and whatever is made is counted.
+ *
+ * The driver's calls are found by name alone. A cubin is a text here: a line "cubin ARCH", then the
+ * names of its kernels, each of which adds 1 to the number that its argument begins with a pointer
+ * to. */
 #pragma once
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <map>
 #include <set>
@@ -20,6 +25,9 @@ extern int driver, devices;
 extern bool peers;                                  // GPUs reach each other's memory
 extern std::set<std::pair<int, int>> ways;          // that were opened, from device to device
 extern size_t memory;                               // that is left
+extern size_t heap;                                 // of kernels' malloc
+extern std::map<std::string, CUresult> refuse_driver;       // as refuse, without the "cu"
+extern std::map<std::string, int> missing;          // calls that this driver does not have
 int living();                                       // what was made and not destroyed
 }
 

@@ -1,7 +1,7 @@
 /* device.h -- all that the CUDA trainer asks of a GPU.
  *
- * Memory, streams, events, graphs, the kernels of cuda_kernels.h and matrix products; the trainer
- * knows nothing else of CUDA. Two files keep this contract:
+ * Memory, streams, events, graphs, the kernels of cuda_kernels.h, matrix products, and kernels that
+ * were compiled elsewhere; the trainer knows nothing else of CUDA. Two files keep this contract:
  *
  *     device_cuda.cu       the CUDA runtime and cuBLASLt
  *     device_emulated.cc   the same on the host, for machines without a GPU: kernels as loops
@@ -29,6 +29,7 @@ typedef struct Stream Stream;       // all of these live as long as their device
 typedef struct Event Event;
 typedef struct Graph Graph;
 typedef struct Product Product;
+typedef struct Program Program;     // kernels that were compiled by somebody else
 
 typedef struct DeviceFacts {
     char name[128];                 // "NVIDIA H100 80GB HBM3"
@@ -81,6 +82,21 @@ enum {                              // numbers of the kernels
 // args are copied. threads: of a block, at most CUDA_THREADS
 void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blocks,
                    int32_t threads);
+
+// ---- programs: kernels by somebody else ------------------------------------------------------------
+
+// A cubin; emulated: a shared library. NULL with a text, and the device goes on
+Program* program_open(Device* device, const char* path, char* error);
+int32_t program_kernel(Program* program, const char* name);     // its number, or -1
+
+// A kernel of a program takes one struct by value: args, of so many bytes, which are copied. All
+// that it points to is device memory. Emulated: a function (args, blocks, threads)
+void stream_call(Stream* stream, Program* program, int32_t kernel, const void* args, size_t bytes,
+                 int32_t blocks, int32_t threads);
+
+// What malloc of programs may give in all. Before the first program; 0, or -1 where it is too late
+// for that or there is not so much (no failure: it stays as it was)
+int32_t device_heap(Device* device, size_t bytes);
 
 // ---- products: D = alpha op(A) op(B) + beta C, row-major -------------------------------------------
 

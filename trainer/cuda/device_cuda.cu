@@ -7,6 +7,7 @@
 #include "device_cuda.cuh"
 #include "device_looking.cuh"
 #include "device_products.cuh"
+#include "device_programs.cuh"
 
 // ---- opening ----------------------------------------------------------------------------------
 
@@ -128,6 +129,8 @@ void device_close(Device* device) {
         cudaGraphExecDestroy(graph->exec);
     for (Product* product = device->products; product; product = product->next)
         product_close(device, product);
+    for (Program* program = device->programs; program; program = program->next)
+        program_close(program);
     for (Event* event = device->events; event; event = event->next) cudaEventDestroy(event->event);
     for (Stream* stream = device->streams; stream; stream = stream->next) {
         cudaStreamDestroy(stream->stream);
@@ -145,6 +148,7 @@ void device_close(Device* device) {
     cudaGetLastError();
     free_list(device->graphs);
     free_list(device->products);
+    free_list(device->programs);
     free_list(device->events);
     free_list(device->streams);
     free_list(device->blocks);

@@ -1,6 +1,7 @@
 /* device_cuda.cuh -- what a device, its streams and all that lives with it are made of, and how a
  * failure is kept. For device_cuda.cu and the two files that it consists of beside itself. */
 #pragma once
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -20,6 +21,9 @@
 // What cuBLAS recommends for Hopper and later; other GPUs want less, and it is little everywhere
 #define WORKSPACE ((size_t)32 << 20)
 #define DEVICE_MOST 16              // that one works with
+
+#define PROGRAM_KERNELS 16          // of a program, as far as anybody asked for them
+#define PROGRAM_NAME 64
 
 enum { COPY_UPLOAD, COPY_DOWNLOAD, COPY_DEVICE, COPY_FILL, COPIES };
 enum { BLOCK_DEVICE, BLOCK_PINNED, BLOCK_REGISTERED };
@@ -60,6 +64,20 @@ typedef struct Plan {               // an algorithm, and what it asks of address
     uint32_t alignment[3];          // bytes: of A and B as cuBLASLt sees them, of C and D
 } Plan;
 
+typedef struct Called {             // a kernel of a program
+    char name[PROGRAM_NAME];
+    CUfunction function;
+    DeviceTally tally;
+} Called;
+
+struct Program {
+    Device* device;
+    CUmodule module;
+    Called kernels[PROGRAM_KERNELS];
+    int32_t count;
+    Program* next;
+};
+
 enum { PLAN_ALIGNED, PLAN_ANY, PLANS };
 
 typedef struct ProductTally {       // products of one label count together
@@ -99,6 +117,7 @@ struct Device {
     Stream* streams;
     Graph* graphs;
     Product* products;
+    Program* programs;
 };
 
 // ---- failures ---------------------------------------------------------------------------------

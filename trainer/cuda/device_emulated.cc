@@ -15,12 +15,15 @@
  * there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be pinned that is there already;
  * PUFFER_CUDA_EMULATED_GPUS devices are there, each with memory and queues of its own.
  *
- * Kernels are loops (cuda_shim.h), in another order of blocks and threads at each call. */
+ * Kernels are loops (cuda_shim.h), in another order of blocks and threads at each call. A program is
+ * a shared library whose kernels are functions (args, blocks, threads). */
+#include <dlfcn.h>
 #include <unistd.h>
 #include <cmath>
 #include "cuda_traffic.h"
 #include "emulated_products.h"
 #include "emulated_queues.h"
+#include "puffer_abi.h"
 
 extern "C" {
 
@@ -58,6 +61,7 @@ Device* device_open(int32_t number, char* error) {
 void device_close(Device* device) {
     device->capture = NULL;
     run_all(device);
+    for (auto& program : device->programs) dlclose(program->library);
     for (Blocks* blocks : {&device->memory, &device->pinned})
         for (auto& block : *blocks)
             munmap(block.second.mapping, block.second.pages + 2 * device->page);
@@ -269,6 +273,64 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
         device->order = (device->order + 1) % 1000;
         cuda_run(kernel, kept.data(), blocks, threads, device->order);
     }});
+}
+
+// ---- programs -----------------------------------------------------------------------------------
+
+Program* program_open(Device* device, const char* path, char* error) {
+    if (refuse_in_capture(device, "program_open")) {
+        snprintf(error, PUFFER_ERROR_SIZE, "%s", device->failure);
+        return NULL;
+    }
+    counts[ALLOCATIONS]++;
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(error, PUFFER_ERROR_SIZE, "the program does not load: %s\t%s", dlerror(), path);
+        return NULL;
+    }
+    device->programs.emplace_back(new Program{device, library, {}});
+    return device->programs.back().get();
+}
+
+int32_t program_kernel(Program* program, const char* name) {
+    if (failed(program->device)) return -1;
+    for (size_t i = 0; i < program->kernels.size(); i++)
+        if (program->kernels[i].first == name) return (int32_t)i;
+    void* found = dlsym(program->library, name);
+    if (!found) return -1;
+    program->kernels.emplace_back(name, (Called)found);
+    return (int32_t)program->kernels.size() - 1;
+}
+
+void stream_call(Stream* stream, Program* program, int32_t kernel, const void* args, size_t bytes,
+                 int32_t blocks, int32_t threads) {
+    Device* device = stream->device;
+    if (failed(device)) return;
+    if (kernel < 0 || (size_t)kernel >= program->kernels.size() || blocks < 1 || threads < 1
+        || threads > THREADS) {
+        fail(device, "stream_call: kernel %d cannot run as %d blocks of %d threads", kernel, blocks,
+             threads);
+        return;
+    }
+    auto& called = program->kernels[(size_t)kernel];
+    const void* wrong = host_address(device, (const char*)args, bytes);
+    if (wrong) {
+        fail(device, "%s: %p, which is in its arguments, is no device memory",
+             called.first.c_str(), wrong);
+        return;
+    }
+    std::vector<uint64_t> kept((bytes + 7) / 8);        // a struct's line
+    memcpy(kept.data(), args, bytes);
+    counts[LAUNCHES]++;
+    give(stream, {called.first.c_str(), 0.0, 0.0,
+                  [=, work = called.second] { work(kept.data(), blocks, threads); }});
+}
+
+int32_t device_heap(Device* device, size_t bytes) {
+    if (failed(device) || !device->programs.empty()) return -1;
+    if (bytes > device->limit - device->used) return -1;
+    device->used += bytes;
+    return 0;
 }
 
 // ---- products -----------------------------------------------------------------------------------

@@ -90,6 +90,8 @@ void device_time(Device* device, int32_t on) {
         }
         for (ProductTally* found = device->tallies; found; found = found->next)
             clear(&found->tally);
+        for (Program* program = device->programs; program; program = program->next)
+            for (int32_t i = 0; i < program->count; i++) clear(&program->kernels[i].tally);
     }
     device->timing = on != 0;
 }
@@ -97,6 +99,10 @@ void device_time(Device* device, int32_t on) {
 int32_t device_tally(Device* device, int32_t index, DeviceTally* out) {
     for (int i = 0; i < KERNELS_OF_DEVICE; i++)
         if (device->kernels[i].calls && index-- == 0) return *out = device->kernels[i], 1;
+    for (Program* program = device->programs; program; program = program->next)
+        for (int32_t i = 0; i < program->count; i++)
+            if (program->kernels[i].tally.calls && index-- == 0)
+                return *out = program->kernels[i].tally, 1;
     for (ProductTally* found = device->tallies; found; found = found->next)
         if (found->tally.calls && index-- == 0) return *out = found->tally, 1;
     for (int i = 0; i < COPIES; i++)

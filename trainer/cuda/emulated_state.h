@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 #include "device.h"
 
@@ -69,6 +70,12 @@ struct Graph {
     int64_t pending;                // replays that are queued
 };
 struct Product { Device* device; ProductShape shape; };
+typedef void (*Called)(const void* args, int32_t blocks, int32_t threads);
+struct Program {
+    Device* device;
+    void* library;
+    std::deque<std::pair<std::string, Called>> kernels;     // names stay where they are
+};
 struct Event {
     Device* device;
     Stream* stream;                 // NULL: never marked
@@ -101,6 +108,7 @@ struct Device {
     std::vector<std::unique_ptr<Event>> events;
     std::vector<std::unique_ptr<Graph>> graphs;
     std::vector<std::unique_ptr<Product>> products;
+    std::vector<std::unique_ptr<Program>> programs;
     std::vector<DeviceTally> tallies;
     std::vector<Device*> met;       // devices that it works with
 };
@@ -186,6 +194,20 @@ inline bool in_host(Device* device, const char* who, const char* what, const voi
     if (place && !block_of(device->memory, place) && !block_of(device->memory, end)) return true;
     fail(device, "%s: %s (%p) is no host memory", who, what, place);
     return false;
+}
+
+// A word among these that is the address of memory of the host's, or NULL. The system is asked for
+// every page, since numbers look like addresses too: two small ones, side by side, like low ones
+inline const void* host_address(const Device* device, const char* words, size_t bytes) {
+    for (size_t i = 0; i + sizeof(void*) <= bytes; i += sizeof(void*)) {
+        const char* place;
+        memcpy(&place, words + i, sizeof place);
+        char* page = (char*)((uintptr_t)place / device->page * device->page);
+        if ((uintptr_t)page >> 46 && !block_of(device->memory, place)
+            && msync(page, 1, MS_ASYNC) == 0)
+            return place;
+    }
+    return NULL;
 }
 
 inline bool pinned_by(const Device* device, const void* place, size_t bytes) {
