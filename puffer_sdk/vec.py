@@ -25,7 +25,7 @@ from .errors import BuildError, PufferError, RunError, UsageError, nearest
 
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS     # a child that forks off has its own
 DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
-ABI_VERSION = 1
+ABI_VERSION = 2
 ERROR_SIZE = 2048               # PUFFER_ERROR_SIZE
 TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
 

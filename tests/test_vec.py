@@ -13,6 +13,7 @@ import pytest
 
 import puffer_sdk
 from puffer_sdk import isolation, paths, vec
+from puffer_sdk.abi import ffi
 from puffer_sdk.errors import UsageError
 
 
@@ -178,6 +179,27 @@ def test_logs_are_means_and_are_cleared(probe):
         assert envs.log_of(2) == {}
         assert envs.log() == {"score": 4, "n": 10}      # env 2 has been counted
         assert envs.log() == {}
+
+
+def test_logs_of_copies_that_play_elsewhere_are_counted(probe):
+    """As doubles: a float holds no count beyond 2^24, and no odd sum there."""
+    with puffer_sdk.make(probe(), total_agents=6) as envs:
+        def add(*sums):
+            envs.library.api.add_log(envs.handle, ffi().new("double[]", sums))
+
+        assert envs.library.api.log_fields() == 2
+        envs.reset()
+        add(12.0, 3.0)                                  # score, n
+        assert envs.log_of(1) == {}                     # they count as env 0's
+        assert envs.log_of(0) == {"score": 4, "n": 3}
+        assert envs.log() == {}
+        for _ in range(9):
+            envs.step()
+        add(36.0, 3.0)
+        add(6.0, 3.0)
+        assert envs.log() == {"score": 5, "n": 18}
+        add(2.0**26 + 2, 2.0**25 + 1)
+        assert envs.log() == {"score": 2, "n": 2**25 + 1} and envs.log() == {}
 
 
 def test_rand_belongs_to_the_env(probe):

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 1
+#define PUFFER_ABI_VERSION 2
 #define PUFFER_ERROR_SIZE  2048     // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   64
 #define PUFFER_MAX_LOG     64       // values that my_log may report
@@ -114,6 +114,12 @@ typedef struct PufferApi {
 
     void* (*env_struct)(PufferVec* vec, int32_t env);           // for the checker
     int64_t (*env_struct_size)(void);
+
+    // What copies of these envs that play elsewhere have logged: the sums of each field of Log, n
+    // the last. The next collect_log that takes env 0 counts it as well. Doubles, since a sum over
+    // many envs is more than a float holds: n is exact below 2^53
+    void (*add_log)(PufferVec* vec, const double* sums);        // [log_fields()]
+    int32_t (*log_fields)(void);    // floats in a Log
 } PufferApi;
 
 const PufferApi* puffer_api(void);

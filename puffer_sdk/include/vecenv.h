@@ -167,6 +167,8 @@ PUFFER_ASSERT(offsetof(Log, n) + sizeof(float) == sizeof(Log), "PUF104: n is not
 PUFFER_ASSERT(sizeof(*((OBS_TENSOR_T*)0)->data) == sizeof(*((Env*)0)->observations),
               "PUF103: OBS_TENSOR_T is not the type that observations points to");
 
+enum { puffer_log_fields = (int)(sizeof(Log) / sizeof(float)) };    // n is the last
+
 #ifdef MY_ACTION_MASK
 enum { puffer_mask_size = MY_ACTION_MASK };
 #else
@@ -195,6 +197,7 @@ struct PufferVec {
     float** rewards;                // [num_envs] as bound
     float** terminals;              // [num_envs]
     float** truncations;            // [num_envs] or NULLs
+    double added[puffer_log_fields];    // sums that add_log brought, not yet collected
     char* adjacent;                 // [num_envs + 1] 1 where an env's rows follow its neighbour's
 };
 
@@ -642,7 +645,7 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
 }
 
 static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, double* out) {
-    enum { fields = sizeof(Log) / sizeof(float) };
+    enum { fields = puffer_log_fields };
     double sums[fields] = {0};
     for (int32_t e = first; e < first + count; e++) {
         Log* log = &vec->envs[e].log;
@@ -651,6 +654,10 @@ static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, d
         memcpy(values, log, sizeof(Log));
         for (int i = 0; i < fields; i++) sums[i] += values[i];
         memset(log, 0, sizeof(Log));
+    }
+    for (int i = 0; first == 0 && count > 0 && i < fields; i++) {
+        sums[i] += vec->added[i];
+        vec->added[i] = 0.0;
     }
     double n = sums[fields - 1];
     if (n <= 0.0) return 0.0;
@@ -674,6 +681,12 @@ static void puffer_render(PufferVec* vec, int32_t env, PufferWatch* watch) {
     puffer_leave(watch);
 }
 
+static void puffer_add_log(PufferVec* vec, const double* sums) {
+    for (int i = 0; i < puffer_log_fields; i++) vec->added[i] += sums[i];
+}
+
+static int32_t puffer_log_size(void) { return puffer_log_fields; }
+
 static void* puffer_env_struct(PufferVec* vec, int32_t env) { return &vec->envs[env]; }
 
 static int64_t puffer_env_struct_size(void) { return (int64_t)sizeof(Env); }
@@ -687,7 +700,7 @@ __attribute__((visibility("default"))) const PufferApi* puffer_api(void) {
         puffer_describe, puffer_agents_per_env, puffer_create, puffer_destroy,
         puffer_num_envs, puffer_env_seed, puffer_rows, puffer_slice,
         puffer_bind, puffer_reset, puffer_step, puffer_collect_log, puffer_render,
-        puffer_env_struct, puffer_env_struct_size,
+        puffer_env_struct, puffer_env_struct_size, puffer_add_log, puffer_log_size,
     };
     return &api;
 }

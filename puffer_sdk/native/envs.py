@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UsageError
+from ..vec import ABI_VERSION
 from .handle import Handle
 
 
@@ -96,8 +97,8 @@ class PythonEnvs(Envs):
         self.count = ffi.callback("int32_t(const PufferVec*)", lambda _: 1)
         self.seed = ffi.callback("uint32_t(const PufferVec*, int32_t)", lambda _, env: 0)
         self.api = ffi.new("PufferApi*", {
-            "abi_version": 1, "struct_size": ffi.sizeof("PufferApi"), "step": self.call_step,
-            "num_envs": self.count, "env_seed": self.seed})
+            "abi_version": ABI_VERSION, "struct_size": ffi.sizeof("PufferApi"),
+            "step": self.call_step, "num_envs": self.count, "env_seed": self.seed})
         self.nothing = ffi.new("char[1]")
         super().__init__(vec, handle, np.array([0, vec.num_agents], np.int64), api=self.api,
                          vec=ffi.cast("PufferVec*", self.nothing), whole_steps=1,
