@@ -71,10 +71,10 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def prune(folder: Path, name: str, *, keep: int, spare: Path) -> None:
+def prune(folder: Path, name: str, *, keep: int, spare: Path, suffix: str = ".so") -> None:
     """Remove all but the newest `keep` libraries NAME-*.so of the folder, never `spare`."""
     with suppress(OSError):
-        old = sorted(folder.glob(f"{name}-*.so"), key=lambda path: path.stat().st_mtime)
+        old = sorted(folder.glob(f"{name}-*{suffix}"), key=lambda path: path.stat().st_mtime)
         for library in old[:-keep]:
             if library != spare:
                 library.unlink(missing_ok=True)

@@ -131,7 +131,7 @@ def _ask_version(program: str, args: tuple[str, ...], *, origin: str) -> Compile
     text = (done.stdout + done.stderr).decode(errors="replace").strip()
     if done.returncode:
         raise BuildError(f"{origin} '{shown}', which failed when asked for its version",
-                         detail=_shorten(text) or f"exit status {done.returncode}",
+                         detail=shorten(text) or f"exit status {done.returncode}",
                          hint="unset CC to use cc, gcc or clang, or name a compiler that works")
     number = re.search(r"\d+(?:\.\d+)+", text)
     kind = "clang" if "clang" in text else "other"
@@ -280,7 +280,7 @@ def kill_group(child: subprocess.Popen) -> None:
 
 def _refusal(text: str, status: int, words: list[str], source: Path, what: str) -> PufferError:
     if "No space left on device" in text or "Disk quota exceeded" in text:
-        return RunError(f"the disk is full: {what} was not compiled", detail=_shorten(text),
+        return RunError(f"the disk is full: {what} was not compiled", detail=shorten(text),
                         hint="free some space, or point PUFFER_CACHE and TMPDIR at another disk")
     missing = re.search(r"fatal error: (\S+): No such file", text)
     undefined = re.search(r"undefined reference to [`'](\w+)'", text)
@@ -296,7 +296,7 @@ def _refusal(text: str, status: int, words: list[str], source: Path, what: str) 
         ended = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         said = f"the compiler said nothing and ended with {ended}:\n{shlex.join(words)}"
     return BuildError(f"the compiler refused {what}", where=find_location(text, source) or source,
-                      detail=_shorten(said), hint=hint)
+                      detail=shorten(said), hint=hint)
 
 
 def find_location(text: str, source: Path) -> str | None:
@@ -324,7 +324,7 @@ def find_location(text: str, source: Path) -> str | None:
     return None
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
     """At most DETAIL_LINES lines, beginning with the first error's, and a count of the rest."""
     lines = text.strip().splitlines()
     if len(lines) <= DETAIL_LINES:

@@ -178,8 +178,16 @@ def find_cublaslt(major: int, nvcc: Nvcc | None = None) -> Path | None:
     PUFFER_CUBLASLT (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside nvcc,
     NVIDIA's wheels, the system's.
     """
-    name = f"libcublasLt.so.{major}"
-    given = os.environ.get("PUFFER_CUBLASLT", "")
+    return find_library(f"libcublasLt.so.{major}", "PUFFER_CUBLASLT", nvcc)
+
+
+def find_library(name: str, variable: str, nvcc: Nvcc | None = None) -> Path | None:
+    """One of CUDA's libraries.
+
+    What the variable names (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside
+    nvcc, NVIDIA's wheels, the system's.
+    """
+    given = os.environ.get(variable, "")
     if given:
         place = Path(given)
         return next((path for path in (place, place / name) if path.is_file()), None)

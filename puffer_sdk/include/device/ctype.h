@@ -1,0 +1,10 @@
+// ctype.h -- for environments on a GPU
+#pragma once
+int isdigit(int);
+int isalpha(int);
+int isalnum(int);
+int isspace(int);
+int isupper(int);
+int islower(int);
+int toupper(int);
+int tolower(int);

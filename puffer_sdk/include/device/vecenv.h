@@ -1,0 +1,167 @@
+/* vecenv.h -- what binding.c includes last, where an environment is compiled for a GPU.
+ *
+ * The same names as the vecenv.h beside this folder, for one env of one thread: the caller has
+ * the envs, the buffers and the seeds (env_program.h). The functions at the end are what the
+ * program's kernels call; what they do not reach is not compiled.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "env_program.h"
+
+#ifdef MY_VEC_INIT
+#error "PUFFER_REFUSED MY_VEC_INIT"
+#endif
+#ifdef MY_VEC_CLOSE
+#error "PUFFER_REFUSED MY_VEC_CLOSE"
+#endif
+#ifdef MY_VEC_STEP
+#error "PUFFER_REFUSED MY_VEC_STEP"
+#endif
+#ifdef MY_VEC_STEP_RANGE
+#error "PUFFER_REFUSED MY_VEC_STEP_RANGE"
+#endif
+#if defined(MY_USES_PERM) || defined(MY_USES_TAGS)
+#error "MY_USES_PERM and MY_USES_TAGS (self-play) are not supported by puffer-sdk"
+#endif
+
+#define PUFFER_ASSERT(test, text) _Static_assert(1, text)   // the CPU's build has looked
+
+typedef EnvSetting DictItem;        // key and value
+
+typedef struct Dict {               // one env's settings
+    EnvSetting* items;              // [size], of all envs: not to be written
+    int size;
+} Dict;
+
+typedef struct ByteTensor  { unsigned char* data; int64_t shape[8]; } ByteTensor;
+typedef struct FloatTensor { float* data;         int64_t shape[8]; } FloatTensor;
+typedef struct StaticVec StaticVec;
+
+void puffer_stop(int what);         // this thread's env has failed: no line after it runs
+
+static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
+    for (int i = 0; i < dict->size; i++)
+        if (strcmp(dict->items[i].key, key) == 0) return &dict->items[i];
+    return 0;
+}
+
+static inline DictItem* dict_get(Dict* dict, const char* key) {
+    DictItem* item = dict_get_unsafe(dict, key);
+    if (!item) puffer_stop(ENV_MISSING_KEY);
+    return item;
+}
+
+void dict_set(Dict* dict, const char* key, double value)
+    PUFFER_NOT_HERE("all envs of a GPU read the same settings");
+Dict* create_dict(int capacity) PUFFER_NOT_HERE("all envs of a GPU read the same settings");
+
+void my_init(Env* env, Dict* kwargs);
+void my_log(Log* log, Dict* out);
+#ifdef PUFFER_APPLY
+static void PUFFER_APPLY(Env* env, Dict* kwargs);
+#endif
+
+static const int puffer_act_sizes[] = ACT_SIZES;
+enum { puffer_num_atns = (int)(sizeof(puffer_act_sizes) / sizeof(puffer_act_sizes[0])) };
+#ifdef MY_ACTION_MASK
+enum { puffer_mask_size = MY_ACTION_MASK };
+#else
+enum { puffer_mask_size = 0 };
+#endif
+
+static inline size_t obs_element_size(void) { return sizeof(*((OBS_TENSOR_T*)0)->data); }
+
+static inline int puffer_obs_size(Env* env) {
+    (void)env;
+    return (int)(OBS_SIZE);
+}
+
+//------------------------------------------------------------------------------------
+// What the kernels call
+//------------------------------------------------------------------------------------
+// The struct's pointers have the author's types (char*, uint8_t*, float*): set as bytes
+#define PUFFER_POINT(field, address) do {                       \
+        void* puffer_address = (void*)(address);                \
+        memcpy(&(field), &puffer_address, sizeof(void*));       \
+    } while (0)
+
+static void puffer_thread_facts(EnvFacts* facts) {
+    facts->env_bytes = (int64_t)sizeof(Env);
+    facts->obs_bytes = (int32_t)obs_element_size();
+    facts->num_atns = puffer_num_atns;
+    facts->mask_size = puffer_mask_size;
+#ifdef PUFFER_HAS_TRUNCATIONS
+    facts->has_truncations = 1;
+#else
+    facts->has_truncations = 0;
+#endif
+    facts->log_fields = (int32_t)(sizeof(Log) / sizeof(float));
+}
+
+static inline void puffer_clear(const EnvsArgs* args, int64_t row, int64_t end) {
+    for (; row < end; row++) {
+        args->rewards[row] = 0.0f;
+        args->terminals[row] = 0.0f;
+#ifdef PUFFER_HAS_TRUNCATIONS
+        args->truncations[row] = 0.0f;
+#endif
+    }
+}
+
+static void puffer_thread_start(const EnvsArgs* args, int32_t e) {
+    Env* env = (Env*)args->envs + e;
+    int64_t row = args->first_row[e], end = args->first_row[e + 1];
+    size_t rows = (size_t)(end - row), obs_bytes = (size_t)args->obs_size * obs_element_size();
+    char* observations = (char*)args->observations + (size_t)row * obs_bytes;
+    Dict kwargs;
+
+    kwargs.items = (EnvSetting*)args->settings;
+    kwargs.size = args->settings_count;
+    memset(env, 0, sizeof(Env));
+    env->rng = args->rand_states[e];
+    env->num_agents = 1;
+    my_init(env, &kwargs);
+    if (env->num_agents != end - row) puffer_stop(ENV_AGENTS);
+    if (puffer_obs_size(env) != args->obs_size) puffer_stop(ENV_SIZES);
+
+    memset(observations, 0, rows * obs_bytes);
+    PUFFER_POINT(env->observations, observations);
+    PUFFER_POINT(env->actions, args->actions + row * puffer_num_atns);
+    PUFFER_POINT(env->rewards, args->rewards + row);
+    PUFFER_POINT(env->terminals, args->terminals + row);
+#ifdef PUFFER_HAS_TRUNCATIONS
+    PUFFER_POINT(env->truncations, args->truncations + row);
+#endif
+#ifdef MY_ACTION_MASK
+    memset(args->action_mask + row * puffer_mask_size, 1, rows * puffer_mask_size);
+    PUFFER_POINT(env->action_mask, args->action_mask + row * puffer_mask_size);
+#endif
+    puffer_clear(args, row, end);
+    c_reset(env);
+    puffer_clear(args, row, end);
+}
+
+static void puffer_thread_step(const EnvsArgs* args, int32_t e) {
+    puffer_clear(args, args->first_row[e], args->first_row[e + 1]);
+    c_step((Env*)args->envs + e);
+}
+
+// Zeros where nothing was logged: such a Log goes on, as it does on the CPU
+static void puffer_thread_log(const EnvsArgs* args, int32_t e) {
+    enum { fields = sizeof(Log) / sizeof(float) };
+    Log* log = &((Env*)args->envs + e)->log;
+    double* out = args->logs + (int64_t)e * fields;
+    float values[fields];
+    memcpy(values, log, sizeof(Log));
+    bool any = log->n != 0.0f;
+    for (int i = 0; i < fields; i++) out[i] = any ? (double)values[i] : 0.0;
+    if (any) memset(log, 0, sizeof(Log));
+}
+
+static void puffer_thread_close(const EnvsArgs* args, int32_t e) {
+    c_close((Env*)args->envs + e);
+}

@@ -1,0 +1,211 @@
+"""Environments for a GPU: compile an author's C as it stands.  Spec -> a program that loads
+
+A program is what trainer/cuda/env_program.h says: a cubin for one kind of GPU, made by NVRTC, or a
+shared library for the emulated GPU, made by the C++ compiler of the same text. Neither needs a
+GPU. Both are kept in the environment's build/, under a hash of all that they are made of.
+"""
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import binding, header, paths, raylib, toolchain
+from ..compiled import SHARED, compile_library, digest, digest_file, is_intact, prune
+from ..errors import BuildError, RunError, UsageError
+from ..spec import Spec
+from . import device_source, nvrtc
+from .cuda_finding import find_driver
+
+KEEP = 8                            # programs of one kind that stay in build/
+ARCH = "90"                         # what is compiled for where there is no GPU
+EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", "-ffp-contract=off", "-fPIC",
+                  "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
+TRANSLATION = ("device_source.py", "device_lists.py", "device_edits.py")    # of this folder
+_REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")
+_HINTS = (                          # what a C++ compiler says -> what to do
+    (r'cannot be (used to initialize|assigned)|incompatible with parameter|invalid conversion|'
+     r"cannot convert", "C++ converts less than C: write the cast"),
+    (r"must have a constant value|not constant", "write the number, or give it to an enum"),
+    (r"bypass|jump to|crosses init", "put braces around what stands behind the case or label"),
+    (r"already been (declared|defined)|redefinition|redeclared", "C++ wants it defined once"))
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a compilation gave."""
+
+    path: Path
+    spec: Spec
+    arch: str | None                # "90"; None: for the emulated GPU
+    seconds: float
+    cached: bool                    # True if an earlier one was still good
+
+
+def compile_program(env: Spec | Path, arch: str) -> Path:
+    """The environment (its Spec or folder) as a cubin for GPUs of compute capability `arch`.
+
+    Raises BuildError with the author's file and line, RunError where nothing can be written.
+    """
+    return build_program(env, arch).path
+
+
+def emulated_program(env: Spec | Path) -> Path:
+    """The same as a shared library for the emulated GPU."""
+    return build_program(env, None).path
+
+
+def default_arch() -> str:
+    """The first GPU's, of this machine; else that of an H100."""
+    driver = find_driver()
+    return driver.gpus[0].arch if driver and driver.gpus else ARCH
+
+
+def build_program(env: Spec | Path, arch: str | None, *, verbose: bool = False) -> Program:
+    """Compiles unless that was done before. arch: "90"; None: for the emulated GPU."""
+    began = time.perf_counter()
+    spec = env if isinstance(env, Spec) else header.read(Path(env))
+    if arch is None:
+        compiler, maker = None, toolchain.find_compiler()
+        parts = [*EMULATED_FLAGS, maker.key, toolchain.cpu_features_key()]
+    else:
+        compiler = nvrtc.find()
+        check_arch(compiler, arch)
+        parts = [*nvrtc.FLAGS, str(compiler)]
+    folder = paths.writable(paths.build_dir(spec.folder), purpose="build products")
+    text = preprocess(spec, folder, verbose=verbose)
+    kind, suffix = ("emulated", ".so") if arch is None else (f"sm_{arch}", ".cubin")
+    stem = f"{spec.name}_{kind}"
+    path = folder / f"{stem}-{_key(text, parts)}{suffix}"
+    cached = is_intact(path)
+    if not cached:
+        source = program_text(spec, text)
+        try:
+            if compiler:
+                _write_cubin(path, compiler, source, arch, spec)
+            else:
+                _compile_emulated(path, source, spec, verbose)
+        except BuildError as error:
+            raise _with_hint(error) from None
+        prune(folder, stem, keep=KEEP, spare=path, suffix=suffix)
+    return Program(path, spec, arch, time.perf_counter() - began, cached)
+
+
+def check_arch(compiler: nvrtc.Nvrtc, arch: str) -> None:
+    """UsageError where this NVRTC knows no such GPU."""
+    known = compiler.archs()
+    if known and arch not in known:
+        raise UsageError(f"{compiler} knows no GPU of compute capability {arch}",
+                         expected=f"one of {', '.join(known)}", actual=arch,
+                         hint="for another, a newer CUDA" if arch.isdigit() else
+                         "write 90 for compute capability 9.0")
+
+
+# ---- the text ----------------------------------------------------------------------------------
+
+def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
+    """The binding with all that it includes, for a GPU: PUFFER_DEVICE is defined."""
+    source = binding.write(spec, build_dir)
+    device = paths.include_dir() / "device"
+    compiler = toolchain.find_compiler()
+    command = [*compiler.command, "-E", "-xc", "-std=gnu11", "-nostdinc", "-w",
+               f"-I{spec.folder}", "-isystem", device, "-isystem", raylib.headers(),
+               "-isystem", paths.data_dir("trainer") / "cuda",
+               "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
+               "-DRAYMATH_STATIC_INLINE", f'-DPUFFER_NAME="{spec.name}"',
+               *(["-DPUFFER_HAS_TRUNCATIONS"] if spec.has_truncations else []),
+               "-include", device / "puffer_prelude.h", source]
+    try:
+        text = toolchain.run_compiler(command, source=spec.header, what=spec.header.name,
+                                      verbose=verbose)
+    except BuildError as error:
+        raise _not_read(error, spec) from None
+    return text.encode()
+
+
+def _not_read(error: BuildError, spec: Spec) -> BuildError:
+    refused = _REFUSED.search(error.detail or "")
+    if refused:
+        name, where = refused[1], spec.binding or spec.header
+        with suppress(OSError):
+            for number, line in enumerate(where.read_text(errors="replace").splitlines(), 1):
+                if re.match(rf"\s*#\s*define\s+{name}\b", line):
+                    where = f"{paths.shown(where)}:{number}"
+                    break
+        return BuildError(f"{name} cannot be compiled for a GPU: there each env is a thread, and "
+                          "none sees the others", where=where,
+                          hint="train with the environments on the CPU: --vec.device cpu")
+    missing = re.search(r"fatal error: (\S+): No such file", error.detail or "")
+    if missing:
+        error.message = f"{missing[1]} is not there on a GPU"
+        error.hint = f"include it under #ifndef PUFFER_DEVICE; {device_source.CPU}"
+    else:
+        error.message = error.message.replace("refused", "could not read")
+    return error
+
+
+def program_text(spec: Spec, preprocessed: bytes) -> str:
+    """All that a C++ compiler is given: no includes, and the author's file and line throughout."""
+    device = paths.include_dir() / "device"
+    parts = [f"// Generated from {spec.header.name} by puffer-sdk. Do not edit.\n"]
+    for name in ("program_begin.h", None, "program_end.h"):
+        if name is None:
+            parts.append(device_source.translate(preprocessed))
+            continue
+        text = (device / name).read_text(encoding="utf-8")
+        parts.append(f'#line 1 "{device / name}"\n{text}')
+    return "".join(parts)
+
+
+def _key(text: bytes, parts: list[str]) -> str:
+    """Twelve hex digits that change with all that a program is made of."""
+    made = hashlib.sha256(text)
+    for name in TRANSLATION:
+        made.update((Path(__file__).parent / name).read_bytes())
+    for name in ("program_begin.h", "program_end.h"):
+        made.update((paths.include_dir() / "device" / name).read_bytes())
+    made.update("\0".join(parts).encode())
+    return made.hexdigest()[:12]
+
+
+# ---- the two compilers -------------------------------------------------------------------------
+
+def _write_cubin(path: Path, compiler: nvrtc.Nvrtc, source: str, arch: str, spec: Spec) -> None:
+    cubin, said = nvrtc.compile_cubin(compiler, source, arch)
+    if cubin is None:
+        raise BuildError(f"the GPU's compiler refused {spec.header.name}: it compiles C as C++",
+                         where=toolchain.find_location(said, spec.header) or spec.header,
+                         detail=toolchain.shorten(said))
+    try:
+        with toolchain.replacing(path) as temporary:
+            temporary.write_bytes(cubin)
+        with suppress(OSError):                 # without it the next process compiles again
+            toolchain.write_file(digest_file(path), digest(path))
+    except OSError as error:
+        raise RunError(f"cannot write {path.name}", where=path,
+                       detail=error.strerror or str(error)) from None
+
+
+def _compile_emulated(path: Path, source: str, spec: Spec, verbose: bool) -> None:
+    file = path.parent / f"{spec.name}_device.cc"
+    with suppress(OSError):
+        file.unlink()
+    file.write_bytes(source.encode("latin-1"))
+    try:
+        compile_library(path, [*toolchain.find_compiler().command, *EMULATED_FLAGS, *SHARED, file,
+                               "-lstdc++", "-lm"],
+                        source=spec.header, what=f"{spec.header.name} as C++", verbose=verbose)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _with_hint(error: BuildError) -> BuildError:
+    """What to do about the first thing that a C++ compiler says."""
+    said = error.detail or ""
+    found = next((hint for pattern, hint in _HINTS if re.search(pattern, said)), None)
+    error.hint = f"{found}; {device_source.CPU}" if found else \
+        f"write it so that C++ takes it too, {device_source.CPU}"
+    return error

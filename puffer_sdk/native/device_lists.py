@@ -1,0 +1,181 @@
+"""Initializers that C++ does not take, written so that it does.  {[1] = x, .b = y} -> C++20
+
+C++ wants the names of fields in their order, all of them or none, and no indices.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..errors import BuildError
+from .device_edits import Edits
+
+_ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'")
+
+
+@dataclass
+class _Part:
+    """An array or a struct that is put together: its elements by number."""
+
+    type: object
+    elements: dict[int, _Part | str] = field(default_factory=dict)
+
+
+class ListWriter:
+    """Rewrites the initializer lists of one text."""
+
+    def __init__(self, text: str, edits: Edits,
+                 refuse: Callable[[int, str, str], BuildError]):
+        self.text, self.edits, self.refuse = text, edits, refuse
+
+    def write(self, values, kind) -> None:
+        """Edits the list `values` of a variable or compound literal of this type."""
+        if not self.needs(values, kind.get_canonical()):
+            return
+        start, end = values.extent.start.offset, values.extent.end.offset
+
+        def words() -> str:
+            text = self.emit(self.build(values, kind.get_canonical()))
+            lines = self.text.count("\n", start, end)
+            return text.replace("\n", " ") + "\n" * lines
+
+        self.edits.replace(start, end, words)
+
+    def needs(self, values, kind) -> bool:
+        """Whether there is an index, a chain (.a.b), a field out of its order, or a mixture."""
+        last, named, plain = -1, False, False
+        for child in values.get_children():
+            chain = self.designators(child)
+            if chain:
+                if len(chain) > 1 or not isinstance(chain[0], str):
+                    return True
+                number = self.number_of(kind, chain[0], child)
+                if number <= last:
+                    return True
+                last, named = number, True
+                value = list(child.get_children())[-1]
+                below = list(kind.get_fields())[number].type.get_canonical()
+            else:
+                plain = True
+                value, below = child, _element(kind, 0)
+            if value.kind.name == "INIT_LIST_EXPR" and below is not None and \
+                    self.needs(value, below):
+                return True
+        return named and plain
+
+    def designators(self, child) -> list:
+        """Of one element: field names, and (first, last) of indices."""
+        start, end = child.extent.start.offset, child.extent.end.offset
+        if child.kind.name != "UNEXPOSED_EXPR" or self.text[start] not in ".[":
+            return []
+        from ..header import evaluate
+
+        chain, rest = [], list(child.get_children())
+        at = start
+        while self.text[at] in ".[":
+            if self.text[at] == ".":
+                name = re.compile(r"\.\s*(\w+)\s*").match(self.text, at)
+                if name is None:            # .5f, a number
+                    return []
+                chain.append(name[1])
+                rest.pop(0)
+                at = name.end()
+                continue
+            first = last = evaluate(rest.pop(0))
+            close = self.closing(at)
+            if "..." in self.text[at:close]:
+                last = evaluate(rest.pop(0))
+            chain.append((first, last))
+            at = re.compile(r"\s*").match(self.text, close + 1).end()
+        return chain if at < end else []
+
+    def closing(self, at: int) -> int:
+        """Where the bracket that opens at `at` closes."""
+        depth = 0
+        while True:
+            quoted = _QUOTED.match(self.text, at)
+            if quoted:
+                at = quoted.end()
+                continue
+            depth += (self.text[at] == "[") - (self.text[at] == "]")
+            if depth == 0:
+                return at
+            at += 1
+
+    def number_of(self, kind, name: str, child) -> int:
+        names = [one.spelling for one in kind.get_fields()]
+        if name not in names:
+            raise self.refuse(child.extent.start.offset, f".{name} belongs to a struct or union "
+                              "without a name: that cannot be compiled for a GPU",
+                              "set the field in a line of its own")
+        return names.index(name)
+
+    def build(self, values, kind) -> _Part:
+        whole, at = _Part(kind), 0
+        for child in values.get_children():
+            chain = self.designators(child)
+            if not chain:
+                whole.elements[at] = self.value(child, _element(kind, at))
+                at += 1
+                continue
+            value = list(child.get_children())[-1]
+            first, last = self.span(kind, chain[0], child)
+            for number in range(first, last + 1):
+                self.place(whole, number, chain[1:], value, child)
+            at = last + 1
+        return whole
+
+    def span(self, kind, step, child) -> tuple[int, int]:
+        if isinstance(step, str):
+            number = self.number_of(kind, step, child)
+            return number, number
+        return step
+
+    def place(self, whole: _Part, number: int, chain: list, value, child) -> None:
+        """Puts a value at a place that the rest of a chain leads to."""
+        below = _element(whole.type, number)
+        if not chain:
+            whole.elements[number] = self.value(value, below)
+            return
+        part = whole.elements.get(number)
+        if not isinstance(part, _Part):
+            part = whole.elements[number] = _Part(below)
+        first, last = self.span(below, chain[0], child)
+        for inner in range(first, last + 1):
+            self.place(part, inner, chain[1:], value, child)
+
+    def value(self, child, kind) -> _Part | str:
+        start, end = child.extent.start.offset, child.extent.end.offset
+        if child.kind.name == "INIT_LIST_EXPR" and kind is not None and (
+                kind.kind.name in (*_ARRAYS, "RECORD")):
+            return self.build(child, kind)
+        whole = child.kind.name == "STRING_LITERAL" or (
+            kind is None or child.type.get_canonical().spelling.replace("const ", "")
+            == kind.spelling.replace("const ", ""))
+        if kind is not None and kind.kind.name in (*_ARRAYS, "RECORD") and not whole:
+            raise self.refuse(start, "this list names some of its places and leaves inner braces "
+                              "out: that cannot be compiled for a GPU", "write the inner braces")
+        return self.edits.render(start, end)
+
+    def emit(self, part: _Part | str) -> str:
+        if isinstance(part, str):
+            return part
+        if part.type.kind.name in _ARRAYS:
+            highest = max(part.elements, default=-1)
+            return "{" + ", ".join(self.emit(part.elements[i]) if i in part.elements else "{}"
+                                   for i in range(highest + 1)) + "}"
+        names = [one.spelling for one in part.type.get_fields()]
+        return "{" + ", ".join(f".{names[i]} = {self.emit(part.elements[i])}"
+                               for i in sorted(part.elements)) + "}"
+
+
+def _element(kind, number: int):
+    """The canonical type of an array's element, or of a struct's field; None of anything else."""
+    if kind.kind.name in _ARRAYS:
+        return kind.element_type.get_canonical()
+    if kind.kind.name == "RECORD":
+        fields = list(kind.get_fields())
+        return fields[number].type.get_canonical() if number < len(fields) else None
+    return None

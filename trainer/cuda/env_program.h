@@ -1,0 +1,62 @@
+/* env_program.h -- what an environment that was compiled for a GPU is asked for.
+ *
+ * The program is one file: the author's header, the binding, and these kernels behind them. Each
+ * takes one EnvsArgs by value; a thread is an env, number first + blockIdx.x * blockDim.x +
+ * threadIdx.x, and threads past first + count do nothing. On the emulated device the program is a
+ * shared library whose functions of the same names take (const EnvsArgs*, blocks, threads).
+ *
+ *     puffer_envs_facts   one thread: fills facts
+ *     puffer_envs_start   zeroed struct, rng, num_agents, settings, my_init, buffers, c_reset, clear
+ *     puffer_envs_step    clears rewards, terminals and truncations of the env's rows, then c_step
+ *     puffer_envs_log     logs[env] gets the env's Log as doubles, and the Log is cleared
+ *     puffer_envs_close   c_close
+ *
+ * An env whose number is that of the fault, or above it, is left alone from then on.
+ * On the emulated device there is also void puffer_envs_heap(uint64_t bytes): what malloc of this
+ * program may take in all; without a call, what the machine has.
+ */
+#pragma once
+#include <stdint.h>
+
+#define ENV_KEY_SIZE 64
+
+typedef struct EnvSetting {         // one key of [env]
+    char key[ENV_KEY_SIZE];
+    double value;
+} EnvSetting;
+
+typedef struct EnvFacts {
+    int64_t env_bytes;              // sizeof(Env)
+    int32_t obs_bytes;              // of one element
+    int32_t num_atns, mask_size, has_truncations;
+    int32_t log_fields;             // floats in a Log, n the last
+} EnvFacts;
+
+enum {                              // what went wrong in an env
+    ENV_MISSING_KEY = 1,            // my_init asked for a key that [env] has not
+    ENV_AGENTS,                     // num_agents is another than the host's
+    ENV_SIZES,                      // OBS_SIZE is another
+    ENV_MEMORY,                     // malloc had nothing left
+    ENV_ABORT                       // assert, abort or exit
+};
+
+typedef uint64_t EnvFault;          // env << 8 | what; the least is kept; ~0: none
+
+typedef struct EnvsArgs {
+    int32_t first, count;           // envs
+    int32_t obs_size;               // D
+    int32_t settings_count;
+    void* envs;                     // (num_envs) structs
+    uint32_t* rand_states;          // [num_envs] before start: seeds. Also behind rand()
+    const int64_t* first_row;       // [num_envs + 1]
+    void* observations;             // (N, D), and all agents' rows in each of these
+    float* actions;                 // (N, K)
+    float* rewards;                 // (N)
+    float* terminals;               // (N)
+    float* truncations;             // (N)
+    uint8_t* action_mask;           // (N, A), or NULL
+    const EnvSetting* settings;     // [settings_count]
+    double* logs;                   // (num_envs, log_fields)
+    EnvFacts* facts;
+    EnvFault* fault;
+} EnvsArgs;
