@@ -14,12 +14,12 @@ from puffer_sdk import config
 from puffer_sdk.native import device_envs
 
 HERE = Path(__file__).resolve().parent
-OCEAN = HERE / "ocean"
+OCEAN, DIALECT = HERE / "ocean", HERE / "device_envs" / "dialect"
 TOGETHER = ("ants", "rain", "warren")           # MY_VEC_*: all envs at once
 REFUSED = ("ints", "perms")
 FIXTURES = sorted(path.parent.name for path in OCEAN.glob("*/binding.c")
                   if path.parent.name not in (*TOGETHER, *REFUSED))
-ENVS = [*(f"ocean/{name}" for name in FIXTURES), "ocean/upstream/ocean/gopher",
+ENVS = ["dialect", *(f"ocean/{name}" for name in FIXTURES), "ocean/upstream/ocean/gopher",
         *(f"game/{name}" for name in GAMES)]
 TICKS, COPIES = 500, 16
 
@@ -27,14 +27,15 @@ TICKS, COPIES = 500, 16
 @pytest.fixture(scope="session")
 def ocean(tmp_path_factory) -> Path:
     """A copy of tests/ocean that may be built in."""
-    return shutil.copytree(OCEAN, tmp_path_factory.mktemp("sea") / "ocean",
-                           ignore=shutil.ignore_patterns("build"))
+    top = tmp_path_factory.mktemp("sea")
+    shutil.copytree(DIALECT, top / "dialect")
+    return shutil.copytree(OCEAN, top / "ocean", ignore=shutil.ignore_patterns("build"))
 
 
 @pytest.fixture(params=ENVS)
 def env(request, ocean, games) -> Path:
     kind, _, name = request.param.partition("/")
-    return games[name] if kind == "game" else ocean / name
+    return games[name] if kind == "game" else ocean.parent / request.param
 
 
 def play(vec, program: Program, ticks: int = TICKS) -> None:

@@ -65,7 +65,7 @@ class _Translator:
         self.declared: dict[str, list[object]] = {}     # functions that are declared only
         self.types: list[_Piece] = []
         self.nested: dict[str, str] = {}                # tag inside a struct -> the struct's
-        self.enumerators: dict[str, int] = {}           # constants of an enum inside a struct
+        self.enumerators: dict[str, str] = {}           # of an enum inside a struct -> the struct's
         self.boxes = 0
         self.device_dir = str(paths.include_dir() / "device")
         self.raylib_dir = str(raylib.headers())
@@ -115,7 +115,7 @@ class _Translator:
             elif kind in _TYPES:
                 self.types.append(self.declaration(cursor))
                 if kind in _RECORDS:
-                    self.take_nested(cursor, cursor.spelling)
+                    self.take_nested(cursor, "" if "(" in cursor.spelling else cursor.spelling)
             if kind == "TYPEDEF_DECL":
                 for child in cursor.get_children():
                     if child.kind.name in _RECORDS and child.is_definition():
@@ -137,13 +137,13 @@ class _Translator:
         for child in record.get_children():
             kind = child.kind.name
             if kind == "ENUM_DECL":
-                self.enumerators |= {one.spelling: one.enum_value
-                                     for one in child.get_children()}
+                self.enumerators |= {one.spelling: outer for one in child.get_children()}
             if kind in _RECORDS or kind == "ENUM_DECL":
-                if child.spelling and "(" not in child.spelling:
-                    self.nested[child.spelling] = outer
+                name = "" if "(" in child.spelling else child.spelling
+                if name:
+                    self.nested[name] = outer
                 if kind in _RECORDS:
-                    self.take_nested(child, f"{outer}::{child.spelling}")
+                    self.take_nested(child, f"{outer}::{name}")
 
     # -- what is reached -----------------------------------------------------------
 
@@ -165,7 +165,7 @@ class _Translator:
                           *(self.declaration(cursor) for cursor in self.declared.get(name, ())
                             if not self.is_library(cursor.extent.start.offset))]
             elif name in self.variables:
-                pieces = self.variables[name]
+                pieces = _defining(self.variables[name])
                 starts = {piece.start for piece in pieces}          # int a, b = 3;
                 waiting += [(other, piece.start) for other, group in self.variables.items()
                             for piece in group if piece.start in starts]
@@ -242,9 +242,9 @@ class _Translator:
         kind = cursor.kind.name
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
         if kind == "UNEXPOSED_EXPR" and len(children) == 1:
-            written = _conversion(cursor, children[0])
-            if written:
-                self.edits.around(start, end, f"(({_renamed(written)})(", "))")
+            words = _conversion(cursor, children[0])
+            if words:
+                self.edits.around(start, end, *words)
         elif kind == "DECL_REF_EXPR":
             self.take_name(piece, cursor, start, end)
         elif kind == "TYPE_REF":
@@ -258,6 +258,10 @@ class _Translator:
                                       "char*)(", "))")
         elif kind == "COMPOUND_LITERAL_EXPR":
             self.literal(piece, cursor, children, parent, statement)
+        elif kind == "DECL_STMT":
+            self.jumped_over(piece, children, parent, start, end)
+        elif kind == "FIELD_DECL" and cursor.type.kind.name == "INCOMPLETEARRAY":
+            self.edits.replace(self.text.rindex("[", start, end), end, "[1]")
         elif kind == "VAR_DECL":
             self.variable(cursor, children, start)
         elif kind == "StmtExpr":
@@ -275,7 +279,17 @@ class _Translator:
                                        == "TRANSLATION_UNIT"):
             piece.names.append((cursor.spelling, start))
         elif kind == "ENUM_CONSTANT_DECL" and cursor.spelling in self.enumerators:
-            self.edits.replace(start, end, f"({self.enumerators[cursor.spelling]})")
+            self.qualify_constant(declared, start, end)
+
+    def qualify_constant(self, declared, start: int, end: int) -> None:
+        around, outer = declared.semantic_parent, self.enumerators[declared.spelling]
+        around = around.lexical_parent if around is not None else None
+        if around is None or around.kind.name not in _RECORDS:
+            return                                      # of the same name, and outside
+        if not around.extent.start.offset <= start < around.extent.end.offset:
+            known = all(outer.split("::"))
+            self.edits.replace(start, end, f"{outer}::{declared.spelling}" if known else
+                               f"({declared.enum_value})")
 
     def qualify(self, cursor, start: int, end: int) -> None:
         """struct Inner, defined inside struct Outer: Outer::Inner."""
@@ -298,6 +312,41 @@ class _Translator:
         if children and children[-1].kind.name == "INIT_LIST_EXPR":
             self.lists.write(children[-1], cursor.type)
 
+    def jumped_over(self, piece: _Piece, children: list, parent, start: int, end: int) -> None:
+        """goto and case may go past `int x = 3;` in C; in C++ past `int x; x = 3;` alone."""
+        around = parent
+        while around is not None and around[0].kind.name in ("CASE_STMT", "DEFAULT_STMT",
+                                                             "LABEL_STMT"):
+            around = around[1]
+        if around is None or around[0].kind.name != "COMPOUND_STMT" or not (
+                (around[1] is not None and around[1][0].kind.name == "SWITCH_STMT")
+                or re.search(r"\bgoto\b", self.text[piece.start:piece.end])):
+            return
+        if any(child.kind.name != "VAR_DECL" or child.storage_class.name == "STATIC"
+               or child.type.get_canonical().kind.name not in _PLAIN
+               or "(" in child.type.spelling for child in children):
+            return
+
+        def words() -> str:
+            return " ".join(map(self.in_two, children)) + "\n" * self.text.count("\n", start, end)
+
+        self.edits.replace(start, end, words)
+
+    def in_two(self, variable) -> str:
+        """A local variable, declared and then given its value."""
+        from ..header import evaluate
+
+        kind, name = variable.type, _renamed(variable.spelling)
+        values = [child for child in variable.get_children() if child.kind.is_expression()]
+        text = "".join(self.edits.render(one.extent.start.offset, one.extent.end.offset)
+                       for one in values[-1:]).replace("\n", " ")
+        if kind.is_const_qualified() and isinstance(evaluate(variable), int):
+            return f"static {_renamed(kind.spelling)} {name} = {text};"
+        written = f"puffer_type<{_renamed(_unbound(kind.spelling))}>"
+        if text.startswith("{"):
+            text = written + text
+        return f"{written} {name};" + (f" {name} = {text};" if text else "")
+
     def literal(self, piece: _Piece, cursor, children: list, parent, statement) -> None:
         """(T){1, 2} is puffer_type<T>{1, 2}; or a box where its address is taken."""
         values = children[-1]
@@ -315,7 +364,7 @@ class _Translator:
         end = cursor.extent.end.offset
         if statement is None:                           # at file scope: it lives for ever
             self.edits.before(piece.start, lambda: f"static {kind} {name} = {{"
-                              f"{self.edits.render(middle, end)}}}; ".replace("\n", " "))
+                              f"{self.edits.render(middle, end - 1)}}}}}; ".replace("\n", " "))
             self.edits.replace(start, end, f"{name}.value")
         else:
             self.edits.before(statement.extent.start.offset, f"{kind} {name}; ")
@@ -338,25 +387,37 @@ class _Translator:
                           hint=f"{hint}; {CPU}")
 
 
-def _conversion(cursor, child) -> str | None:
-    """The type that a cast has to name where C converts by itself and C++ does not."""
+def _defining(pieces: list[_Piece]) -> list[_Piece]:
+    """Of a variable that C lets stand several times: what C++ wants."""
+    extern = [piece for piece in pieces if piece.cursor.storage_class.name == "EXTERN"]
+    rest = [piece for piece in pieces if piece not in extern]
+    given = [piece for piece in rest
+             if any(child.kind.is_expression() and child.kind.name != "INTEGER_LITERAL"
+                    for child in piece.cursor.get_children())]
+    return extern + (given or rest)[:1]
+
+
+def _conversion(cursor, child) -> tuple[str, str] | None:
+    """What has to stand around a value that C converts by itself and C++ does not."""
     to, given = cursor.type.get_canonical(), child.type.get_canonical()
     to_kind, from_kind = to.kind.name, given.kind.name
     if _unbound(to.spelling) == _unbound(given.spelling):
         return None                             # a value is read, no more
-    wanted = None
-    if to_kind == "POINTER" and from_kind == "POINTER":
-        wanted = _unbound(cursor.type.spelling)
-    elif to_kind == "POINTER" and from_kind in _INTEGERS and child.kind.name not in (
-            "INTEGER_LITERAL", "PAREN_EXPR"):
-        wanted = cursor.type.spelling
-    elif to_kind == "ENUM" or (from_kind == "ENUM" and to_kind == "UINT"):
-        wanted = cursor.type.spelling           # an enum without negatives is unsigned in C
-    return None if wanted is None or "(unnamed" in wanted or "(anonymous" in wanted else wanted
+    spelling = _renamed(_unbound(cursor.type.spelling))
+    named = "(unnamed" not in spelling and "(anonymous" not in spelling
+    if to_kind == "POINTER" and (from_kind == "POINTER" or (
+            from_kind in _INTEGERS and child.kind.name not in ("INTEGER_LITERAL", "PAREN_EXPR"))):
+        return (f"(({spelling})(", "))") if named else ("puffer_pointer{(", ")}")
+    if to_kind == "ENUM":
+        return (f"(({spelling})(", "))") if named else ("puffer_number{(long long)(", ")}")
+    if from_kind == "ENUM" and to_kind == "UINT":       # without negatives it is unsigned in C
+        return f"(({spelling})(", "))"
+    return None
 
 
-_INTEGERS = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
-             "UCHAR", "SCHAR"}
+_PLAIN = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
+          "UCHAR", "SCHAR", "BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
+_INTEGERS = _PLAIN - {"BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
 
 
 def _renamed(kind: str) -> str:

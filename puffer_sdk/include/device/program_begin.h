@@ -101,9 +101,18 @@ typedef unsigned long size_t;
 template <class T> using puffer_type = T;                       // (T){1, 2}: puffer_type<T>{1, 2}
 template <class T> struct puffer_box { T value; };              // one that has an address
 template <class T> inline T puffer_nothing() { return T(); }    // what raylib returns
+struct puffer_number {              // becomes an enum that has no name
+    long long value;
+    template <class T> operator T() const { return (T)value; }
+};
+struct puffer_pointer {             // becomes a pointer to a struct that has none
+    const void* value;
+    template <class T> operator T*() const { return (T*)value; }
+};
 template <bool, class T> struct puffer_if {};
 template <class T> struct puffer_if<true, T> { typedef T type; };
-#define PUFFER_ENUM(E) typename puffer_if<__is_enum(E), E>::type
+template <class T> struct puffer_is_enum { static constexpr bool value = __is_enum(T); };
+#define PUFFER_ENUM(E) typename puffer_if<puffer_is_enum<E>::value, E>::type
 
 template <class E> inline PUFFER_ENUM(E)& operator++(E& e) { return e = (E)((long long)e + 1); }
 template <class E> inline PUFFER_ENUM(E)& operator--(E& e) { return e = (E)((long long)e - 1); }
@@ -198,7 +207,7 @@ inline int abs(int x) { return x < 0 ? -x : x; }
 inline long labs(long x) { return x < 0 ? -x : x; }
 inline long long llabs(long long x) { return x < 0 ? -x : x; }
 inline int puffer_isnan(double x) { return x != x; }
-inline int puffer_isinf(double x) { return x - x != 0.0 && x == x; }
+inline int puffer_isinf(double x) { return x - x != 0.0 && x == x ? (x > 0 ? 1 : -1) : 0; }
 inline int puffer_isfinite(double x) { return x - x == 0.0; }
 inline int puffer_signbit(double x) { return __builtin_bit_cast(long, x) < 0; }
 
