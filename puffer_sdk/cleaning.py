@@ -22,6 +22,7 @@ DRAFT = r"[a-z0-9_]{8}"                 # tempfile's part of a name, where a pro
 GENERATED = b"Generated from "          # in the first line of .c and .h files
 REPRO = r"repro_PUF\d{3}"
 REPORT = r"report\.(html|md|json)"
+PROGRAM = r"(emulated|sm_\d+)"         # of a GPU
 STAGE = r"[a-z]+-[0-9a-f]{16}\.(json|gif|safetensors)"
 
 # folder below build/ -> names of ours in it; NAME stands for the environment's
@@ -29,6 +30,8 @@ BUILD = {
     "": (r"binding\.c", r"NAME_player\.c", r"NAME_config\.h", r"puffernet\.h",
          r"compile_commands\.json", rf"NAME-{HEX}\.(so|sha256)", r"NAME-(local|fast)",
          r"\.NAME-(local|fast|web)\.json", r"NAME_page\.html", r"NAME_policy\.bin",
+         rf"NAME_{PROGRAM}-{HEX}\.(so|cubin|sha256)", r"NAME_device\.cc",
+         rf"\.NAME_{PROGRAM}-{HEX}-{DRAFT}\.(so|cubin|sha256)",
          rf"\.NAME-({HEX}|local|fast)-{DRAFT}(\.so|\.sha256)?", rf"\.probe-{DRAFT}",
          REPORT, rf"\.{REPORT}\.\d+"),
     "web": (r"index\.(html|js|wasm|data)",),

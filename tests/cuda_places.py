@@ -57,8 +57,9 @@ def no_cuda(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "driver"))
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
-    for name in ("CUDA_HOME", "CUDA_PATH", "PUFFER_NVCC", "PUFFER_CUBLASLT", "PUFFER_CUDA",
-                 "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NVCC_CCBIN"):
+    for name in ("CUDA_HOME", "CUDA_PATH", "PUFFER_NVCC", "PUFFER_CUBLASLT", "PUFFER_NVRTC",
+                 "PUFFER_CUDA", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+                 "NVCC_CCBIN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "path", [path for path in sys.path
                                       if not os.path.isdir(os.path.join(path, "nvidia"))])

@@ -7,6 +7,7 @@ import shlex
 import click
 
 from .. import paths, ui
+from ..errors import UsageError
 from . import completing
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 from .pages import Page
@@ -15,7 +16,8 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk build my_env", "the library; the other commands do so by themselves"),
     ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
-    ("puffer-sdk build my_env --web", "a page to send to anybody")],
+    ("puffer-sdk build my_env --web", "a page to send to anybody"),
+    ("puffer-sdk build my_env --cuda", "a program for a GPU; needs none")],
     statuses={0: "it is built", 2: "a refused option or setting",
               3: "the header breaks the contract, or the compiler refused it"})
 @env_argument
@@ -23,6 +25,10 @@ from .pages import Page
 @click.option("--local", is_flag=True, help="A program to debug: stops at the first bad access.")
 @click.option("--fast", is_flag=True, help="A program to enjoy.")
 @click.option("--web", is_flag=True, help="A page to show, in build/web.")
+@click.option("--cuda", is_flag=True, help="A program for a GPU, where --vec.device cuda steps it.")
+@click.option("--arch", metavar="CC",
+              help="The GPU's compute capability for --cuda, without its point: 90. This machine's "
+                   "GPU without it, or 90.")
 @click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
               shell_complete=completing.models,
               help="Whose policy programs play: 'latest', 'none', a run's number or folder, or a "
@@ -30,13 +36,19 @@ from .pages import Page
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, local, fast, web, model, runs_dir, format_, verbose):
+def command(env, settings, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
     """Compile ENV: into the library that check, train and Python use, or into programs.
 
     One compiler command each, shown with --verbose. What is unchanged is not compiled again.
     """
     asked = [name for name, wanted in (("local", local), ("fast", fast), ("web", web)) if wanted]
-    if asked:
+    if cuda and asked or arch and not cuda:
+        raise UsageError(f"--cuda and --{asked[0]} are two builds" if cuda else
+                         "--arch names a GPU, and nothing is compiled for one",
+                         hint="one after the other" if cuda else "add --cuda")
+    if cuda:
+        _for_gpu(env, settings, arch, format_, verbose)
+    elif asked:
         _programs(env, settings, asked, None if model == "none" else model, runs_dir, format_,
                   verbose)
     else:
@@ -79,6 +91,23 @@ def _programs(env, settings, targets, model, runs_dir, format_, verbose):
     if "web" in targets:
         page = shlex.quote(str(paths.shown(made[-1].path.parent)))
         ui.say(f"to see the page: python3 -m http.server -d {page}")
+
+
+def _for_gpu(env, settings, arch, format_, verbose):
+    from .. import config, header
+    from ..native import cuda, device_envs
+
+    spec = header.read(paths.find_env(env))
+    config.resolve(spec.folder, settings, spec=spec)
+    if arch is None and not cuda.is_emulated():
+        arch = device_envs.default_arch()
+    made = device_envs.build_program(spec, arch, verbose=verbose)
+    if format_ == "json":
+        ui.out(json.dumps({"program": str(made.path), "arch": made.arch, "seconds": made.seconds,
+                           "cached": made.cached}))
+        return
+    _tell(made.path, made.cached, made.seconds, "",
+          f", for sm_{arch}" if arch else ", for the emulated GPU")
 
 
 def _tell(path, cached, seconds, warnings, more=""):

@@ -12,7 +12,6 @@ from ..errors import BuildError
 from .device_edits import Edits
 
 _ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
-_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'")
 
 
 @dataclass
@@ -49,9 +48,9 @@ class ListWriter:
         for child in values.get_children():
             chain = self.designators(child)
             if chain:
-                if len(chain) > 1 or not isinstance(chain[0], str):
+                if len(chain) > 1 or isinstance(chain[0], tuple):
                     return True
-                number = self.number_of(kind, chain[0], child)
+                number = self.number_of(kind, chain[0])
                 if number <= last:
                     return True
                 last, named = number, True
@@ -66,51 +65,25 @@ class ListWriter:
         return named and plain
 
     def designators(self, child) -> list:
-        """Of one element: field names, and (first, last) of indices."""
-        start, end = child.extent.start.offset, child.extent.end.offset
-        if child.kind.name != "UNEXPOSED_EXPR" or self.text[start] not in ".[":
+        """Of one element: fields (their cursors), and (first, last) of indices."""
+        if child.kind.name != "UNEXPOSED_EXPR" or child.type.kind.name != "VOID":
             return []
         from ..header import evaluate
 
-        chain, rest = [], list(child.get_children())
-        at = start
-        while self.text[at] in ".[":
-            if self.text[at] == ".":
-                name = re.compile(r"\.\s*(\w+)\s*").match(self.text, at)
-                if name is None:            # .5f, a number
-                    return []
-                chain.append(name[1])
-                rest.pop(0)
-                at = name.end()
+        chain, rest = [], list(child.get_children())[:-1]
+        while rest:
+            step = rest.pop(0)
+            if step.kind.name == "MEMBER_REF":
+                chain.append(step.referenced)
                 continue
-            first = last = evaluate(rest.pop(0))
-            close = self.closing(at)
-            if "..." in self.text[at:close]:
+            first = last = evaluate(step)
+            if rest and re.match(r"\s*\.\.\.", self.text[step.extent.end.offset:][:99]):
                 last = evaluate(rest.pop(0))
             chain.append((first, last))
-            at = re.compile(r"\s*").match(self.text, close + 1).end()
-        return chain if at < end else []
+        return chain
 
-    def closing(self, at: int) -> int:
-        """Where the bracket that opens at `at` closes."""
-        depth = 0
-        while True:
-            quoted = _QUOTED.match(self.text, at)
-            if quoted:
-                at = quoted.end()
-                continue
-            depth += (self.text[at] == "[") - (self.text[at] == "]")
-            if depth == 0:
-                return at
-            at += 1
-
-    def number_of(self, kind, name: str, child) -> int:
-        names = [one.spelling for one in kind.get_fields()]
-        if name not in names:
-            raise self.refuse(child.extent.start.offset, f".{name} belongs to a struct or union "
-                              "without a name: that cannot be compiled for a GPU",
-                              "set the field in a line of its own")
-        return names.index(name)
+    def number_of(self, kind, wanted) -> int:
+        return [one.hash for one in kind.get_fields()].index(wanted.hash)
 
     def build(self, values, kind) -> _Part:
         whole, at = _Part(kind), 0
@@ -121,19 +94,19 @@ class ListWriter:
                 at += 1
                 continue
             value = list(child.get_children())[-1]
-            first, last = self.span(kind, chain[0], child)
+            first, last = self.span(kind, chain[0])
             for number in range(first, last + 1):
-                self.place(whole, number, chain[1:], value, child)
+                self.place(whole, number, chain[1:], value)
             at = last + 1
         return whole
 
-    def span(self, kind, step, child) -> tuple[int, int]:
-        if isinstance(step, str):
-            number = self.number_of(kind, step, child)
-            return number, number
-        return step
+    def span(self, kind, step) -> tuple[int, int]:
+        if isinstance(step, tuple):
+            return step
+        number = self.number_of(kind, step)
+        return number, number
 
-    def place(self, whole: _Part, number: int, chain: list, value, child) -> None:
+    def place(self, whole: _Part, number: int, chain: list, value) -> None:
         """Puts a value at a place that the rest of a chain leads to."""
         below = _element(whole.type, number)
         if not chain:
@@ -142,9 +115,9 @@ class ListWriter:
         part = whole.elements.get(number)
         if not isinstance(part, _Part):
             part = whole.elements[number] = _Part(below)
-        first, last = self.span(below, chain[0], child)
+        first, last = self.span(below, chain[0])
         for inner in range(first, last + 1):
-            self.place(part, inner, chain[1:], value, child)
+            self.place(part, inner, chain[1:], value)
 
     def value(self, child, kind) -> _Part | str:
         start, end = child.extent.start.offset, child.extent.end.offset
@@ -167,6 +140,9 @@ class ListWriter:
             return "{" + ", ".join(self.emit(part.elements[i]) if i in part.elements else "{}"
                                    for i in range(highest + 1)) + "}"
         names = [one.spelling for one in part.type.get_fields()]
+        if any(names[i] == "" or "(" in names[i] for i in part.elements):
+            return "{" + ", ".join(self.emit(part.elements[i]) if i in part.elements else "{}"
+                                   for i in range(max(part.elements) + 1)) + "}"
         return "{" + ", ".join(f".{names[i]} = {self.emit(part.elements[i])}"
                                for i in sorted(part.elements)) + "}"
 

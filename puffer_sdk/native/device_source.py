@@ -187,8 +187,8 @@ class _Translator:
                     called = "va_start" if name == "puffer_no_varargs" else name
                     raise self.refuse(offset, f"{called} cannot be used on a GPU: "
                                               f"{child.spelling.removeprefix(_REASON)}",
-                                      "leave it out of what init, c_reset, c_step and c_close call, "
-                                      "with #ifndef PUFFER_DEVICE perhaps")
+                                      "leave it out of what init, c_reset, c_step and c_close "
+                                      "call, with #ifndef PUFFER_DEVICE perhaps")
         if name.startswith("__builtin_"):
             return []
         files = [self.origin(cursor.extent.start.offset)[0] for cursor in declarations]
@@ -242,7 +242,7 @@ class _Translator:
         kind = cursor.kind.name
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
         if kind == "UNEXPOSED_EXPR" and len(children) == 1:
-            words = _conversion(cursor, children[0])
+            words = _conversion(cursor, children[0], parent)
             if words:
                 self.edits.around(start, end, *words)
         elif kind == "DECL_REF_EXPR":
@@ -397,7 +397,7 @@ def _defining(pieces: list[_Piece]) -> list[_Piece]:
     return extern + (given or rest)[:1]
 
 
-def _conversion(cursor, child) -> tuple[str, str] | None:
+def _conversion(cursor, child, parent) -> tuple[str, str] | None:
     """What has to stand around a value that C converts by itself and C++ does not."""
     to, given = cursor.type.get_canonical(), child.type.get_canonical()
     to_kind, from_kind = to.kind.name, given.kind.name
@@ -408,6 +408,9 @@ def _conversion(cursor, child) -> tuple[str, str] | None:
     if to_kind == "POINTER" and (from_kind == "POINTER" or (
             from_kind in _INTEGERS and child.kind.name not in ("INTEGER_LITERAL", "PAREN_EXPR"))):
         return (f"(({spelling})(", "))") if named else ("puffer_pointer{(", ")}")
+    if child.kind.name == "STRING_LITERAL" and to.spelling == "char *" and \
+            parent[0].kind.name != "UNEXPOSED_EXPR":    # C's text may be written to
+        return "((char *)(", "))"
     if to_kind == "ENUM":
         return (f"(({spelling})(", "))") if named else ("puffer_number{(long long)(", ")}")
     if from_kind == "ENUM" and to_kind == "UINT":       # without negatives it is unsigned in C

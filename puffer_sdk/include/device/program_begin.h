@@ -10,6 +10,9 @@
 #define restrict __restrict__
 #define register
 #define __extension__
+#define typeof(...) puffer_valued<decltype(__VA_ARGS__)>
+#define __typeof__ typeof
+#define __typeof typeof
 #define __builtin_inff() __builtin_bit_cast(float, 0x7f800000u)
 #define __builtin_nanf(text) __builtin_bit_cast(float, 0x7fc00000u)
 
@@ -101,6 +104,9 @@ typedef unsigned long size_t;
 template <class T> using puffer_type = T;                       // (T){1, 2}: puffer_type<T>{1, 2}
 template <class T> struct puffer_box { T value; };              // one that has an address
 template <class T> inline T puffer_nothing() { return T(); }    // what raylib returns
+template <class T> struct puffer_referred { typedef T type; };
+template <class T> struct puffer_referred<T&> { typedef T type; };
+template <class T> using puffer_valued = typename puffer_referred<T>::type;
 struct puffer_number {              // becomes an enum that has no name
     long long value;
     template <class T> operator T() const { return (T)value; }

@@ -16,7 +16,7 @@
 
 #define OBS_SIZE 40
 #define ACT_SIZES {5, 1}
-#define SLOT(env, i) (env)->observations[(i)]
+#define SWAP(a, b) do { typeof(a) swap_ = a; a = b; b = swap_; } while (0)
 
 enum way { NORTH, EAST, SOUTH, WEST, WAYS };
 typedef enum { RED_TEAM = 1, BLUE_TEAM } Team;
@@ -34,6 +34,7 @@ typedef struct {
     unsigned int low : 4, high : 12;
 } Tile;
 
+typedef struct { union { struct { int w, h; }; int side[2]; }; enum way facing : 3; } Box;
 typedef struct Node Node;
 struct Node {
     Node* next;
@@ -84,6 +85,19 @@ static void* memory(size_t bytes) { return calloc(1, bytes); }
 static int by_size(const void* a, const void* b) {
     const int *x = a, *y = b;
     return *x % 10 - *y % 10;
+}
+
+static Tile tile_at(int x, int y) { return (Tile){.at = {x, y, TAKEN}, .bits.u = 7u}; }
+
+static char* word_of(int n) { return n % 2 ? "odd" : "even"; }
+
+static int turn(enum way way) {
+    switch (way) {
+        case NORTH: return 2;
+        case SOUTH: { static const int by[WAYS] = {[SOUTH] = 5, [EAST] = 2}; return by[way]; }
+        case 1: return 9;
+        default: return way == WEST ? -1 : way;
+    }
 }
 
 static int sum(const int* values, int count) {
@@ -181,6 +195,20 @@ end:
     char* words = "words";
     o[at++] = words[env->tick % 5] == 'o' ? 'x' : -1;
     o[at++] = IsKeyDown(KEY_SPACE) + GetMousePosition().x + (int)GetFrameTime();
+    const Tile* looked = tile;
+    Tile* written = looked, three[2][3] = {{tile_at(1, 2)}, {[2] = tile_at(3, env->tick)}};
+    SWAP(three[0][0], three[1][2]);
+    SWAP(order[0], order[1]);
+    o[at++] = three[0][0].at.y + three[1][2].at.x + three[0][0].bits.u + (written == tile);
+    o[at++] = order[0] + word_of(env->tick)[0] + turn(env->way) + turn((enum way)3);
+    Box box = {.side = {3, env->tick}, .facing = WEST};
+    for (Box next = (Box){{{2, 3}}, 1}; next.w < 9; next.w += next.h) box.h += next.w;
+    o[at++] = box.side[1] + box.facing + (unsigned char)-box.w;
+    for (int i = 0; sum((int[]){i, box.h}, 2) < 100; i += 3)
+        if (i > 4) o[at] += sum((const int[]){i, [3] = 2}, 4); else o[at] -= 1;
+    at++;
+    for (const char* c = "a,b", *end_ = c + 3; c < end_; c++) o[at] += *c;
+    at++;
     unsigned char byte = 250;
     byte += env->tick;
     o[at++] = byte + (uint8_t)(env->tick << 6) + (int8_t)(env->tick << 5);
