@@ -16,8 +16,7 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk build my_env", "the library; the other commands do so by themselves"),
     ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
-    ("puffer-sdk build my_env --web", "a page to send to anybody"),
-    ("puffer-sdk build my_env --cuda", "a program for a GPU; needs none")],
+    ("puffer-sdk build my_env --web", "a page to send to anybody")],
     statuses={0: "it is built", 2: "a refused option or setting",
               3: "the header breaks the contract, or the compiler refused it"})
 @env_argument

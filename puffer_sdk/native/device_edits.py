@@ -1,6 +1,7 @@
 """Changes to a text at places that are known by their offsets.  text + edits -> text"""
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 
 Words = str | Callable[[], str]
@@ -42,8 +43,6 @@ class Edits:
 
     def render(self, start: int, end: int) -> str:
         """The text from start to end, edited."""
-        import bisect
-
         if self._sorted is None:
             self._sorted = sorted(self._edits)
         keys, parts, at = self._sorted, [], start

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ KEEP = 8                            # programs of one kind that stay in build/
 ARCH = "90"                         # what is compiled for where there is no GPU
 EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", "-ffp-contract=off", "-fPIC",
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
-TRANSLATION = ("device_source.py", "device_lists.py", "device_edits.py")    # of this folder
+TRANSLATION = tuple(f"device_{name}.py" for name in ("source", "rewrite", "lists", "edits"))
 _REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")
 _HINTS = (                          # what a C++ compiler says -> what to do
     (r'cannot be (used to initialize|assigned)|incompatible with parameter|invalid conversion|'
@@ -190,16 +191,13 @@ def _write_cubin(path: Path, compiler: nvrtc.Nvrtc, source: str, arch: str, spec
 
 
 def _compile_emulated(path: Path, source: str, spec: Spec, verbose: bool) -> None:
-    file = path.parent / f"{spec.name}_device.cc"
-    with suppress(OSError):
-        file.unlink()
-    file.write_bytes(source.encode("latin-1"))
-    try:
-        compile_library(path, [*toolchain.find_compiler().command, *EMULATED_FLAGS, *SHARED, file,
-                               "-lstdc++", "-lm"],
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.stem}-",
+                                     suffix=".cc") as file:
+        file.write(source.encode("latin-1"))
+        file.flush()
+        compile_library(path, [*toolchain.find_compiler().command, *EMULATED_FLAGS, *SHARED,
+                               file.name, "-lstdc++", "-lm"],
                         source=spec.header, what=f"{spec.header.name} as C++", verbose=verbose)
-    finally:
-        file.unlink(missing_ok=True)
 
 
 def _with_hint(error: BuildError) -> BuildError:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import BuildError, RunError
-from .cuda_finding import INSTALL, Nvcc, find_library, find_nvcc, shown
+from .cuda_finding import INSTALL, find_driver, find_library, find_nvcc, shown
 
 NAME = "libnvrtc.so"
 FLAGS = ("--device-as-default-execution-space", "-fmad=false", "--std=c++20", "-w")
@@ -44,14 +44,16 @@ class Nvrtc:
         return [str(number) for number in found]
 
 
-def find_file(nvcc: Nvcc | None = None) -> Path | None:
+def find_file() -> Path | None:
     """libnvrtc: PUFFER_NVRTC (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside
-    nvcc, NVIDIA's wheels, the system's."""
-    names = [f"{NAME}.{major}" for major in MAJORS]
-    if nvcc:                            # of the same CUDA as the trainer, where that is there
-        names.sort(key=lambda name: name != f"{NAME}.{nvcc.version[0]}")
-    for name in names:
-        found = find_library(name, "PUFFER_NVRTC", nvcc)
+    nvcc, NVIDIA's wheels, the system's. First of the CUDA that the trainer is compiled with, then
+    of one that the driver knows."""
+    driver = find_driver()
+    nvcc = find_nvcc(driver)
+    known = driver.version[0] if driver and driver.version else MAJORS[0]
+    for major in sorted(MAJORS, key=lambda major: (not nvcc or major != nvcc.version[0],
+                                                   major > known)):
+        found = find_library(f"{NAME}.{major}", "PUFFER_NVRTC", nvcc)
         if found:
             return found
     return None
@@ -59,7 +61,7 @@ def find_file(nvcc: Nvcc | None = None) -> Path | None:
 
 def find() -> Nvrtc:
     """NVRTC, opened. Raises BuildError where there is none."""
-    path = find_file(find_nvcc())
+    path = find_file()
     if path is None:
         given = os.environ.get("PUFFER_NVRTC")
         raise BuildError("environments cannot be compiled for a GPU: "

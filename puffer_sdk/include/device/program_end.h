@@ -7,7 +7,8 @@
 // launch brings up, the least is what is kept, whatever the order of threads
 #ifdef __CUDACC_RTC__
 #define PUFFER_KERNEL(name)                                                                     \
-    extern "C" __global__ void puffer_envs_##name(const puffer_c::env::EnvsArgs args) {         \
+    extern "C" __global__ void puffer_envs_##name(                                               \
+            const __grid_constant__ puffer_c::env::EnvsArgs args) {                             \
         if (threadIdx.x == 0) {                                                                 \
             puffer_c::puffer_here.rand_states = args.rand_states;                               \
             puffer_c::puffer_here.fault = args.fault;                                           \
@@ -19,7 +20,8 @@
         puffer_c::env::puffer_thread_##name(&args, e);                                          \
     }
 
-extern "C" __global__ void puffer_envs_facts(const puffer_c::env::EnvsArgs args) {
+extern "C" __global__ void puffer_envs_facts(
+        const __grid_constant__ puffer_c::env::EnvsArgs args) {
     if (blockIdx.x == 0 && threadIdx.x == 0) puffer_c::env::puffer_thread_facts(args.facts);
 }
 #else

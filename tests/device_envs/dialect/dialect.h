@@ -79,6 +79,8 @@ static const int ranges[8] = {[0 ... 2] = 4, [5] = 6, 7};
 static const Vector2* const corner = &(Vector2){3, 4};
 static int counts[3], *where = counts + 1;
 static int counts[3];
+static int seven;
+static int seven = 7, eight = ';' - 51;
 
 static void* memory(size_t bytes) { return calloc(1, bytes); }
 
@@ -188,7 +190,7 @@ end:
     node->values[3] = node->class + 1;
     o[at++] = (env->new ? node : env->anything) == node ? node->values[3] : -1;
     o[at++] = rand() % 100 + rand_r(&env->rng) % 100 + GetRandomValue(9, 3) + random() % 7;
-    o[at++] = depth(env->tick) + (*where)++ * 0 + UINT8_MAX + (INT_MIN < 0);
+    o[at++] = 10 * seven + eight + depth(env->tick) + (*where)++ * 0 + UINT8_MAX + (INT_MIN < 0);
     float (*scale)[3] = env->scale;
     for (int i = 0; i < 6; i++) memcpy(scale[i], (float[]){i, 1, env->tick}, sizeof scale[i]);
     o[at++] = scale[5][2] + scale[2][0];

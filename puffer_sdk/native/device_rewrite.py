@@ -1,0 +1,282 @@
+"""What C has and C++ has not, written in another way.  libclang's cursors -> edits
+
+Conversions of void* and enums, compound literals, designated initializers, jumps past
+declarations, names inside structs, C++'s own words. What cannot be written otherwise is refused.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ..errors import BuildError
+from .device_edits import Edits
+from .device_lists import ListWriter
+
+# What C++ keeps for itself, and a C program may call its variables
+KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class compl concept
+    const_cast consteval constexpr constinit co_await co_return co_yield decltype delete
+    dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public reinterpret_cast requires static_cast template this
+    throw true try typeid typename using virtual wchar_t xor xor_eq""".split()
+
+WORDS = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'" rf"|\b({'|'.join(KEYWORDS)})\b")
+RECORDS = {"STRUCT_DECL", "UNION_DECL"}
+_PLAIN = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
+          "UCHAR", "SCHAR", "BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
+_INTEGERS = _PLAIN - {"BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
+
+
+@dataclass
+class Piece:
+    """A function, a variable or a type at file scope."""
+
+    cursor: object
+    start: int                      # in the text
+    end: int
+    names: list[tuple[str, int]] = field(default_factory=list)  # it needs them, and where
+
+
+class Rewriter:
+    """Edits the pieces of one text, and notes what they need."""
+
+    def __init__(self, text: str, edits: Edits,
+                 refuse: Callable[[int, str, str], BuildError]):
+        self.text, self.edits, self.refuse = text, edits, refuse
+        self.lists = ListWriter(text, edits, refuse)
+        self.nested: dict[str, str] = {}            # tag inside a struct -> the struct's
+        self.enumerators: dict[str, str] = {}       # of an enum inside a struct -> the struct's
+        self.boxes = 0
+        for match in WORDS.finditer(text):
+            if match[1]:
+                edits.replace(match.start(), match.end(), match[1] + "_")
+
+    def take_nested(self, record, outer: str) -> None:
+        """C puts what is defined inside a struct beside it; C++ leaves it in there."""
+        outer = "" if "(" in outer else outer           # it has no name
+        for child in record.get_children():
+            kind = child.kind.name
+            if kind == "ENUM_DECL":
+                self.enumerators |= {one.spelling: outer for one in child.get_children()}
+            if kind in RECORDS or kind == "ENUM_DECL":
+                name = "" if "(" in child.spelling else child.spelling
+                if name:
+                    self.nested[name] = outer
+                if kind in RECORDS:
+                    self.take_nested(child, f"{outer}::{name}")
+
+    def visit(self, piece: Piece) -> None:
+        """Collects what a piece needs, and edits what C++ does not take."""
+        stack = [(piece.cursor, None, None)]            # node, parent, statement of a block
+        while stack:
+            cursor, parent, statement = stack.pop()
+            children = list(cursor.get_children())
+            self.edit(piece, cursor, children, parent, statement)
+            is_block = cursor.kind.name == "COMPOUND_STMT"
+            stack += [(child, (cursor, parent), child if is_block else statement)
+                      for child in reversed(children)]
+
+    def edit(self, piece: Piece, cursor, children: list, parent, statement) -> None:
+        kind = cursor.kind.name
+        start, end = cursor.extent.start.offset, cursor.extent.end.offset
+        if kind == "UNEXPOSED_EXPR" and len(children) == 1:
+            words = _conversion(cursor, children[0], parent)
+            if words:
+                self.edits.around(start, end, *words)
+        elif kind == "DECL_REF_EXPR":
+            self.take_name(piece, cursor, start, end)
+        elif kind == "TYPE_REF":
+            self.qualify(cursor, start, end)
+        elif kind == "BINARY_OPERATOR" and cursor.type.spelling.endswith("void *"):
+            for child in children:                      # GNU C counts void* in bytes
+                if re.fullmatch(r"(const )?void \*", child.type.get_canonical().spelling) and \
+                        re.search(r"^\s*[+-](?!=)", self.text[children[0].extent.end.offset:]):
+                    self.edits.around(child.extent.start.offset, child.extent.end.offset,
+                                      f"(({'const ' if 'const' in child.type.spelling else ''}"
+                                      "char*)(", "))")
+        elif kind == "COMPOUND_LITERAL_EXPR":
+            self.literal(piece, cursor, children, parent, statement)
+        elif kind == "DECL_STMT":
+            self.jumped_over(piece, children, parent, start, end)
+        elif kind == "FIELD_DECL" and cursor.type.kind.name == "INCOMPLETEARRAY":
+            self.edits.replace(self.text.rindex("[", start, end), end, "[1]")
+        elif kind == "VAR_DECL":
+            self.variable(cursor, children, start)
+        elif kind == "StmtExpr":
+            raise self.refuse(start, "an expression in ({ }) cannot be compiled for a GPU",
+                              "make a function of it")
+        elif kind == "GENERIC_SELECTION_EXPR":
+            raise self.refuse(start, "_Generic cannot be compiled for a GPU",
+                              "call the function that it chooses")
+
+    def take_name(self, piece: Piece, cursor, start: int, end: int) -> None:
+        declared = cursor.referenced
+        kind = declared.kind.name if declared is not None else ""
+        if kind == "FUNCTION_DECL" or (kind == "VAR_DECL" and declared.semantic_parent is not None
+                                       and declared.semantic_parent.kind.name
+                                       == "TRANSLATION_UNIT"):
+            piece.names.append((cursor.spelling, start))
+        elif kind == "ENUM_CONSTANT_DECL" and cursor.spelling in self.enumerators:
+            self.qualify_constant(declared, start, end)
+
+    def qualify_constant(self, declared, start: int, end: int) -> None:
+        around, outer = declared.semantic_parent, self.enumerators[declared.spelling]
+        around = around.lexical_parent if around is not None else None
+        if around is None or around.kind.name not in RECORDS:
+            return                                      # of the same name, and outside
+        if not around.extent.start.offset <= start < around.extent.end.offset:
+            known = all(outer.split("::"))
+            self.edits.replace(start, end, f"{outer}::{declared.spelling}" if known else
+                               f"({declared.enum_value})")
+
+    def qualify(self, cursor, start: int, end: int) -> None:
+        """struct Inner, defined inside struct Outer: Outer::Inner."""
+        name = self.text[start:end]
+        outer = self.nested.get(name)
+        declared = cursor.referenced
+        if outer is None or declared is None:
+            return
+        around = declared.lexical_parent
+        if around is None or around.kind.name not in RECORDS or \
+                around.extent.start.offset <= start < around.extent.end.offset:
+            return
+        self.edits.replace(start, end, f"{outer}::{name}")
+
+    def variable(self, cursor, children: list, start: int) -> None:
+        if cursor.type.kind.name == "VARIABLEARRAY" and not _has_constant_size(children):
+            raise self.refuse(start, f"the size of the array {cursor.spelling} is known only when "
+                                     "it runs: that cannot be compiled for a GPU",
+                              "give it the largest size that it may have, or malloc it in init")
+        if children and children[-1].kind.name == "INIT_LIST_EXPR":
+            self.lists.write(children[-1], cursor.type)
+
+    def jumped_over(self, piece: Piece, children: list, parent, start: int, end: int) -> None:
+        """goto and case may go past `int x = 3;` in C; in C++ past `int x; x = 3;` alone."""
+        around = parent
+        while around is not None and around[0].kind.name in ("CASE_STMT", "DEFAULT_STMT",
+                                                             "LABEL_STMT"):
+            around = around[1]
+        if around is None or around[0].kind.name != "COMPOUND_STMT" or not (
+                (around[1] is not None and around[1][0].kind.name == "SWITCH_STMT")
+                or re.search(r"\bgoto\b", self.text[piece.start:piece.end])):
+            return
+        if any(child.kind.name != "VAR_DECL" or child.storage_class.name == "STATIC"
+               or child.type.get_canonical().kind.name not in _PLAIN
+               or "(" in child.type.spelling for child in children):
+            return
+
+        def words() -> str:
+            return " ".join(map(self.in_two, children)) + "\n" * self.text.count("\n", start, end)
+
+        self.edits.replace(start, end, words)
+
+    def in_two(self, variable) -> str:
+        """A local variable, declared and then given its value."""
+        from ..header import evaluate
+
+        kind, name = variable.type, _renamed(variable.spelling)
+        values = [child for child in variable.get_children() if child.kind.is_expression()]
+        text = "".join(self.edits.render(one.extent.start.offset, one.extent.end.offset)
+                       for one in values[-1:]).replace("\n", " ")
+        if kind.is_const_qualified() and isinstance(evaluate(variable), int):
+            return f"static {_renamed(kind.spelling)} {name} = {text};"
+        written = f"puffer_type<{_renamed(_unbound(kind.spelling))}>"
+        if text.startswith("{"):
+            text = written + text
+        return f"{written} {name};" + (f" {name} = {text};" if text else "")
+
+    def literal(self, piece: Piece, cursor, children: list, parent, statement) -> None:
+        """(T){1, 2} is puffer_type<T>{1, 2}; or a box where its address is taken."""
+        values = children[-1]
+        start, middle = cursor.extent.start.offset, values.extent.start.offset
+        self.lists.write(values, cursor.type)
+        if not _wants_address(cursor, parent):
+            inside = self.text.index("(", start) + 1
+            close = self.text.rindex(")", inside, middle)
+            self.edits.replace(start, middle, lambda: "puffer_type<"
+                               f"{self.edits.render(inside, close)}>")
+            return
+        self.boxes += 1
+        name = f"puffer_box_{self.boxes}"
+        kind = f"puffer_box<{_renamed(_unqualified(cursor.type.spelling))}>"
+        end = cursor.extent.end.offset
+        if statement is None:                           # at file scope: it lives for ever
+            self.edits.before(piece.start, lambda: f"static {kind} {name} = {{"
+                              f"{self.edits.render(middle, end - 1)}}}}}; ".replace("\n", " "))
+            self.edits.replace(start, end, f"{name}.value")
+        else:
+            self.edits.before(statement.extent.start.offset, f"{kind} {name}; ")
+            self.edits.replace(start, middle, f"({name} = {kind}{{")
+            self.edits.after(end, "}).value")
+
+
+def _conversion(cursor, child, parent) -> tuple[str, str] | None:
+    """What has to stand around a value that C converts by itself and C++ does not."""
+    to, given = cursor.type.get_canonical(), child.type.get_canonical()
+    to_kind, from_kind = to.kind.name, given.kind.name
+    if _unbound(to.spelling) == _unbound(given.spelling):
+        return None                             # a value is read, no more
+    spelling = _renamed(_unbound(cursor.type.spelling))
+    named = "(unnamed" not in spelling and "(anonymous" not in spelling
+    if to_kind == "POINTER" and (from_kind == "POINTER" or (
+            from_kind in _INTEGERS and child.kind.name not in ("INTEGER_LITERAL", "PAREN_EXPR"))):
+        return (f"(({spelling})(", "))") if named else ("puffer_pointer{(", ")}")
+    if child.kind.name == "STRING_LITERAL" and to.spelling == "char *" and \
+            parent[0].kind.name != "UNEXPOSED_EXPR":    # C's text may be written to
+        return "((char *)(", "))"
+    if to_kind == "ENUM":
+        return (f"(({spelling})(", "))") if named else ("puffer_number{(long long)(", ")}")
+    if from_kind == "ENUM" and to_kind == "UINT":       # without negatives it is unsigned in C
+        return f"(({spelling})(", "))"
+    return None
+
+
+def _renamed(kind: str) -> str:
+    """A type as clang spells it, with the names that are C++'s own written otherwise."""
+    kind = kind.replace("_Bool", "\0")
+    return WORDS.sub(lambda match: match[1] + "_" if match[1] else match[0], kind
+                      ).replace("\0", "_Bool")
+
+
+def _unbound(kind: str) -> str:
+    """The type of a value that is read: int *const -> int *, const enum Way -> enum Way."""
+    kind = re.sub(r"(\s*\b(const|volatile|restrict))+$", "", kind)
+    return kind if "*" in kind else re.sub(r"\b(const|volatile) ", "", kind)
+
+
+def _unqualified(kind: str) -> str:
+    """const int[3] -> int[3]: a box is assigned to."""
+    return kind if "*" in kind else re.sub(r"\b(const|volatile) ", "", kind)
+
+
+def _wants_address(cursor, parent) -> bool:
+    if cursor.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
+        return True
+    while parent is not None and parent[0].kind.name == "PAREN_EXPR":
+        parent = parent[1]
+    return parent is not None and parent[0].kind.name == "UNARY_OPERATOR"
+
+
+def _has_constant_size(children: list) -> bool:
+    """Whether C++ takes it as a constant: `const int n = 5; int a[n];`."""
+    for node in _walk(children):
+        if node.kind.name != "DECL_REF_EXPR":
+            continue
+        declared = node.referenced
+        if declared is None or declared.kind.name == "ENUM_CONSTANT_DECL":
+            continue
+        value = list(declared.get_children())
+        if declared.kind.name != "VAR_DECL" or not declared.type.is_const_qualified() or \
+                not value or any(one.kind.name == "CALL_EXPR" for one in _walk(value)):
+            return False
+        if not _has_constant_size(value):
+            return False
+    return True
+
+
+def _walk(nodes: list) -> Iterator:
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += node.get_children()
