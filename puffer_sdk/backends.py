@@ -20,19 +20,24 @@ if TYPE_CHECKING:
 SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: one thread is faster
 
 
-def require(resolved: Config, *, verbose: bool = False) -> None:
+def require(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> None:
     """What the settings' trainer needs is there: PyTorch, or the compiled native trainer.
 
+    folder    the environment's, which is compiled for the GPU where it shall play there
     Raises UsageError without PyTorch or without a usable GPU where one is asked for, BuildError
-    where the native trainer does not compile.
+    where the native trainer or the environment does not compile.
     """
     if resolved.train.backend == "torch":
         require_torch(resolved)
     elif resolved.train.device == "cuda":
         from .native import cuda
-        cuda.choose_device("cuda")
+        plays = resolved.vec.device == "cuda"
+        cuda.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
         cuda.require_gpus(resolved.train.gpus)
         cuda.build(verbose=verbose)
+        if plays and folder is not None:
+            from .native.envs import build_program
+            build_program(folder, verbose=verbose)
     else:
         from .native import build_trainer
         build_trainer(verbose=verbose)
@@ -88,6 +93,8 @@ def where_trained(resolved: Config) -> str:
         if resolved.train.backend == "native":
             from .native import cuda
             where, given = cuda.emulated_name(where), cuda.reason()
+        if resolved.vec.device == "cuda":
+            return f"on {where}, environments too ({given})"
     origin = resolved.origin.get("train.device", "")
     why = origin.removeprefix("auto: ") if origin.startswith("auto: ") else given
     return f"on {where} ({why})"

@@ -285,13 +285,10 @@ class _Resolver:
         try:
             value = settings.parse(target, text, cut=self.ocean and from_ini)
         except ValueError as error:
-            if target.later and text in target.later:
-                self._fault(str(error), where, target.expected, f"'{text}'", None)
-            else:
-                shown = key.shown if from_ini else key.flag
-                self._fault(f"{shown} cannot be '{text}'" if text else f"{shown} has no value",
-                            where, target.expected, f"'{text}'" if text else "nothing",
-                            str(error) or None)
+            shown = key.shown if from_ini else key.flag
+            self._fault(f"{shown} cannot be '{text}'" if text else f"{shown} has no value",
+                        where, target.expected, f"'{text}'" if text else "nothing",
+                        str(error) or None)
             return
         if target.type in ("int", "bool") and settings.has_fraction(text):
             ui.warn_once(f"{where}: {key.name} = {text} is not a whole number; "

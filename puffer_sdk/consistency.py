@@ -89,6 +89,8 @@ def _auto_backend(chosen, env) -> tuple[str, str]:
 
 def _auto_device(chosen, env) -> tuple[str, str]:
     if chosen["train.backend"] == "native":
+        if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
+            return "cuda", "vec.device is cuda"
         from .native import cuda
         return cuda.choose_device("auto")
     if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
@@ -205,6 +207,12 @@ class Contradictions:
                         "[policy] torch_class is a network in PyTorch, which the native trainer "
                         "cannot train", "train.backend = torch", "native",
                         "leave train.backend at auto")
+        if self.config.vec.device == "cuda" and (train.backend, train.device) != ("native", "cuda"):
+            self._clash(("vec.device", "train.device", "train.backend"),
+                        "environments on a GPU need the native trainer there",
+                        "vec.device = cpu, or train.device = cuda",
+                        f"train.device = {train.device}, train.backend = {train.backend}",
+                        "leave train.device at auto", ("vec.device", "cpu"))
         if train.async_ and (train.backend, train.device) != ("native", "cuda"):
             self._clash(("train.async", "train.device", "train.backend"),
                         "learning during a rollout needs the native trainer on a GPU",

@@ -92,7 +92,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
                          where=resolved.origin.get("train.backend"),
                          expected="train.backend = native", actual=resolved.train.backend,
                          hint="leave out what asks for PyTorch: its own profiler sees more of it")
-    backends.require(resolved, verbose=verbose)
+    backends.require(resolved, folder, verbose=verbose)
     job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
            "config": resolved.to_dict(), "seconds": seconds}
 

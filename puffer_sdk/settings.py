@@ -26,19 +26,17 @@ MAX_SEED = 2**63 - 1
 
 def setting(default, help: str, *, low=None, high=None, above=None, below=None,
             choices: tuple[str, ...] = (), auto: str | None = None,
-            later: dict[str, str] | None = None, default_doc: str | None = None):
+            default_doc: str | None = None):
     """One used key.
 
     low, high       inclusive bounds
     above, below    exclusive bounds
     auto            how `auto` chooses, for keys that accept it
-    later           values that this version refuses, each with its sentence
     default_doc     how the reference page words a default that depends on something
     """
     return field(default=default, metadata={
         "help": help, "status": USED, "low": low, "high": high, "above": above, "below": below,
-        "choices": tuple(choices), "auto": auto, "later": later or {},
-        "default_doc": default_doc})
+        "choices": tuple(choices), "auto": auto, "default_doc": default_doc})
 
 
 def alias(target: str, help: str):
@@ -90,8 +88,9 @@ class Vec:
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
                                         "close counts as hung", above=0, high=86400)
-    device: str = setting("cpu", "where environments are stepped", choices=("cpu", "cuda"),
-                          later={"cuda": "this version steps environments on the CPU only"})
+    device: str = setting("cpu", "where environments play during training: on a GPU they need "
+                                 "train.device cuda, and C that compiles for one",
+                          choices=("cpu", "cuda"))
     backend: str = ignored("how environments are run in parallel")
 
 
@@ -240,7 +239,6 @@ class Key:
     below: float | None = None
     choices: tuple[str, ...] = ()
     auto: str | None = None
-    later: dict | None = None
     default_doc: str | None = None
 
     @property
@@ -267,7 +265,7 @@ class Key:
     def expected(self) -> str:
         """What a value must be, in words."""
         if self.choices:
-            words = [word for word in self.choices if word not in (self.later or {})]
+            words = list(self.choices)
             if self.auto:
                 words.insert(0, AUTO)
             return words[0] if len(words) == 1 else " or ".join((", ".join(words[:-1]), words[-1]))
@@ -409,9 +407,9 @@ def parse(key: Key, text: str, *, cut: bool = False):
     if key.auto and text == AUTO:
         return AUTO
     if key.type == "str":
-        if key.choices and (text not in key.choices or text in key.later):
-            close = nearest(text, [word for word in key.choices if word not in key.later])
-            raise ValueError(key.later.get(text) or (f"did you mean '{close}'?" if close else ""))
+        if key.choices and text not in key.choices:
+            close = nearest(text, key.choices)
+            raise ValueError(f"did you mean '{close}'?" if close else "")
         return text
     if key.type == "bool" and text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -471,7 +469,6 @@ def page() -> str:
             default = key.default_doc or f"`{show(key.default)}`" if key.default != "" \
                 else key.default_doc or "empty"
             meaning = key.help + (f" (`auto`: {key.auto})" if key.auto else "")
-            meaning += "".join(f"; `{value}`: {why}" for value, why in key.later.items())
             out.append(f"| `{key.name}` | {default} | {key.expected} | {meaning} |")
         out.append("")
     out += ["## Aliases", "", "| key | stands for |", "|---|---|"]

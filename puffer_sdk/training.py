@@ -67,7 +67,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     built = building.build(folder, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec,
                               ini=past.run.config_path if past else None)
-    backends.require(resolved, verbose=verbose)
+    backends.require(resolved, folder, verbose=verbose)
     met = past and reached_before(past.checkpoint, resolved)
     if met and resolved.train.stop_at_goal:
         ui.say(f"the goal {met['goal']} was reached after {met['step']:,} steps: this run is over; "

@@ -89,8 +89,8 @@ def make_vec(sizes=(3,), vec=None):
 
 
 def make_native(sizes=(3,), vec=None, *, threads=1, path="auto", block_agents=0, first_agent=0,
-                timed=False, gpus=None, **changes) -> NativePPO:
-    where = dict(device="cuda", gpus=gpus) if path == "cuda" else dict(path=path)
+                timed=False, gpus=None, program=None, **changes) -> NativePPO:
+    where = dict(device="cuda", gpus=gpus, program=program) if path == "cuda" else dict(path=path)
     return NativePPO(make_vec(sizes, vec), settings(**{**SIZES, **changes}), threads=threads,
                      block_agents=block_agents, first_agent=first_agent, timed=timed, **where)
 

@@ -101,6 +101,10 @@ typedef struct PufferTrainerEnvs {  // created by an environment library, bound 
     int64_t ticks;                  // that the envs have made already
     void* block;                    // whole pages that hold observations and actions and nobody
     int64_t block_bytes;            // else's memory, so that a GPU can read there; or NULL
+    const char* program;            // CUDA: these envs as kernels (env_program.h): copies of them,
+                                    // from the same settings and seeds, play on the GPU, and the
+                                    // buffers stay as they are. NULL: threads step the envs here
+    const PufferSettings* settings; // [env], where there is a program
 } PufferTrainerEnvs;
 
 typedef struct PufferTrainerCounters {      // what a resumed run needs beside the tensors
@@ -152,6 +156,7 @@ typedef struct PufferTrainerDevice {        // of the CUDA trainer
     int32_t driver, runtime;        // versions of CUDA, 1000 major + 10 minor
     int32_t emulated;               // 1: no GPU, but its work done on the CPU
     int32_t gpus;                   // like this one, the first of them
+    int32_t plays;                  // 1: the envs are there as well
     int64_t memory, used;           // bytes of the GPU, and that this trainer took of them
 } PufferTrainerDevice;
 

@@ -90,7 +90,7 @@ def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     train = replace(config.train, total_timesteps=max(steps, batch), horizon=horizon,
                     minibatch_size=minibatch, seed=facts.seed, device="cpu", async_=False,
                     precision="fp32", backend=backend)
-    vec = replace(config.vec, total_agents=envs * unit, num_buffers=1)
+    vec = replace(config.vec, total_agents=envs * unit, num_buffers=1, device="cpu")
     return replace(config, policy=policy, train=train, vec=vec), step_cost
 
 

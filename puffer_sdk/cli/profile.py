@@ -80,8 +80,10 @@ def print_kernels(found) -> None:
     from rich.table import Table
 
     major, minor = found.gpu["compute_capability"]
+    who = "environments on the GPU too" if found.gpu["plays"] else \
+        f"{found.threads} threads step environments"
     ui.out(f"trainer   {named(found.gpu)} (sm_{major}{minor}), {found.precision}, "
-           f"{found.threads} threads step environments, {found.blocks} slices of "
+           f"{who}, {found.blocks} slices of "
            f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
     first = "the first is " if found.gpu["gpus"] > 1 else ""
     ui.out(f"GPU       {first}busy {found.busy:.0%} of an epoch; a copy reads and writes "
@@ -96,7 +98,8 @@ def print_kernels(found) -> None:
         if kernel.share < 0.01:
             continue
         flops = f"{kernel.flops / 1e9:,.0f}" if kernel.flops else ""
+        moved = (f"{kernel.bandwidth / 1e9:,.0f}", f"{kernel.of_copy:.0%}") \
+            if kernel.bandwidth else ("", "")       # of an environment nobody knows
         table.add_row(kernel.name, f"{kernel.share:.1%}", f"{kernel.calls:,.0f}",
-                      f"{kernel.microseconds:,.1f}", f"{kernel.bandwidth / 1e9:,.0f}",
-                      f"{kernel.of_copy:.0%}", flops)
+                      f"{kernel.microseconds:,.1f}", *moved, flops)
     ui.out_renderable(table)

@@ -178,9 +178,10 @@ def reason() -> str:
     return examine().reason
 
 
-def choose_device(setting: str) -> tuple[str, str]:
+def choose_device(setting: str, asked: str = "train.device cuda") -> tuple[str, str]:
     """train.device of the native trainer -> ("cuda" or "cpu", why). auto imitates no GPU.
 
+    asked    what asks for a GPU, if one is asked for
     Raises UsageError where a GPU is asked for and cannot be used.
     """
     if setting == "cpu":
@@ -191,7 +192,7 @@ def choose_device(setting: str) -> tuple[str, str]:
     if not found.problem:
         return "cuda", found.reason
     if setting == "cuda":
-        raise UsageError(f"cannot train on a GPU: {found.problem}", where="train.device cuda",
+        raise UsageError(f"cannot train on a GPU: {found.problem}", where=asked,
                          hint=found.hint)
     return "cpu", found.problem
 

@@ -1,17 +1,45 @@
 """What the trainer steps.  a VecEnv, or any object with step() -> PufferTrainerEnvs"""
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 
 from ..errors import UsageError
-from ..vec import ABI_VERSION
+from ..vec import ABI_VERSION, Settings, VecEnv
 from .handle import Handle
 
 
-def bind_envs(vec, handle: Handle, threads: int):
-    from ..vec import VecEnv
+def bind_envs(vec, handle: Handle, threads: int, program: Path | None = None):
+    """program: what plays the envs on the GPU, or None"""
+    if isinstance(vec, VecEnv):
+        return CompiledEnvs(vec, handle, threads, program)
+    return PythonEnvs(vec, handle, threads)
 
-    return (CompiledEnvs if isinstance(vec, VecEnv) else PythonEnvs)(vec, handle, threads)
+
+def build_program(folder: Path, *, verbose: bool = False) -> Path:
+    """The environment in this folder, compiled for the GPU that trains here, or for an emulated
+    one, unless that was done before. Raises BuildError where its C does not compile for one."""
+    from . import cuda, device_envs
+
+    arch = None if cuda.is_emulated() else device_envs.default_arch()
+    return device_envs.build_program(folder, arch, verbose=verbose).path
+
+
+def find_program(vec, device: str) -> Path:
+    """What plays this vec's envs on the GPU. Raises UsageError where nothing can."""
+    problem, actual = None, None
+    if device != "cuda":
+        problem, actual = "need the trainer there too", f"train.device = {device}"
+    elif not isinstance(vec, VecEnv):
+        problem, actual = "are compiled C, in a VecEnv", type(vec).__name__
+    elif vec.library.folder is None:
+        problem, actual = "are compiled from their folder", f"{vec.library.path} alone"
+    if problem:
+        raise UsageError(f"environments on a GPU {problem}", where="vec.device cuda",
+                         actual=actual, hint="leave vec.device at cpu")
+    return build_program(vec.library.folder)
 
 
 def check_arrays(vec) -> dict[str, np.ndarray | None]:
@@ -68,14 +96,21 @@ class Envs:
 
 
 class CompiledEnvs(Envs):
-    """The envs of a VecEnv: the trainer's threads step them through their library's own API."""
+    """The envs of a VecEnv: the trainer's threads step them through their library's own API.
 
-    def __init__(self, vec, handle: Handle, threads: int):
-        self.watches = vec.watches_for(threads)
+    With a program their copies play on the GPU, from the same settings and seeds, and add what
+    they log to these; the vec's own arrays stay as they are.
+    """
+
+    def __init__(self, vec, handle: Handle, threads: int, program: Path | None = None):
+        ffi = handle.ffi
+        self.watches, self.settings = vec.watches_for(threads), Settings(vec.env_settings)
+        self.program = ffi.new("char[]", os.fsencode(program)) if program else ffi.NULL
         super().__init__(vec, handle, vec.first_row, api=vec.library.api, vec=vec.handle,
                          whole_steps=int(vec.description.whole_steps), watches=self.watches,
-                         ticks=vec.ticks, block=handle.ffi.cast("void*", vec.block.ctypes.data),
-                         block_bytes=vec.block.nbytes)
+                         ticks=vec.ticks, block=ffi.cast("void*", vec.block.ctypes.data),
+                         block_bytes=vec.block.nbytes, program=self.program,
+                         settings=self.settings.c)
 
     def check(self) -> None:
         _ = self.owner.handle             # raises UsageError once it is closed

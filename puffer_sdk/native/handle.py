@@ -16,6 +16,8 @@ from ..trainers import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT, check_tensors
 from .library import PATHS, PRECISIONS, library
 
 PATH_VARIABLE = "PUFFER_TRAINER_PATH"       # forces an instruction set, for tests and reports
+PLAY_HINT = ("puffer-sdk check finds what an environment does wrong; with --vec.device cpu it "
+             "plays on the CPU")
 MAX_THREADS = 64                            # watches on the page that a parent reads
 MEMORY_HINT = "lower vec.total_agents, train.horizon, policy.hidden_size or policy.num_layers"
 
@@ -45,6 +47,7 @@ class Handle:
             raise self._refusal()
         self.trainer = self.ffi.gc(made, self.lib.puffer_trainer_destroy)
         self.counters = self.lib.puffer_trainer_counters(self.trainer)
+        self.plays = False              # whether its envs are on the GPU
 
     def call(self, name: str, *args) -> None:
         """One of the calls that return 0, or -1 with a text."""
@@ -104,6 +107,10 @@ class Handle:
             parts["hint"] = SCALE_HINT
         elif "went bad" in what:
             parts["hint"] = BAD_HINT
+        elif what.startswith("malloc has nothing left"):
+            parts["hint"] = "allocate less in init, or lower vec.total_agents"
+        elif "on the GPU" in what or (self.plays and what.startswith("the GPU stopped")):
+            parts["hint"] = PLAY_HINT
         return RunError(what, where=where, **parts)
 
 

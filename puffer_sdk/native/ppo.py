@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from ..errors import UsageError
 from ..trainers import LOSSES, Schedules, check_same_envs, check_sizes
 from ..vec import whole_number
-from .envs import bind_envs, check_arrays
+from .envs import bind_envs, check_arrays, find_program
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 from .library import PATHS, library
 
@@ -54,18 +55,24 @@ class NativePPO(Schedules):
     path            CPU: instruction set: "auto", "generic", "avx2", "avx512", "neon"
     block_agents    CPU: agents that a worker steps and infers in turn; 0 = auto
     timed           CUDA: time every kernel by itself (kernels()), which takes longer
+    program         CUDA: the environment compiled for the GPU, where copies of the vec's envs then
+                    play; with [vec] device = cuda it is made unless given
     first_agent     the global number of the first row, where several processes share a run
     """
 
     def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
                  path: str = "auto", block_agents: int = 0, first_agent: int = 0,
-                 timed: bool = False, gpus: Sequence[int] | None = None):
+                 timed: bool = False, gpus: Sequence[int] | None = None,
+                 program: Path | None = None):
         self.config, self.settings, self.device = config, config.train, device
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         self.threads = choose_threads(config, threads)
         check_arrays(vec)
         check_sizes(vec, config.train)
         train = self.settings
+        if program is None and getattr(getattr(config, "vec", None), "device", "cpu") == "cuda":
+            program = find_program(vec, device)
+        self.program = program
         self.gpus = list(range(train.gpus) if gpus is None else gpus)
         if not 1 <= len(self.gpus) <= MAX_GPUS:
             raise UsageError("that many GPUs cannot share a run", expected=f"1 to {MAX_GPUS}",
@@ -130,8 +137,9 @@ class NativePPO(Schedules):
         """
         handle, began = self._open, time.perf_counter()
         if self._envs is None:
-            envs = bind_envs(self.vec, handle, self.threads)
+            envs = bind_envs(self.vec, handle, self.threads, self.program)
             self.vec.reset()
+            handle.plays = self.program is not None
             handle.call("attach", envs.c)
             self._envs = envs
             handle.envs = envs          # what C looks at lives as long as it may look
@@ -185,8 +193,8 @@ class NativePPO(Schedules):
 
     def gpu(self) -> dict[str, object] | None:
         """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
-        "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many share the
-        work. None for the CPU trainer."""
+        "plays", "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many
+        share the work; "plays": whether the envs are there as well. None for the CPU trainer."""
         handle = self._open
         out = handle.ffi.new("PufferTrainerDevice*")
         if not handle.tell("device", out):
@@ -194,7 +202,7 @@ class NativePPO(Schedules):
         return {"name": handle.ffi.string(out.name).decode(errors="replace"),
                 "compute_capability": (int(out.major), int(out.minor)),
                 "driver": _version(out.driver), "runtime": _version(out.runtime),
-                "emulated": bool(out.emulated), "gpus": int(out.gpus),
+                "emulated": bool(out.emulated), "gpus": int(out.gpus), "plays": bool(out.plays),
                 "memory": int(out.memory), "used": int(out.used)}
 
     def kernels(self) -> dict[str, dict[str, float]]:

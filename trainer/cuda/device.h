@@ -94,7 +94,7 @@ int32_t program_kernel(Program* program, const char* name);     // its number, o
 void stream_call(Stream* stream, Program* program, int32_t kernel, const void* args, size_t bytes,
                  int32_t blocks, int32_t threads);
 
-// What malloc of programs may give in all. Before the first program; 0, or -1 where it is too late
+// What malloc of programs may give in all (emulated: puffer_envs_heap of a program hears of it). Before the first program; 0, or -1 where it is too late
 // for that or there is not so much (no failure: it stays as it was)
 int32_t device_heap(Device* device, size_t bytes);
 

@@ -288,6 +288,8 @@ Program* program_open(Device* device, const char* path, char* error) {
         snprintf(error, PUFFER_ERROR_SIZE, "the program does not load: %s\t%s", dlerror(), path);
         return NULL;
     }
+    auto limit = (void (*)(uint64_t))dlsym(library, "puffer_envs_heap");
+    if (limit && device->heap) limit(device->heap);
     device->programs.emplace_back(new Program{device, library, {}});
     return device->programs.back().get();
 }
@@ -328,8 +330,9 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
 
 int32_t device_heap(Device* device, size_t bytes) {
     if (failed(device) || !device->programs.empty()) return -1;
-    if (bytes > device->limit - device->used) return -1;
-    device->used += bytes;
+    if (bytes > device->limit - device->used + device->heap) return -1;
+    device->used += bytes - device->heap;
+    device->heap = bytes;
     return 0;
 }
 

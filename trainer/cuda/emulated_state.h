@@ -93,7 +93,7 @@ struct Device {
     char failure[512];
     enum { LATE, EARLY, SHUFFLED } mode;
     uint64_t luck;
-    size_t limit, used, page;
+    size_t limit, used, page, heap;     // heap: of `used`, for malloc of programs
     bool pins;
     int running;                    // streams whose calls run now
     int64_t runs;

@@ -3,6 +3,7 @@
  *     device.h      what a GPU is asked for (device_cuda.cu, device_emulated.cc)
  *     trainer.c     create, attach, fetch, stats: the C ABI
  *     memory.c      every size, and one allocation for each kind of memory
+ *     envs.c        envs that play on the GPU: start, step, logs, faults
  *     rollout.c     T ticks of all agents, a slice of them at a time
  *     picking.c     advantages, and which segments the next minibatch takes
  *     learning.c    one minibatch: forward, loss, backward, Muon
@@ -16,11 +17,13 @@
  */
 #pragma once
 #include "device.h"
+#include "env_program.h"
 #include "../arena.h"
 #include "../pool.h"
 #include "../shared.h"
 
 #define MAX_SLICES   64
+#define ENVS_PREFIX  "puffer_envs_" // of a program's kernels
 #define MUON_GROUPS  3              // matrices of one shape: encoder, layers, decoder
 
 enum {                              // what the host's time is spent on
@@ -56,6 +59,16 @@ typedef struct Inbox {              // what a slice hands over before a tick, in
     uint8_t* mask;                  // (R, A), or NULL
 } Inbox;
 
+typedef struct Copies {             // of a slice's envs, on the GPU
+    char* structs;                  // (envs, facts.env_bytes)
+    uint32_t* rand_states;          // [envs]
+    int64_t* first_row;             // [envs + 1] among the slice's rows
+    double* logs;                   // (envs, facts.log_fields)
+    EnvFault* fault;                // its envs are the slice's
+    double* logs_here;              // pinned, and so is the next
+    EnvFault* fault_here;
+} Copies;
+
 typedef struct Slice {              // agents that tick together
     struct Rank* rank;
     int32_t first_env, envs, first_row;     // of all agents
@@ -76,7 +89,9 @@ typedef struct Slice {              // agents that tick together
     float* actions;                 // (R, K)
     CudaFault* fault;
     CudaFault* fault_here;          // pinned
-    Recorded ticks[2];              // for each rollout buffer
+    Recorded ticks[2], lasts[2];    // for each rollout buffer; lasts: without a step of envs
+    Copies copies;                  // where envs play on the GPU
+    Event* played;
 } Slice;
 
 typedef struct Buffers {            // of a minibatch; l counts layers
@@ -130,6 +145,8 @@ typedef struct Worker {             // clock ticks by phase
     char apart[64];                 // a line of its own
 } Worker;
 
+enum { ENVS_FACTS, ENVS_START, ENVS_STEP, ENVS_LOG, ENVS_CLOSE, ENVS_KERNELS };
+
 // One GPU's share: some slices, their rollouts, and a copy of the weights. Each learns from its own
 // part of a minibatch, and what they found is added up in the order of ranks
 typedef struct Rank {
@@ -151,6 +168,12 @@ typedef struct Rank {
     Picker picker;
     Buffers batch;
     Exchange totals, losses, shares;    // with several ranks
+    Program* program;               // where envs play on the GPU, and so are the next
+    int32_t env_kernels[ENVS_KERNELS];
+    Arena env_memory, env_pinned;
+    EnvSetting* env_settings;
+    EnvFacts* env_facts;
+    CudaTick* ticks_here;           // [T + 1] pinned
     CudaSchedule *schedule, *schedules_here;    // of a minibatch; [minibatches] pinned
     Report *report, *report_here;
 
@@ -200,6 +223,13 @@ struct PufferTrainer {
     int32_t touched, rollout_touched;       // 1: what is here is newer
     int32_t lost;                   // 1: weights were written to that were older
     int32_t direct;                 // 1: copies go straight to the envs' memory
+    int32_t playing;                // 1: envs were started on the GPU
+    char* program_path;             // of the program that is open, or NULL
+    int32_t env_room, setting_room; // that there is memory for: envs of a slice, settings
+    int32_t setting_count;
+    EnvFacts env_facts;
+    double* log_sums;               // [log_fields]
+    int64_t heap;                   // bytes that malloc of envs may give
     int64_t allocations, bytes;
     double rollout_seconds, update_seconds;
 };
@@ -240,6 +270,9 @@ int32_t device_failed(const PufferTrainer* trainer, char* error);
 // ---- memory.c
 int32_t memory_take(PufferTrainer* trainer, char* error);
 void memory_free(PufferTrainer* trainer);
+// All that the arena plans, in one block
+int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
+                   char* error);
 int32_t mirror_rollout(PufferTrainer* trainer, char* error);    // room for it on the host
 
 // ---- trainer.c
@@ -250,6 +283,15 @@ void keep_acting(Rank* rank);           // what acts becomes what the weights ar
 int32_t weights_upload(PufferTrainer* trainer, char* error);    // those that were touched
 int32_t weights_fetch(PufferTrainer* trainer, char* error);
 int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
+
+// ---- envs.c
+int32_t envs_start(PufferTrainer* trainer, char* error);        // after slices know their envs
+// Closes those that were started; it looks at nothing that attach was given, which may be gone
+int32_t envs_leave(PufferTrainer* trainer, char* error);
+void envs_step(Slice* slice);
+void envs_collect(Slice* slice);        // logs and faults come here
+int32_t envs_check(const PufferTrainer* trainer, const char* when, char* error);
+void envs_add_logs(PufferTrainer* trainer);
 
 // ---- rollout.c
 int32_t slices_attach(PufferTrainer* trainer, char* error);

@@ -81,6 +81,7 @@ static void plan_weights(Rank* rank) {
     ARENA_ADD(memory, rank->heads_there, 1);
     ARENA_ADD(memory, rank->schedule, 1);
     ARENA_ADD(memory, rank->report, 1);
+    ARENA_ADD(memory, rank->env_facts, 1);
     for (int g = 0; g < MUON_GROUPS; g++) {
         MuonGroup* group = &rank->groups[g];
         const Matrix* matrix = &trainer->matrices[group->first];
@@ -214,8 +215,8 @@ int32_t mirror_rollout(PufferTrainer* trainer, char* error) {
 
 // ---- all of it --------------------------------------------------------------------------------
 
-static int32_t commit(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
-                      char* error) {
+int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
+                   char* error) {
     PufferTrainer* trainer = rank->trainer;
     void* block = arena->failed ? NULL : take(rank->device, arena->bytes);
     if (!block) {
@@ -330,14 +331,15 @@ static void plan_rank(Rank* rank) {
     }
     ARENA_ADD(&rank->pinned, rank->schedules_here, trainer->minibatches);
     ARENA_ADD(&rank->pinned, rank->report_here, 1);
+    ARENA_ADD(&rank->pinned, rank->ticks_here, trainer->config.horizon + 1);
     ARENA_ADD(&rank->pinned, rank->picker.weights_here, trainer->N);
 }
 
 static int32_t take_rank(Rank* rank, char* error) {
     PufferTrainer* trainer = rank->trainer;
     plan_rank(rank);
-    if (commit(rank, &rank->memory, device_memory, "GPU", error)
-        || commit(rank, &rank->pinned, device_pinned, "pinned", error))
+    if (arena_take(rank, &rank->memory, device_memory, "GPU", error)
+        || arena_take(rank, &rank->pinned, device_pinned, "pinned", error))
         return -1;
     for (int i = 0; i < trainer->slices; i++) {
         lay_inbox(trainer, &rank->slices[i].here);
@@ -375,6 +377,9 @@ void memory_free(PufferTrainer* trainer) {
     EACH_RANK(trainer, rank) {
         free(rank->memory.spans);       // their blocks are the device's
         free(rank->pinned.spans);
+        free(rank->env_memory.spans);
+        free(rank->env_pinned.spans);
     }
+    free(trainer->program_path);
     arena_free(&trainer->host);
 }

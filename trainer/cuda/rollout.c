@@ -3,8 +3,12 @@
  * While the GPU infers one slice, the pool steps the envs of another. A tick of a slice is one
  * captured graph: observations and what the last actions caused go there, actions come back. The
  * host waits once for each slice and tick. What went wrong is asked for at the end: until then an
- * env is handed 0 for an action that is not finite. */
+ * env is handed 0 for an action that is not finite.
+ *
+ * Envs that play on the GPU are stepped behind the network in the same graph, and the host waits at
+ * the end of a rollout alone. */
 #include "internal.h"
+#include <stdio.h>
 #include <string.h>
 
 // ---- the GPU's share of a tick ----------------------------------------------------------------
@@ -16,7 +20,12 @@ const void* layer_weights(const Rank* rank, int matrix, int acting) {
     return (acting ? rank->acting : rank->weights) + offset;
 }
 
-static void tick_calls(Rank* rank, Stream* stream, void* about) {
+static size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
+    return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
+}
+
+// From observations to actions; at T to a value alone
+static void act_calls(Rank* rank, Stream* stream, void* about) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     Slice* slice = about;
@@ -24,9 +33,6 @@ static void tick_calls(Rank* rank, Stream* stream, void* about) {
     int R = trainer->R, H = trainer->H, L = trainer->L, T = config->horizon;
     int32_t first = slice->first_row - rank->first_row;
     int64_t widest = (int64_t)L * H > trainer->ldw ? (int64_t)L * H : trainer->ldw;
-    size_t obs = (size_t)R * (size_t)trainer->D * (config->obs_dtype == PUFFER_U8 ? 1 : 4);
-    stream_upload(stream, slice->there.tick, slice->here.tick, slice->inbox_bytes);
-    stream_upload(stream, slice->obs, slice->obs_from, obs);
     EACH(stream, tick_begin, R * widest, TickBeginArgs,
         .tick = slice->there.tick, .rows = R, .first = first, .T = T, .D = trainer->D,
         .size = L * H, .obs_dtype = config->obs_dtype,
@@ -58,15 +64,27 @@ static void tick_calls(Rank* rank, Stream* stream, void* about) {
          .logstd = rank->acting + trainer->vectors, .actions = slice->actions,
          .stored_actions = out->actions, .logprobs = out->logprobs, .values = out->values,
          .stored_masks = out->masks, .bootstrap = out->bootstrap, .fault = slice->fault);
+}
+
+static void tick_calls(Rank* rank, Stream* stream, void* about) {
+    const PufferTrainer* trainer = rank->trainer;
+    Slice* slice = about;
+    stream_upload(stream, slice->there.tick, slice->here.tick, slice->inbox_bytes);
+    stream_upload(stream, slice->obs, slice->obs_from, obs_bytes(trainer, trainer->R));
+    act_calls(rank, stream, slice);
     stream_download(stream, slice->actions_to, slice->actions,
-                    sizeof(float) * (size_t)R * (size_t)trainer->K);
+                    sizeof(float) * (size_t)trainer->R * (size_t)trainer->K);
+}
+
+static void play_calls(Rank* rank, Stream* stream, void* about) {
+    act_calls(rank, stream, about);
+    envs_step(about);
 }
 
 // ---- the host's share -------------------------------------------------------------------------
 
 static const uint8_t* env_obs(const PufferTrainer* trainer, int64_t row) {
-    int64_t size = trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4;
-    return (const uint8_t*)trainer->envs.observations + row * trainer->D * size;
+    return (const uint8_t*)trainer->envs.observations + obs_bytes(trainer, row);
 }
 
 // Rows of the slice whose env has just moved; [first, first + rows) of all agents
@@ -117,9 +135,13 @@ static void step_slice(PufferTrainer* trainer, Slice* slice, int t) {
     trainer->workers[0].since = clock_now();
 }
 
+static CudaTick tick_at(const PufferTrainer* trainer, int t) {
+    return (CudaTick){.seed = trainer->config.seed, .t = t,
+                      .step = (uint64_t)(trainer->tick_number + t)};
+}
+
 static void begin_tick(PufferTrainer* trainer, Slice* slice, int t) {
-    *slice->here.tick = (CudaTick){.seed = trainer->config.seed, .t = t,
-                                   .step = (uint64_t)(trainer->tick_number + t)};
+    *slice->here.tick = tick_at(trainer, t);
     run_recorded(slice->rank, slice->stream, &slice->ticks[trainer->turn], tick_calls, slice);
     mark(&trainer->workers[0], PHASE_LAUNCH);
 }
@@ -157,7 +179,60 @@ static int32_t run_ticks(PufferTrainer* trainer) {
     return 0;
 }
 
+// ---- envs on the GPU --------------------------------------------------------------------------
+
+static void play_tick(PufferTrainer* trainer, Slice* slice, int t) {
+    Rank* rank = slice->rank;
+    int last = t == trainer->config.horizon, turn = trainer->turn;
+    stream_upload(slice->stream, slice->there.tick, &rank->ticks_here[t], sizeof(CudaTick));
+    run_recorded(rank, slice->stream, last ? &slice->lasts[turn] : &slice->ticks[turn],
+                 last ? act_calls : play_calls, slice);
+}
+
+// One wait for all slices of a rank
+static int32_t await_slices(Rank* rank) {
+    Slice* first = rank->slices;
+    for (Slice* slice = first + 1; slice < first + rank->trainer->slices; slice++) {
+        stream_mark(slice->stream, slice->played);
+        stream_after(first->stream, slice->played);
+    }
+    return stream_wait(first->stream);
+}
+
+static int32_t play_ticks(PufferTrainer* trainer) {
+    int T = trainer->config.horizon, count = trainer->config.slices;
+    trainer->workers[0].since = clock_now();
+    EACH_RANK(trainer, rank)
+        for (int t = 0; t <= T; t++) rank->ticks_here[t] = tick_at(trainer, t);
+    for (int i = 0; i < count; i++) {
+        Slice* slice = &trainer->all_slices[i];
+        stream_after(slice->stream, slice->rank->weights_ready);
+        stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
+    }
+    for (int t = 0; t <= T; t++)
+        for (int i = 0; i < count; i++) play_tick(trainer, &trainer->all_slices[i], t);
+    for (int i = 0; i < count; i++) {
+        Slice* slice = &trainer->all_slices[i];
+        stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
+        envs_collect(slice);
+    }
+    mark(&trainer->workers[0], PHASE_LAUNCH);
+    int32_t failed = 0;
+    EACH_RANK(trainer, rank) failed |= await_slices(rank);
+    mark(&trainer->workers[0], PHASE_AWAIT);
+    return failed;
+}
+
 // ---- what went wrong --------------------------------------------------------------------------
+
+// What the env shows now, or NULL
+static const uint8_t* obs_now(PufferTrainer* trainer, int64_t row) {
+    if (!trainer->playing) return env_obs(trainer, row);
+    Slice* slice = &trainer->all_slices[row / trainer->R];
+    stream_download(slice->stream, slice->obs_copy, slice->obs, obs_bytes(trainer, trainer->R));
+    if (stream_wait(slice->stream)) return NULL;
+    return (const uint8_t*)slice->obs_copy + obs_bytes(trainer, row % trainer->R);
+}
 
 static int32_t explain(PufferTrainer* trainer, CudaFault fault, char* error) {
     int T = trainer->config.horizon, t = (int)(fault >> 40), A = trainer->A;
@@ -165,9 +240,9 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, char* error) {
     int64_t size = (int64_t)trainer->L * trainer->H;
     if (everything_fetch(trainer, trainer->turn, error)) return -1;
     const Rollout* here = &trainer->rollout_here;
-    const uint8_t* stored = (const uint8_t*)here->obs + (env_obs(trainer, at) - env_obs(trainer, 0));
+    const uint8_t* stored = (const uint8_t*)here->obs + obs_bytes(trainer, at);
     BadRow bad = {.kind = (int32_t)(fault & 0xff), .row = row, .tick = trainer->tick_number + t,
-                  .obs = t < T ? stored : env_obs(trainer, row),
+                  .obs = t < T ? stored : obs_now(trainer, row),
                   .mask = here->masks && t < T ? here->masks + at * A : NULL,
                   .reward = t < T ? here->rewards[at] : 0.0f,
                   .state = trainer->state_here + row * size, .state_size = size};
@@ -204,8 +279,9 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
                     (long long)envs->first_row[envs->num_envs], N);
     if (envs->whole_steps && count > 1)
         return fail(error, "envs that step all at once are one slice, not %d", count);
-    trainer->direct = envs->block && device_pin(trainer->ranks->device, envs->block,
-                                                (size_t)envs->block_bytes) == 0;
+    trainer->direct = envs->block && !envs->program
+                      && device_pin(trainer->ranks->device, envs->block,
+                                    (size_t)envs->block_bytes) == 0;
     for (int32_t i = 0; i < count; i++) {
         Slice* slice = &trainer->all_slices[i];
         slice->first_env = 0;
@@ -223,15 +299,24 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
                                             : slice->actions_copy;
         for (int turn = 0; turn < 2; turn++) {      // the envs' addresses were others
             graph_free(slice->ticks[turn].graph);
-            slice->ticks[turn] = (Recorded){0};
+            graph_free(slice->lasts[turn].graph);
+            slice->ticks[turn] = slice->lasts[turn] = (Recorded){0};
         }
     }
     zero_state(trainer);
     return ranks_wait(trainer, error);
 }
 
+// Envs say that they failed, and not when
+static const char* rollout_name(const PufferTrainer* trainer, char text[64]) {
+    long long before = (long long)trainer->envs.ticks;
+    snprintf(text, 64, "step %lld to %lld", before + 1, before + trainer->config.horizon);
+    return text;
+}
+
 int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
     double began = seconds_now();
+    char when[64];
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (weights_upload(trainer, error)) return -1;
     trainer->rollout_fetched = 0;
@@ -240,10 +325,12 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
     trainer->acts_anew = 0;
     trainer->tick_number = trainer->counters.global_step / trainer->config.agents;
     device_range(trainer->ranks->device, "rollout");
-    int32_t failed = run_ticks(trainer);
+    int32_t failed = trainer->playing ? play_ticks(trainer) : run_ticks(trainer);
     device_range(trainer->ranks->device, NULL);
     if (failed) return device_failed(trainer, error);
+    if (trainer->playing && envs_check(trainer, rollout_name(trainer, when), error)) return -1;
     if (check_faults(trainer, error)) return -1;
+    if (trainer->playing) envs_add_logs(trainer);
     trainer->envs.ticks += trainer->config.horizon;
     trainer->counters.global_step += (int64_t)trainer->config.agents * trainer->config.horizon;
     trainer->rollout_seconds += seconds_now() - began;

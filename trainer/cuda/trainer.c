@@ -59,8 +59,10 @@ static int32_t start(PufferTrainer* trainer, char* error) {
     if (ranks_open(trainer, error) || memory_take(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
         if (products_open(rank, error)) return -1;
-        for (int i = 0; i < trainer->slices; i++)
+        for (int i = 0; i < trainer->slices; i++) {
             rank->slices[i].stream = stream_open(rank->device);
+            rank->slices[i].played = event_open(rank->device);
+        }
     }
     for (int m = 0; m < trainer->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
@@ -96,7 +98,9 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
 
 void puffer_trainer_destroy(PufferTrainer* trainer) {
     if (!trainer) return;
+    char error[PUFFER_ERROR_SIZE];
     if (trainer->pool) pool_destroy(trainer->pool);
+    envs_leave(trainer, error);
     ranks_close(trainer);
     memory_free(trainer);
     replay_free(&trainer->replay);
@@ -108,11 +112,15 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
     if (update_finish(trainer, &losses, error)) return -1;
+    trainer->envs.vec = NULL;       // until all has gone well
+    if (envs_leave(trainer, error)) return -1;
     if (trainer->direct) device_unpin(trainer->ranks->device, trainer->envs.block);
     trainer->direct = 0;
     trainer->envs = *envs;
     trainer->acts_anew = 1;
-    if (slices_attach(trainer, error) == 0) return 0;
+    if (slices_attach(trainer, error) == 0
+        && (!envs->program || envs_start(trainer, error) == 0))
+        return 0;
     trainer->envs.vec = NULL;
     return -1;
 }
@@ -321,14 +329,16 @@ int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) 
     out->runtime = facts.runtime;
     out->emulated = facts.emulated;
     out->memory = facts.memory;
-    out->used = (int64_t)trainer->ranks->memory.bytes;
+    out->used = (int64_t)(trainer->ranks->memory.bytes + trainer->ranks->env_memory.bytes);
     out->gpus = trainer->config.gpus;
+    out->plays = trainer->playing;
     return 1;
 }
 
 int32_t puffer_trainer_kernel(PufferTrainer* trainer, int32_t index, PufferTrainerKernel* out) {
     DeviceTally tally;
     if (!device_tally(trainer->ranks->device, index, &tally)) return 0;
+    if (!strncmp(tally.name, ENVS_PREFIX, strlen(ENVS_PREFIX))) tally.name += strlen("puffer_");
     *out = (PufferTrainerKernel){tally.name, tally.calls, tally.seconds, tally.bytes, tally.flops};
     return 1;
 }
