@@ -212,7 +212,7 @@ def faulty(tmp_path_factory):
         text = text.replace(old, new)
     folder.mkdir()
     (folder / "probe.h").write_text(text)
-    (folder / "probe.ini").write_text("[env]\nlimit = 9\nfault = 0\n")
+    (folder / "probe.ini").write_text("[env]\nlimit = 9\nfault = 0\nnum_agents = 1\n")
     return folder
 
 
@@ -226,9 +226,9 @@ def fail(faulty):
     return fail
 
 
-def faulty_envs(folder, number) -> vec.VecEnv:
-    return vec.VecEnv(opened(folder), total_agents=8, num_buffers=2,
-                      env_settings={"limit": 9, "fault": number})
+def faulty_envs(folder, number, agents=1) -> vec.VecEnv:
+    return vec.VecEnv(opened(folder), total_agents=8, num_buffers=2, env_settings={
+        "limit": 9, "fault": number, "num_agents": agents})
 
 
 def refused(trainer) -> RunError:
@@ -284,8 +284,45 @@ def test_a_program_of_another_environment_is_refused(make, folders):
     with make("pendulum", plays=False) as trainer:
         trainer.program = build_program(folders["squared"])
         error = refused(trainer)
-    assert error.message.startswith("the program for the GPU is of another environment: 1 bytes")
-    assert error.where == str(trainer.program)
+        assert error.message.startswith("the program for the GPU is of another environment: 1 byt")
+        assert error.where == str(trainer.program)
+        trainer.program = trainer.vec.library.path  # the environment, but for the CPU
+        if not HAS_DRIVER:
+            error = refused(trainer)
+            assert error.message == "the program has no kernel puffer_envs_facts"
+        trainer.program = build_program(folders["pendulum"])
+        run(trainer, 1)
+        assert trainer.gpu()["plays"]
+        trainer.program = None
+        trainer.barrier(make_envs(folders["pendulum"]))
+        run(trainer, 1)                             # and on the CPU again
+        assert not trainer.gpu()["plays"]
+
+
+def test_more_envs_than_before_get_more_room(faulty):
+    """The same agents may be other envs: fewer of them each, say."""
+    told, allocations = [], []
+    for program in None, build_program(faulty):
+        with make_native(vec=faulty_envs(faulty, 0, agents=2), path="cuda", program=program,
+                         **{**SMALL, "horizon": HORIZON, "minibatch_size": 12}) as trainer:
+            for agents in 2, 4, 2, 1, 2:            # of an env
+                trainer.barrier(faulty_envs(faulty, 0, agents))
+                told.append(story(trainer, 2))
+                allocations.append(trainer.stats()["allocations"])
+    for want, got in zip(told[:5], told[5:], strict=True):
+        check(got, want)
+    assert np.diff(allocations[5:]).tolist() == [0, 0, 2, 0]        # pinned, and the GPU's
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="the emulated device has as little memory as it is told")
+def test_envs_that_are_too_large_for_the_gpu(fail, monkeypatch):
+    with fail(0) as trainer:
+        used = trainer.gpu()["used"]
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(used + 2000))
+    with fail(0) as trainer:
+        error = refused(trainer)
+    assert error.message.startswith("this takes 0 MiB of GPU memory")
+    assert "vec.total_agents" in error.hint
 
 
 def test_envs_that_cannot_play_on_a_gpu_are_refused(folders):

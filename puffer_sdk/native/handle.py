@@ -107,6 +107,8 @@ class Handle:
             parts["hint"] = SCALE_HINT
         elif "went bad" in what:
             parts["hint"] = BAD_HINT
+        elif what.startswith("this takes"):
+            parts["hint"] = MEMORY_HINT
         elif what.startswith("malloc has nothing left"):
             parts["hint"] = "allocate less in init, or lower vec.total_agents"
         elif "on the GPU" in what or (self.plays and what.startswith("the GPU stopped")):

@@ -180,8 +180,8 @@ void envs_add_logs(PufferTrainer* trainer) {
 static int32_t explain(const PufferTrainer* trainer, int what, const char* where, char* error) {
     const char* text = "an environment on the GPU failed and did not say why";
     char none[128];
-    snprintf(none, sizeof none, "malloc has nothing left for an environment on the GPU: %lld MiB are "
-             "for all of them", (long long)(trainer->heap >> 20));
+    snprintf(none, sizeof none, "malloc has nothing left for an environment on the GPU: %lld MiB "
+             "are for all of them", (long long)(trainer->heap >> 20));
     switch (what) {
     case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] does not give";
         break;
