@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata, util
 from types import SimpleNamespace
 
 import pytest
@@ -45,6 +46,27 @@ int cuGetErrorString(int status, const char** out) {
 """
 
 
+def hide_wheels(monkeypatch):
+    """NVIDIA's, where they are now; other packages lie beside them, and are needed"""
+    places, find_spec, version = set(sys.path), util.find_spec, metadata.version
+
+    def find_other(name):
+        spec = find_spec(name)
+        if name == "nvidia" and spec:
+            spec.submodule_search_locations = [
+                place for place in spec.submodule_search_locations
+                if os.path.dirname(place) not in places]
+        return spec
+
+    def version_of_other(name):
+        if str(metadata.distribution(name).locate_file("")) in places and "nvidia" in name:
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(util, "find_spec", find_other)
+    monkeypatch.setattr(metadata, "version", version_of_other)
+
+
 @pytest.fixture
 def no_cuda(tmp_path, monkeypatch):
     """No driver, no nvcc, no wheels; a C++ compiler, which nvcc would call."""
@@ -61,8 +83,7 @@ def no_cuda(tmp_path, monkeypatch):
                  "PUFFER_CUDA", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
                  "NVCC_CCBIN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sys, "path", [path for path in sys.path
-                                      if not os.path.isdir(os.path.join(path, "nvidia"))])
+    hide_wheels(monkeypatch)
     monkeypatch.delitem(sys.modules, "nvidia", raising=False)
     return SimpleNamespace(tools=tools, root=tmp_path)
 
