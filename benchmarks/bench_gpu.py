@@ -5,9 +5,10 @@
 
 First every kernel is held against the CPU's (the tests that know a GPU), then each is timed, then
 breakout is solved over seeds 1 to 5 and its steps a second are measured, each in fp32 and in bf16,
-learning after a rollout and during the next one. Seconds are those of training: the trainer is
-compiled and the environments are made before. Without a GPU it ends with a sentence, unless
-PUFFER_CUDA=emulated: then the figures mean nothing, and are not written.
+learning after a rollout and during the next one, and with the environments on the GPU. Seconds are
+those of training: the trainer is compiled and the environments are made before. Without a GPU it
+ends with a sentence, unless PUFFER_CUDA=emulated: then the figures mean nothing, and are not
+written.
 """
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- gpu: written by `make bench-gpu` -->"
 SEEDS = (1, 2, 3, 4, 5)
 TESTS = ("test_cuda_network", "test_cuda_updates", "test_cuda_training", "test_cuda_ranks",
-         "test_native_parity", "test_native_rollout", "test_native_errors")
+         "test_cuda_envs", "test_native_parity", "test_native_rollout", "test_native_errors")
 WIDE = {"vec.total_agents": 4096, "train.horizon": 64, "train.minibatch_size": 32768,
         "policy.hidden_size": 64, "policy.num_layers": 2}
-WAYS = {f"{precision}{', async' * overlap}": {"train.device": "cuda", "train.async": overlap,
-                                              "train.precision": precision}
-        for precision in ("fp32", "bf16") for overlap in (False, True)}
+HOW = {"": {}, ", async": {"train.async": True}, ", envs too": {"vec.device": "cuda"}}
+WAYS = {precision + name: {"train.device": "cuda", "train.precision": precision, **how}
+        for precision in ("fp32", "bf16") for name, how in HOW.items()}
 
 
 def main() -> int:
