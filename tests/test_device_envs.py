@@ -237,6 +237,35 @@ def test_the_same_in_drawing_code_does_no_harm(probe):
     assert device_envs.emulated_program(env).stat().st_size > 0
 
 
+def test_what_only_a_table_leads_to_stops_the_env_that_gets_there(probe, capfd):
+    env = probe(("#include <stdbool.h>", "#include <stdio.h>"),
+                ("void c_reset(Probe* env) {", """static void save(Probe* env) {
+    FILE* file = fopen("save", "w");
+    fprintf(file, "%d", env->tick);
+    fclose(file);
+}
+
+static void rest(Probe* env) { env->tick += 0; }
+
+static const struct { const char* name; void (*run)(Probe*); } moves[] = {
+    {"rest", rest}, {"save", .run = save},
+};
+
+void c_reset(Probe* env) {"""), ("    env->tick++;", "    env->tick++;\n"
+                                 "    moves[env->actions[0] > 1].run(env);"))
+    assert device_envs.compile_program(env, "90").is_file()
+    with puffer_sdk.make(env, num_envs=4) as vec:
+        program = start(env, vec)
+        program.call("step")
+        assert program.failed is None
+        program.buffers["actions"][2] = 2
+        program.call("step")
+        assert program.failed == (2, ABORT)
+        program.library.fflush(None)
+    assert capfd.readouterr().out == \
+        "fopen cannot be used on a GPU: there are no files on a GPU\n"
+
+
 def test_a_function_of_any_number_of_arguments_is_refused(probe):
     env = probe(("#include <stdbool.h>", "#include <stdarg.h>"),
                 ("void c_reset(Probe* env) {", """static int first(int count, ...) {

@@ -34,7 +34,8 @@ class Piece:
     cursor: object
     start: int                      # in the text
     end: int
-    names: list[tuple[str, int]] = field(default_factory=list)  # it needs them, and where
+    names: list[tuple[str, int, bool]] = field(default_factory=list)    # it needs: name, where,
+                                                                        # whether it is called
 
 
 class Rewriter:
@@ -84,7 +85,7 @@ class Rewriter:
             if words:
                 self.edits.around(start, end, *words)
         elif kind == "DECL_REF_EXPR":
-            self.take_name(piece, cursor, start, end)
+            self.take_name(piece, cursor, parent, start, end)
         elif kind == "TYPE_REF":
             self.qualify(cursor, start, end)
         elif kind == "BINARY_OPERATOR" and cursor.type.spelling.endswith("void *"):
@@ -109,13 +110,18 @@ class Rewriter:
             raise self.refuse(start, "_Generic cannot be compiled for a GPU",
                               "call the function that it chooses")
 
-    def take_name(self, piece: Piece, cursor, start: int, end: int) -> None:
+    def take_name(self, piece: Piece, cursor, parent, start: int, end: int) -> None:
         declared = cursor.referenced
         kind = declared.kind.name if declared is not None else ""
         if kind == "FUNCTION_DECL" or (kind == "VAR_DECL" and declared.semantic_parent is not None
                                        and declared.semantic_parent.kind.name
                                        == "TRANSLATION_UNIT"):
-            piece.names.append((cursor.spelling, start))
+            around = parent                             # name -> pointer to it -> call
+            while around is not None and around[0].kind.name in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
+                around = around[1]
+            called = around is not None and around[0].kind.name == "CALL_EXPR" and \
+                around[0].extent.start.offset == start
+            piece.names.append((cursor.spelling, start, called))
         elif kind == "ENUM_CONSTANT_DECL" and cursor.spelling in self.enumerators:
             self.qualify_constant(declared, start, end)
 

@@ -105,15 +105,15 @@ class _Translator:
     # -- what is reached -----------------------------------------------------------
 
     def reach(self) -> list[Piece]:
-        """What is kept besides types."""
+        """What is kept besides types. What is called comes before what tables name."""
         kept, seen = [], set()
-        waiting = [(name, 0) for name in reversed(ROOTS)]
+        waiting = [(name, 0, True) for name in reversed(ROOTS)]
+        later = [name for kind in self.types for name in kind.names]
         for group in self.variables.values():           # struct { ... } table[]: is kept anyway
-            waiting += [(piece.cursor.spelling, piece.start) for piece in group
-                        if any(piece.start <= kind.start < piece.end for kind in self.types)]
-        waiting += [name for kind in self.types for name in kind.names]
-        while waiting:
-            name, offset = waiting.pop()
+            later += [(piece.cursor.spelling, piece.start, False) for piece in group
+                      if any(piece.start <= kind.start < piece.end for kind in self.types)]
+        while waiting or later:
+            name, offset, called = waiting.pop() if waiting else (*later.pop()[:2], False)
             if name in seen:
                 continue
             seen.add(name)
@@ -124,41 +124,54 @@ class _Translator:
             elif name in self.variables:
                 pieces = _defining(self.variables[name], self.text)
                 starts = {piece.start for piece in pieces}          # int a, b = 3;
-                waiting += [(other, piece.start) for other, group in self.variables.items()
-                            for piece in group if piece.start in starts]
+                later += [(other, piece.start, False) for other, group in self.variables.items()
+                          for piece in group if piece.start in starts]
             else:
-                kept += self.outside(name, offset)
+                kept += self.outside(name, offset, called)
                 continue
             for piece in pieces:
                 self.rewriter.visit(piece)
                 kept.append(piece)
-                waiting += reversed(piece.names)
+                for needed in reversed(piece.names):
+                    (waiting if needed[2] and called else later).append(needed)
         return kept
 
-    def outside(self, name: str, offset: int) -> list[Piece]:
-        """For a function that the author did not write: what stands in for one of raylib's."""
+    def outside(self, name: str, offset: int, called: bool) -> list[Piece]:
+        """For a function that the author did not write: what stands in for it, if it is not there.
+
+        One that a GPU has not is refused where it is called; where only a table leads to it, for
+        drawing perhaps, the env stops if it ever gets there.
+        """
         declarations = self.declared.get(name, [])
-        for cursor in declarations:
-            for child in cursor.get_children():
-                if child.kind.name == "ANNOTATE_ATTR" and child.spelling.startswith(_REASON):
-                    called = "va_start" if name == "puffer_no_varargs" else name
-                    raise self.refuse(offset, f"{called} cannot be used on a GPU: "
-                                              f"{child.spelling.removeprefix(_REASON)}",
-                                      "leave it out of what init, c_reset, c_step and c_close "
-                                      "call, with #ifndef PUFFER_DEVICE perhaps")
+        reason = next((child.spelling.removeprefix(_REASON) for cursor in declarations
+                       for child in cursor.get_children() if child.kind.name == "ANNOTATE_ATTR"
+                       and child.spelling.startswith(_REASON)), None)
+        if reason:
+            public = "va_start" if name == "puffer_no_varargs" else name
+            message = f"{public} cannot be used on a GPU: {reason}"
+            if called:
+                raise self.refuse(offset, message,
+                                  "leave it out of what init, c_reset, c_step and c_close call, "
+                                  "with #ifndef PUFFER_DEVICE perhaps")
+            return [self.stand_in(declarations[0], f'puffer_refuse("{message}")')]
         if name.startswith("__builtin_"):
             return []
         files = [self.origin(cursor.extent.start.offset)[0] for cursor in declarations]
         if any(file.startswith(self.device_dir) for file in files):
             return []
         if any(file.startswith(self.raylib_dir) for file in files):
-            piece, returns = self.declaration(declarations[0]), declarations[0].result_type.spelling
-            value = '""' if name == "TextFormat" else f"puffer_nothing<{returns}>()"
-            self.edits.replace(piece.start, piece.end, f"template <class... A> inline {returns} "
-                                                       f"{name}(A...) {{ return {value}; }}")
-            return [piece]
+            value = '""' if name == "TextFormat" else \
+                f"puffer_nothing<{declarations[0].result_type.spelling}>()"
+            return [self.stand_in(declarations[0], f"return {value}")]
         raise self.refuse(offset, f"{name} is called, and defined nowhere that a GPU could see",
                           "define it in the header, or include what does")
+
+    def stand_in(self, cursor, body: str) -> Piece:
+        """Takes the place of a declaration."""
+        piece = self.declaration(cursor)
+        self.edits.replace(piece.start, piece.end, "template <class... A> inline "
+                           f"{cursor.result_type.spelling} {cursor.spelling}(A...) {{ {body}; }}")
+        return piece
 
     def is_library(self, offset: int) -> bool:
         """Whether it is declared in a stub header, or in raylib's, and not by the author."""

@@ -174,6 +174,12 @@ static unsigned long puffer_heap_used, puffer_heap_size = ~0ul;
 #endif
 }
 
+// What a GPU has not, and only a table of functions led to
+[[noreturn]] inline void puffer_refuse(const char* message) {
+    if (*(volatile unsigned long*)puffer_here.fault == ~0ul) ::printf("%s\n", message);
+    puffer_stop(5);
+}
+
 [[noreturn]] inline void abort() { puffer_stop(5); }            // ENV_ABORT
 [[noreturn]] inline void exit(int) { puffer_stop(5); }
 
