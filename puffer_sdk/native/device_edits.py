@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Callable
 
+_ON_ONE_LINE = re.compile(r"(?:^#line .*)?\n", re.M)
 Words = str | Callable[[], str]
 
 _AFTER, _BEFORE, _REPLACE = range(3)
@@ -40,6 +42,10 @@ class Edits:
         self._edits[start, kind, order] = end, words
         self._count += 1
         self._sorted = None
+
+    def flat(self, start: int, end: int) -> str:
+        """The text from start to end, edited and on one line."""
+        return _ON_ONE_LINE.sub(" ", self.render(start, end))
 
     def render(self, start: int, end: int) -> str:
         """The text from start to end, edited."""

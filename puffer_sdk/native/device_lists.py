@@ -25,9 +25,9 @@ class _Part:
 class ListWriter:
     """Rewrites the initializer lists of one text."""
 
-    def __init__(self, text: str, edits: Edits,
-                 refuse: Callable[[int, str, str], BuildError]):
-        self.text, self.edits, self.refuse = text, edits, refuse
+    def __init__(self, text: str, edits: Edits, refuse: Callable[[int, str, str], BuildError],
+                 resume: Callable[[int, int], str]):
+        self.text, self.edits, self.refuse, self.resume = text, edits, refuse, resume
 
     def write(self, values, kind) -> None:
         """Edits the list `values` of a variable or compound literal of this type."""
@@ -35,12 +35,8 @@ class ListWriter:
             return
         start, end = values.extent.start.offset, values.extent.end.offset
 
-        def words() -> str:
-            text = self.emit(self.build(values, kind.get_canonical()))
-            lines = self.text.count("\n", start, end)
-            return text.replace("\n", " ") + "\n" * lines
-
-        self.edits.replace(start, end, words)
+        self.edits.replace(start, end, lambda: self.emit(self.build(
+            values, kind.get_canonical())) + self.resume(start, end))
 
     def needs(self, values, kind) -> bool:
         """Whether there is an index, a chain (.a.b), a field out of its order, or a mixture."""
@@ -130,7 +126,7 @@ class ListWriter:
         if kind is not None and kind.kind.name in (*_ARRAYS, "RECORD") and not whole:
             raise self.refuse(start, "this list names some of its places and leaves inner braces "
                               "out: that cannot be compiled for a GPU", "write the inner braces")
-        return self.edits.render(start, end)
+        return self.edits.flat(start, end)
 
     def emit(self, part: _Part | str) -> str:
         if isinstance(part, str):

@@ -39,12 +39,16 @@ class Piece:
 
 
 class Rewriter:
-    """Edits the pieces of one text, and notes what they need."""
+    """Edits the pieces of one text, and notes what they need.
 
-    def __init__(self, text: str, edits: Edits,
-                 refuse: Callable[[int, str, str], BuildError]):
-        self.text, self.edits, self.refuse = text, edits, refuse
-        self.lists = ListWriter(text, edits, refuse)
+    refuse    an error for a place in the text
+    resume    what stands behind a range that was written on one line: back to the author's lines
+    """
+
+    def __init__(self, text: str, edits: Edits, refuse: Callable[[int, str, str], BuildError],
+                 resume: Callable[[int, int], str]):
+        self.text, self.edits, self.refuse, self.resume = text, edits, refuse, resume
+        self.lists = ListWriter(text, edits, refuse, resume)
         self.nested: dict[str, str] = {}            # tag inside a struct -> the struct's
         self.enumerators: dict[str, str] = {}       # of an enum inside a struct -> the struct's
         self.boxes = 0
@@ -97,8 +101,14 @@ class Rewriter:
                                       "char*)(", "))")
         elif kind == "COMPOUND_LITERAL_EXPR":
             self.literal(piece, cursor, children, parent, statement)
+        elif kind == "CHARACTER_LITERAL":               # an int in C, a char in C++
+            self.edits.around(start, end, "((int)", ")")
         elif kind == "DECL_STMT":
             self.jumped_over(piece, children, parent, start, end)
+        elif kind == "PARM_DECL" and cursor.spelling:
+            size = re.compile(r"\w+\s*(\[[^]]*\])").match(self.text, cursor.location.offset)
+            if size:                                    # a pointer, whatever stands in there
+                self.edits.replace(*size.span(1), "[]")
         elif kind == "FIELD_DECL" and cursor.type.kind.name == "INCOMPLETEARRAY":
             self.edits.replace(self.text.rindex("[", start, end), end, "[1]")
         elif kind == "VAR_DECL":
@@ -171,10 +181,8 @@ class Rewriter:
                or "(" in child.type.spelling for child in children):
             return
 
-        def words() -> str:
-            return " ".join(map(self.in_two, children)) + "\n" * self.text.count("\n", start, end)
-
-        self.edits.replace(start, end, words)
+        self.edits.replace(start, end, lambda: " ".join(map(self.in_two, children))
+                           + self.resume(start, end))
 
     def in_two(self, variable) -> str:
         """A local variable, declared and then given its value."""
@@ -182,8 +190,8 @@ class Rewriter:
 
         kind, name = variable.type, _renamed(variable.spelling)
         values = [child for child in variable.get_children() if child.kind.is_expression()]
-        text = "".join(self.edits.render(one.extent.start.offset, one.extent.end.offset)
-                       for one in values[-1:]).replace("\n", " ")
+        text = "".join(self.edits.flat(one.extent.start.offset, one.extent.end.offset)
+                       for one in values[-1:])
         if kind.is_const_qualified() and isinstance(evaluate(variable), int):
             return f"static {_renamed(kind.spelling)} {name} = {text};"
         written = f"puffer_type<{_renamed(_unbound(kind.spelling))}>"
@@ -208,8 +216,8 @@ class Rewriter:
         end = cursor.extent.end.offset
         if statement is None:                           # at file scope: it lives for ever
             self.edits.before(piece.start, lambda: f"static {kind} {name} = {{"
-                              f"{self.edits.render(middle, end - 1)}}}}}; ".replace("\n", " "))
-            self.edits.replace(start, end, f"{name}.value")
+                              f"{self.edits.flat(middle, end - 1)}}}}}; ")
+            self.edits.replace(start, end, f"{name}.value" + self.resume(start, end))
         else:
             self.edits.before(statement.extent.start.offset, f"{kind} {name}; ")
             self.edits.replace(start, middle, f"({name} = {kind}{{")

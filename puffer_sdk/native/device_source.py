@@ -40,7 +40,7 @@ class _Translator:
         for match in _MARK.finditer(text):
             self.marks.append((match.end() + 1, int(match[1]), match[2]))
         self.edits = Edits(text)
-        self.rewriter = Rewriter(text, self.edits, self.refuse)
+        self.rewriter = Rewriter(text, self.edits, self.refuse, self.resume)
         self.functions: dict[str, Piece] = {}          # definitions
         self.variables: dict[str, list[Piece]] = {}
         self.declared: dict[str, list[object]] = {}     # functions that are declared only
@@ -83,7 +83,7 @@ class _Translator:
                     self.declared.setdefault(cursor.spelling, []).append(cursor)
             elif kind == "VAR_DECL":
                 self.variables.setdefault(cursor.spelling, []).append(self.declaration(cursor))
-            elif kind in _TYPES:
+            elif kind in _TYPES and not _names_enum_again(cursor):
                 self.types.append(self.declaration(cursor))
                 if kind in RECORDS:
                     self.rewriter.take_nested(cursor, cursor.spelling)
@@ -205,10 +205,27 @@ class _Translator:
         begin, line, file = self.marks[max(at, 0)]
         return file, line + self.text.count("\n", begin, offset)
 
+    def resume(self, start: int, end: int) -> str:
+        """What stands behind a range that was written on one line: the author's lines go on."""
+        if "\n" not in self.text[start:end]:
+            return ""
+        file, line = self.origin(end)
+        return f'\n#line {line} "{file}"\n'
+
     def refuse(self, offset: int, message: str, hint: str) -> BuildError:
         file, line = self.origin(offset)
         return BuildError(message, where=f"{paths.shown(Path(file))}:{line}",
                           hint=f"{hint}; {CPU}")
+
+
+def _names_enum_again(cursor) -> bool:
+    """`enum Way`, or `typedef enum Way Way`, before what Way is: C++ allows neither, and knows an
+    enum by its own name."""
+    if cursor.kind.name == "ENUM_DECL":
+        return not cursor.is_definition()
+    return cursor.kind.name == "TYPEDEF_DECL" and not any(
+        child.is_definition() for child in cursor.get_children()) and \
+        cursor.underlying_typedef_type.spelling == f"enum {cursor.spelling}"
 
 
 def _defining(pieces: list[Piece], text: str) -> list[Piece]:

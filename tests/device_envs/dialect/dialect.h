@@ -21,6 +21,9 @@
 enum way { NORTH, EAST, SOUTH, WEST, WAYS };
 typedef enum { RED_TEAM = 1, BLUE_TEAM } Team;
 
+typedef enum Mood Mood;
+enum Mood { CALM, WILD };
+
 typedef struct Log {
     float score;
     float parts[3];
@@ -106,6 +109,15 @@ static int sum(const int* values, int count) {
     int total = 0;
     while (count--) total = total * 3 + *values++;
     return total;
+}
+
+static float most_of(int count, const float values[count], Mood mood) {
+    float best =
+        -INFINITY;                      // a macro of a header of the system
+    if (mood == CALM) goto out;
+    for (int i = 0; i < count; i++) best = fmaxf(best, values[i]);
+out:
+    return best;
 }
 
 static float length_of(const Vector2* v) { return sqrtf(v->x * v->x + v->y * v->y); }
@@ -211,6 +223,8 @@ end:
     at++;
     for (const char* c = "a,b", *end_ = c + 3; c < end_; c++) o[at] += *c;
     at++;
+    Mood mood = env->tick % 2;
+    o[at++] = most_of(3, (float[]){1, angle, 2}, mood++) + sizeof('a') + mood;
     unsigned char byte = 250;
     byte += env->tick;
     o[at++] = byte + (uint8_t)(env->tick << 6) + (int8_t)(env->tick << 5);
