@@ -386,6 +386,17 @@ def probe_cublaslt() -> Finding:
     return Finding("cublaslt", "ok", str(found))
 
 
+def probe_nvrtc() -> Finding:
+    """The library that compiles environments for a GPU."""
+    from .native import nvrtc
+
+    try:
+        found = nvrtc.find()
+    except PufferError as error:
+        return Finding("nvrtc", "optional", error.message, error.hint)
+    return Finding("nvrtc", "ok", f"{found.version[0]}.{found.version[1]} ({found.path})")
+
+
 def probe_cuda_trainer() -> Finding:
     """Whether driver, compiler and library fit each other, and what is compiled already."""
     from .native import cuda
@@ -432,5 +443,5 @@ def probe_valgrind() -> Finding:
 
 PROBES = (probe_python, probe_compiler, probe_raylib, probe_raylib_desktop, probe_raylib_headless,
           probe_raylib_web, probe_libclang, probe_cache, probe_trainer, probe_make, probe_git,
-          probe_torch, probe_gpu, probe_nvcc, probe_cublaslt, probe_cuda_trainer,
-          probe_emscripten, probe_gdb, probe_clang, probe_valgrind)
+          probe_torch, probe_gpu, probe_nvcc, probe_cublaslt, probe_nvrtc,
+          probe_cuda_trainer, probe_emscripten, probe_gdb, probe_clang, probe_valgrind)

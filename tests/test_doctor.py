@@ -231,6 +231,15 @@ def test_without_a_driver_the_rows_of_a_gpu_are_short(no_cuda):
     assert "puffer-sdk[cuda]" in nvcc.get and "puffer-sdk[cuda]" in cublaslt.get
 
 
+def test_the_compiler_of_environments_has_a_row(monkeypatch, tmp_path):
+    found = doctor.probe_nvrtc()
+    assert found.status == "ok" and "libnvrtc.so." in found.found
+    monkeypatch.setenv("PUFFER_NVRTC", str(tmp_path))
+    assert doctor.probe_nvrtc() == doctor.Finding(
+        "nvrtc", "optional", "environments cannot be compiled for a GPU: PUFFER_NVRTC names no "
+        "library that is there", "correct it, or unset it")
+
+
 def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc, monkeypatch):
     fake_driver(version=13010, gpus=(("NVIDIA H200", 9, 0, 140), ("NVIDIA H200", 9, 0, 140)))
     home = fake_nvcc("13.0")
