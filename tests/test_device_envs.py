@@ -227,6 +227,19 @@ def test_what_a_gpu_has_not_is_refused_where_it_stands(probe, line, says):
     assert "--vec.device cpu" in caught.value.hint
 
 
+def test_folders_may_be_called_anything(tmp_path, probe):
+    env = shutil.copytree(probe(("env->tick = 0;", 'env->tick = fopen("ü", "r") != 0;'),
+                                ("#include <stdbool.h>", "#include <stdio.h>")),
+                          tmp_path / 'ü "ñ" \\ {x}' / "probe")
+    with pytest.raises(BuildError, match="fopen cannot be used") as caught:
+        device_envs.compile_program(env, "90")
+    assert caught.value.where == f"{env / 'probe.h'}:26"
+    file = env / "probe.h"
+    file.write_text(file.read_text().replace('fopen("ü", "r") != 0', '"ü"[0] == 0'))
+    assert device_envs.compile_program(env, "90").is_file()
+    assert device_envs.emulated_program(env).is_file()
+
+
 def test_the_same_in_drawing_code_does_no_harm(probe):
     lines = " ".join(line for line, _ in CALLS.values())
     env = probe(("#include <stdbool.h>\n", "#include <stdio.h>\n#include <stdlib.h>\n"

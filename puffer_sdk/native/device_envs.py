@@ -83,7 +83,7 @@ def build_program(env: Spec | Path, arch: str | None, *, verbose: bool = False) 
     path = folder / f"{stem}-{_key(text, parts)}{suffix}"
     cached = is_intact(path)
     if not cached:
-        source = program_text(spec, text)
+        source = program_text(text)
         try:
             if compiler:
                 _write_cubin(path, compiler, source, arch, spec)
@@ -148,17 +148,15 @@ def _not_read(error: BuildError, spec: Spec) -> BuildError:
     return error
 
 
-def program_text(spec: Spec, preprocessed: bytes) -> str:
-    """All that a C++ compiler is given: no includes, and the author's file and line throughout."""
+def program_text(preprocessed: bytes) -> str:
+    """All that a C++ compiler is given: no includes, and the author's file and line throughout.
+
+    A character is a byte: encode it as latin-1.
+    """
     device = paths.include_dir() / "device"
-    parts = [f"// Generated from {spec.header.name} by puffer-sdk. Do not edit.\n"]
-    for name in ("program_begin.h", None, "program_end.h"):
-        if name is None:
-            parts.append(device_source.translate(preprocessed))
-            continue
-        text = (device / name).read_text(encoding="utf-8")
-        parts.append(f'#line 1 "{device / name}"\n{text}')
-    return "".join(parts)
+    begin, end = (f'#line 1 "{name}"\n{(device / name).read_text(encoding="utf-8")}'
+                  for name in ("program_begin.h", "program_end.h"))
+    return begin + device_source.translate(preprocessed) + end
 
 
 def _key(text: bytes, parts: list[str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import re
-from pathlib import Path
 
 from .. import paths, raylib
 from ..errors import BuildError
@@ -156,7 +155,7 @@ class _Translator:
             return [self.stand_in(declarations[0], f'puffer_refuse("{message}")')]
         if name.startswith("__builtin_"):
             return []
-        files = [self.origin(cursor.extent.start.offset)[0] for cursor in declarations]
+        files = [self.file(cursor.extent.start.offset) for cursor in declarations]
         if any(file.startswith(self.device_dir) for file in files):
             return []
         if any(file.startswith(self.raylib_dir) for file in files):
@@ -175,7 +174,7 @@ class _Translator:
 
     def is_library(self, offset: int) -> bool:
         """Whether it is declared in a stub header, or in raylib's, and not by the author."""
-        file = self.origin(offset)[0]
+        file = self.file(offset)
         return file.startswith((self.device_dir, self.raylib_dir)) and \
             not file.endswith("/vecenv.h")
 
@@ -200,10 +199,15 @@ class _Translator:
     # -- places ------------------------------------------------------------------------
 
     def origin(self, offset: int) -> tuple[str, int]:
-        """The author's (file, line) of a place in the text."""
+        """The author's (file, line) of a place in the text; the file as a #line names it."""
         at = bisect.bisect_right(self.marks, (offset, 1 << 60, "")) - 1
         begin, line, file = self.marks[max(at, 0)]
         return file, line + self.text.count("\n", begin, offset)
+
+    def file(self, offset: int) -> str:
+        """The same file's path."""
+        return re.sub(r"\\(.)", r"\1", self.origin(offset)[0]).encode("latin-1").decode(
+            errors="replace")
 
     def resume(self, start: int, end: int) -> str:
         """What stands behind a range that was written on one line: the author's lines go on."""
@@ -213,8 +217,8 @@ class _Translator:
         return f'\n#line {line} "{file}"\n'
 
     def refuse(self, offset: int, message: str, hint: str) -> BuildError:
-        file, line = self.origin(offset)
-        return BuildError(message, where=f"{paths.shown(Path(file))}:{line}",
+        where = f"{paths.shown(self.file(offset))}:{self.origin(offset)[1]}"
+        return BuildError(message, where=where,
                           hint=f"{hint}; {CPU}")
 
 
