@@ -12,6 +12,9 @@ from ..errors import BuildError
 from .device_edits import Edits
 
 _ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
+_NUMBERS = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
+            "UCHAR", "SCHAR", "FLOAT", "DOUBLE"}
+_NO_NUMBER = re.compile(r"(?<![\w.])[A-Za-z_]|\.\s*[A-Za-z_]|[\"'(\[]")
 
 
 @dataclass
@@ -31,7 +34,7 @@ class ListWriter:
 
     def write(self, values, kind) -> None:
         """Edits the list `values` of a variable or compound literal of this type."""
-        if not self.needs(values, kind.get_canonical()):
+        if is_plain_table(values, self.text) or not self.needs(values, kind.get_canonical()):
             return
         start, end = values.extent.start.offset, values.extent.end.offset
 
@@ -141,6 +144,17 @@ class ListWriter:
                                    for i in range(max(part.elements) + 1)) + "}"
         return "{" + ", ".join(f".{names[i]} = {self.emit(part.elements[i])}"
                                for i in sorted(part.elements)) + "}"
+
+
+def is_plain_table(cursor, text: str) -> bool:
+    """A list of nothing but numbers, for an array of numbers."""
+    if cursor.kind.name != "INIT_LIST_EXPR":
+        return False
+    kind = cursor.type.get_canonical()
+    while kind.kind.name in _ARRAYS:
+        kind = kind.element_type.get_canonical()
+    return kind.kind.name in _NUMBERS and not _NO_NUMBER.search(
+        text, cursor.extent.start.offset, cursor.extent.end.offset)
 
 
 def _element(kind, number: int):

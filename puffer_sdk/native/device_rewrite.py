@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..errors import BuildError
 from .device_edits import Edits
-from .device_lists import ListWriter
+from .device_lists import ListWriter, is_plain_table
 
 # What C++ keeps for itself, and a C program may call its variables
 KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class compl concept
@@ -75,6 +75,8 @@ class Rewriter:
         stack = [(piece.cursor, None, None)]            # node, parent, statement of a block
         while stack:
             cursor, parent, statement = stack.pop()
+            if is_plain_table(cursor, self.text):
+                continue                                # a hundred thousand weights
             children = list(cursor.get_children())
             self.edit(piece, cursor, children, parent, statement)
             is_block = cursor.kind.name == "COMPOUND_STMT"
