@@ -21,6 +21,7 @@ KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class
     throw true try typeid typename using virtual wchar_t xor xor_eq""".split()
 
 WORDS = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'" rf"|\b({'|'.join(KEYWORDS)})\b")
+_GOTO = re.compile(r"\bgoto\b")
 RECORDS = {"STRUCT_DECL", "UNION_DECL"}
 _PLAIN = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
           "UCHAR", "SCHAR", "BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
@@ -52,6 +53,7 @@ class Rewriter:
         self.nested: dict[str, str] = {}            # tag inside a struct -> the struct's
         self.enumerators: dict[str, str] = {}       # of an enum inside a struct -> the struct's
         self.boxes = 0
+        self.jumping: dict[int, bool] = {}          # start of a function -> whether it has a goto
         for match in WORDS.finditer(text):
             if match[1]:
                 edits.replace(match.start(), match.end(), match[1] + "_")
@@ -176,15 +178,19 @@ class Rewriter:
             around = around[1]
         if around is None or around[0].kind.name != "COMPOUND_STMT" or not (
                 (around[1] is not None and around[1][0].kind.name == "SWITCH_STMT")
-                or re.search(r"\bgoto\b", self.text[piece.start:piece.end])):
+                or self.jumps(piece)):
             return
         if any(child.kind.name != "VAR_DECL" or child.storage_class.name == "STATIC"
                or child.type.get_canonical().kind.name not in _PLAIN
                or "(" in child.type.spelling for child in children):
             return
-
         self.edits.replace(start, end, lambda: " ".join(map(self.in_two, children))
                            + self.resume(start, end))
+
+    def jumps(self, piece: Piece) -> bool:
+        if piece.start not in self.jumping:
+            self.jumping[piece.start] = bool(_GOTO.search(self.text, piece.start, piece.end))
+        return self.jumping[piece.start]
 
     def in_two(self, variable) -> str:
         """A local variable, declared and then given its value."""

@@ -3,6 +3,9 @@
 }                                   // namespace env
 }                                   // namespace puffer_c
 
+static_assert(puffer_c::env::ENV_MEMORY == 4 && puffer_c::env::ENV_ABORT == 5,
+              "program_begin.h comes before these names, and writes their numbers");
+
 // A thread leaves its env alone once an env of a lower number, or its own, has failed: of what one
 // launch brings up, the least is what is kept, whatever the order of threads
 #ifdef __CUDACC_RTC__
