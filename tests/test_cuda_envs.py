@@ -17,8 +17,8 @@ from native_fixtures import FakeVec, as_bytes, make_native, run
 from ppo_fixtures import one_thread, settings  # noqa: F401   one_thread is a fixture
 from test_cuda_training import MODES, count, puffer
 
-from puffer_sdk import checkpoint, config, training, vec
-from puffer_sdk.errors import RunError, UsageError
+from puffer_sdk import backends, checkpoint, config, training, vec
+from puffer_sdk.errors import BuildError, RunError, UsageError
 from puffer_sdk.native import NativePPO
 from puffer_sdk.native.envs import build_program
 
@@ -333,6 +333,11 @@ def test_envs_that_cannot_play_on_a_gpu_are_refused(folders):
         wanted.vec = played
         with pytest.raises(UsageError, match=f"environments on a GPU {said}"):
             NativePPO(envs, wanted, device=device)
+    with pytest.raises(UsageError, match="need the trainer there"):
+        NativePPO(make_envs(folders["squared"]), settings(**SMALL), program=Path("x.so"))
+    rain = ROOT / "ocean" / "rain"
+    with pytest.raises(BuildError, match="MY_VEC_STEP_RANGE cannot be compiled for a GPU"):
+        backends.require(config.resolve(rain, {"vec.device": "cuda"}), rain)
 
 
 # ---- the command line ----------------------------------------------------------------------------

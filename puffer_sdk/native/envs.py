@@ -27,19 +27,19 @@ def build_program(folder: Path, *, verbose: bool = False) -> Path:
     return device_envs.build_program(folder, arch, verbose=verbose).path
 
 
-def find_program(vec, device: str) -> Path:
-    """What plays this vec's envs on the GPU. Raises UsageError where nothing can."""
+def find_program(vec, device: str, given: Path | None = None) -> Path:
+    """What plays this vec's envs on the GPU: given, or made. UsageError where nothing can."""
     problem, actual = None, None
     if device != "cuda":
         problem, actual = "need the trainer there too", f"train.device = {device}"
     elif not isinstance(vec, VecEnv):
         problem, actual = "are compiled C, in a VecEnv", type(vec).__name__
-    elif vec.library.folder is None:
+    elif given is None and vec.library.folder is None:
         problem, actual = "are compiled from their folder", f"{vec.library.path} alone"
     if problem:
         raise UsageError(f"environments on a GPU {problem}", where="vec.device cuda",
                          actual=actual, hint="leave vec.device at cpu")
-    return build_program(vec.library.folder)
+    return given or build_program(vec.library.folder)
 
 
 def check_arrays(vec) -> dict[str, np.ndarray | None]:

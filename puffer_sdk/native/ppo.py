@@ -70,9 +70,8 @@ class NativePPO(Schedules):
         check_arrays(vec)
         check_sizes(vec, config.train)
         train = self.settings
-        if program is None and getattr(getattr(config, "vec", None), "device", "cpu") == "cuda":
-            program = find_program(vec, device)
-        self.program = program
+        plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
+        self.program = find_program(vec, device, program) if plays or program else None
         self.gpus = list(range(train.gpus) if gpus is None else gpus)
         if not 1 <= len(self.gpus) <= MAX_GPUS:
             raise UsageError("that many GPUs cannot share a run", expected=f"1 to {MAX_GPUS}",
