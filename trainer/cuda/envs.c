@@ -275,6 +275,8 @@ int32_t envs_start(PufferTrainer* trainer, char* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     if (envs->whole_steps)
         return fail(error, "envs that step all at once do not play on the GPU\tMY_VEC_STEP");
+    if (!envs->settings || !envs->api->log_fields || !envs->api->add_log)
+        return fail(error, "these envs do not say what copies of them need to know");
     if (open_programs(trainer, envs->program, error) || read_facts(trainer, error)
         || check_facts(trainer, error) || take_room(trainer, error)
         || upload_settings(trainer, error))
