@@ -378,7 +378,9 @@ class Child:
         """watches: of the threads that were inside an env, any of which may be to blame."""
         from .vec import mix_seed
 
-        places = [f"env {w['env']}, seed {mix_seed(int(w['seed']), int(w['env']))}, "
+        places = ["on the GPU, in the rollout that begins with step " + str(w["step"])
+                  if w["env"] < 0 else
+                  f"env {w['env']}, seed {mix_seed(int(w['seed']), int(w['env']))}, "
                   f"step {w['step']}" for w in watches]
         if len(places) > 1:
             hint += "; with --vec.num-threads 1 it is known which env it was"

@@ -182,11 +182,13 @@ FAULTS = """
     case 4: if (env->tick == 2) env->rewards[0] = (float)NAN; break;
     case 5: if (env->tick == 5) broken = 1; break;
     case 6: *(int*)(long)env->fault = 1; break;
+    case 7: if (env->tick == 4) for (;;); break;
     }
 """
 START = """
     if (env->fault == 11) env->num_agents = 2;
     if (env->fault == 12) env->memory = malloc(50 << 20);
+    if (env->fault == 13) for (;;);
 """
 HORIZON = 6
 
@@ -373,7 +375,16 @@ def test_train_with_environments_on_the_gpu(target, tmp_path):
 def test_an_environment_that_crashes_on_the_gpu_is_an_error(faulty, tmp_path):
     done = puffer("train", faulty, *SHORT, "--runs-dir", tmp_path, "--vec.device", "cuda",
                   "--env.fault", "6", status=4)
-    assert "the worker process died outside env code: SIGSEGV" in done.stderr
+    assert ("the environment failed in c_step: SIGSEGV (on the GPU, in the rollout that begins "
+            "with step 1)") in done.stderr
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="NVRTC may take such a loop for one that ends")
+@pytest.mark.parametrize("fault, phase", [(7, "c_step"), (13, "c_reset")])
+def test_an_environment_that_never_returns_is_noticed(faulty, tmp_path, fault, phase):
+    done = puffer("train", faulty, *SHORT, "--runs-dir", tmp_path, "--vec.device", "cuda",
+                  "--vec.step-timeout", "1", "--env.fault", fault, status=4)
+    assert f"the environment failed in {phase}: no return for 1 seconds (on the GPU" in done.stderr
 
 
 def test_what_commands_say_of_environments_on_the_gpu(target, tmp_path):

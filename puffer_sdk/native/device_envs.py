@@ -24,6 +24,7 @@ from .cuda_finding import find_driver
 KEEP = 8                            # programs of one kind that stay in build/
 ARCH = "90"                         # what is compiled for where there is no GPU
 EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", "-ffp-contract=off", "-fPIC",
+                  "-fno-finite-loops",      # C lets a loop go on for ever, C++ takes it for none
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
 TRANSLATION = tuple(f"device_{name}.py" for name in ("source", "rewrite", "lists", "edits"))
 _REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")

@@ -224,6 +224,15 @@ static int32_t settle(PufferTrainer* trainer, char* error) {
     return failed ? device_failed(trainer, error) : 0;
 }
 
+// For whoever watches for silence: which env it is, nobody knows here
+void envs_watch(PufferTrainer* trainer, int32_t phase) {
+    PufferWatch* watch = trainer->envs.watches;
+    watch->env = -1;
+    watch->step = trainer->envs.ticks + 1;
+    watch->pulse = watch->pulse + 1;
+    watch->phase = phase;
+}
+
 // ---- beginning and end -------------------------------------------------------------------------
 
 static int32_t upload_settings(PufferTrainer* trainer, char* error) {
@@ -281,9 +290,13 @@ int32_t envs_start(PufferTrainer* trainer, char* error) {
         || check_facts(trainer, error) || take_room(trainer, error)
         || upload_settings(trainer, error))
         return -1;
-    for (int i = 0; i < trainer->config.slices; i++)
-        if (start_slice(&trainer->all_slices[i], error)) return -1;
-    if (settle(trainer, error) || envs_check(trainer, "in init or reset", error)) return -1;
+    int32_t failed = 0;
+    envs_watch(trainer, PUFFER_RESET);
+    for (int i = 0; i < trainer->config.slices && !failed; i++)
+        failed = start_slice(&trainer->all_slices[i], error);
+    failed = failed || settle(trainer, error);
+    envs_watch(trainer, PUFFER_IDLE);
+    if (failed || envs_check(trainer, "in init or reset", error)) return -1;
     trainer->playing = 1;
     return 0;
 }

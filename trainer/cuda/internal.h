@@ -289,6 +289,7 @@ int32_t envs_start(PufferTrainer* trainer, char* error);        // after slices 
 // Closes those that were started; it looks at nothing that attach was given, which may be gone
 int32_t envs_leave(PufferTrainer* trainer, char* error);
 void envs_step(Slice* slice);
+void envs_watch(PufferTrainer* trainer, int32_t phase);     // what the GPU's envs do while we wait
 void envs_collect(Slice* slice);        // logs and faults come here
 int32_t envs_check(const PufferTrainer* trainer, const char* when, char* error);
 void envs_add_logs(PufferTrainer* trainer);

@@ -218,7 +218,9 @@ static int32_t play_ticks(PufferTrainer* trainer) {
     }
     mark(&trainer->workers[0], PHASE_LAUNCH);
     int32_t failed = 0;
+    envs_watch(trainer, PUFFER_STEP);
     EACH_RANK(trainer, rank) failed |= await_slices(rank);
+    envs_watch(trainer, PUFFER_IDLE);
     mark(&trainer->workers[0], PHASE_AWAIT);
     return failed;
 }
