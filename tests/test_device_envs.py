@@ -19,12 +19,12 @@ from puffer_sdk.native import device_envs, nvrtc
 pytest_plugins = ["cuda_places"]
 
 HERE = Path(__file__).resolve().parent
-OCEAN, DIALECT = HERE / "ocean", HERE / "device_envs" / "dialect"
+OCEAN, OWN = HERE / "ocean", HERE / "device_envs"
 TOGETHER = ("ants", "rain", "warren")           # MY_VEC_*: all envs at once
 REFUSED = ("ints", "perms")
 FIXTURES = sorted(path.parent.name for path in OCEAN.glob("*/binding.c")
                   if path.parent.name not in (*TOGETHER, *REFUSED))
-ENVS = ["dialect", *(f"ocean/{name}" for name in FIXTURES), "ocean/upstream/ocean/gopher",
+ENVS = ["dialect", "slang", *(f"ocean/{name}" for name in FIXTURES), "ocean/upstream/ocean/gopher",
         *(f"game/{name}" for name in GAMES)]
 TICKS, COPIES = 500, 16
 
@@ -33,7 +33,7 @@ TICKS, COPIES = 500, 16
 def ocean(tmp_path_factory) -> Path:
     """A copy of tests/ocean that may be built in."""
     top = tmp_path_factory.mktemp("sea")
-    shutil.copytree(DIALECT, top / "dialect")
+    shutil.copytree(OWN, top, ignore=shutil.ignore_patterns("build"), dirs_exist_ok=True)
     return shutil.copytree(OCEAN, top / "ocean", ignore=shutil.ignore_patterns("build"))
 
 
@@ -205,6 +205,13 @@ CALLS = {
                  "formats no text"),
     "size": ("int wide[env->limit]; wide[0] = 1;", "the size of the array wide is known only when "
              "it runs: that cannot be compiled for a GPU"),
+    "rows": ("int sum(int w, int (*rows)[w]); sum(1, NULL);", "the size of rows's rows is known "
+             "only when it runs: that cannot be compiled for a GPU"),
+    "member": ("struct { union { int i; struct { short x, y; }; }; } v = {.y = 3}; "
+               "env->tick = v.y - 3;", "this list gives a value to a struct without a name that is "
+               "not its union's first member: that cannot be compiled for a GPU"),
+    "cases": ("switch (env->tick) { case 0 ... 999: break; }", "a range of cases as long as this "
+              "cannot be compiled for a GPU"),
     "statement": ("env->tick = ({ 0; });", "an expression in ({ }) cannot be compiled for a GPU"),
     "generic": ("env->tick = _Generic(env->tick, int: 0, float: 1);",
                 "_Generic cannot be compiled for a GPU"),

@@ -31,7 +31,8 @@ _REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")
 _HINTS = (                          # what a C++ compiler says -> what to do
     (r'cannot be (used to initialize|assigned)|incompatible with parameter|invalid conversion|'
      r"cannot convert", "C++ converts less than C: write the cast"),
-    (r"must have a constant value|not constant", "write the number, or give it to an enum"),
+    (r"must have a constant value|not constant|dynamic initialization",
+     "write the number, or give it to an enum"),
     (r"bypass|jump to|crosses init", "put braces around what stands behind the case or label"),
     (r"already been (declared|defined)|redefinition|redeclared", "C++ wants it defined once"))
 

@@ -31,6 +31,7 @@ class ListWriter:
     def __init__(self, text: str, edits: Edits, refuse: Callable[[int, str, str], BuildError],
                  resume: Callable[[int, int], str]):
         self.text, self.edits, self.refuse, self.resume = text, edits, refuse, resume
+        self.start = 0
 
     def write(self, values, kind) -> None:
         """Edits the list `values` of a variable or compound literal of this type."""
@@ -38,18 +39,21 @@ class ListWriter:
             return
         start, end = values.extent.start.offset, values.extent.end.offset
 
-        self.edits.replace(start, end, lambda: self.emit(self.build(
-            values, kind.get_canonical())) + self.resume(start, end))
+        def write() -> str:
+            self.start = start                          # where emit() refuses
+            return self.emit(self.build(values, kind.get_canonical())) + self.resume(start, end)
+
+        self.edits.replace(start, end, write)
 
     def needs(self, values, kind) -> bool:
         """Whether there is an index, a chain (.a.b), a field out of its order, or a mixture."""
         last, named, plain = -1, False, False
         for child in values.get_children():
-            chain = self.designators(child)
+            chain = _spelt_out(self.designators(child), kind)
             if chain:
                 if len(chain) > 1 or isinstance(chain[0], tuple):
                     return True
-                number = self.number_of(kind, chain[0])
+                number = _number_of(kind, chain[0])
                 if number <= last:
                     return True
                 last, named = number, True
@@ -81,13 +85,10 @@ class ListWriter:
             chain.append((first, last))
         return chain
 
-    def number_of(self, kind, wanted) -> int:
-        return [one.hash for one in kind.get_fields()].index(wanted.hash)
-
     def build(self, values, kind) -> _Part:
         whole, at = _Part(kind), 0
         for child in values.get_children():
-            chain = self.designators(child)
+            chain = _spelt_out(self.designators(child), kind)
             if not chain:
                 whole.elements[at] = self.value(child, _element(kind, at))
                 at += 1
@@ -95,6 +96,8 @@ class ListWriter:
             value = list(child.get_children())[-1]
             first, last = self.span(kind, chain[0])
             for number in range(first, last + 1):
+                if _is_union(kind):                     # the last one that is named holds
+                    whole.elements = {k: v for k, v in whole.elements.items() if k == number}
                 self.place(whole, number, chain[1:], value)
             at = last + 1
         return whole
@@ -102,7 +105,7 @@ class ListWriter:
     def span(self, kind, step) -> tuple[int, int]:
         if isinstance(step, tuple):
             return step
-        number = self.number_of(kind, step)
+        number = _number_of(kind, step)
         return number, number
 
     def place(self, whole: _Part, number: int, chain: list, value) -> None:
@@ -116,6 +119,8 @@ class ListWriter:
             part = whole.elements[number] = _Part(below)
         first, last = self.span(below, chain[0])
         for inner in range(first, last + 1):
+            if _is_union(below):
+                part.elements = {k: v for k, v in part.elements.items() if k == inner}
             self.place(part, inner, chain[1:], value)
 
     def value(self, child, kind) -> _Part | str:
@@ -139,7 +144,13 @@ class ListWriter:
             return "{" + ", ".join(self.emit(part.elements[i]) if i in part.elements else "{}"
                                    for i in range(highest + 1)) + "}"
         names = [one.spelling for one in part.type.get_fields()]
-        if any(names[i] == "" or "(" in names[i] for i in part.elements):
+        # NVRTC finds no field of a struct without a name: they go by their order as well
+        by_order = not _is_union(part.type) and part.type.get_declaration().is_anonymous()
+        if by_order or any(names[i] == "" or "(" in names[i] for i in part.elements):
+            if _is_union(part.type) and max(part.elements) > 0:
+                raise self.refuse(self.start, "this list gives a value to a struct without a name "
+                                  "that is not its union's first member: that cannot be compiled "
+                                  "for a GPU", "set its fields in lines of their own")
             return "{" + ", ".join(self.emit(part.elements[i]) if i in part.elements else "{}"
                                    for i in range(max(part.elements) + 1)) + "}"
         return "{" + ", ".join(f".{names[i]} = {self.emit(part.elements[i])}"
@@ -155,6 +166,39 @@ def is_plain_table(cursor, text: str) -> bool:
         kind = kind.element_type.get_canonical()
     return kind.kind.name in _NUMBERS and not _NO_NUMBER.search(
         text, cursor.extent.start.offset, cursor.extent.end.offset)
+
+
+def _is_union(kind) -> bool:
+    return kind is not None and kind.get_declaration().kind.name == "UNION_DECL"
+
+
+def _number_of(kind, wanted) -> int:
+    return [one.hash for one in kind.get_fields()].index(wanted.hash)
+
+
+def _spelt_out(chain: list, kind) -> list:
+    """With the structs and unions that have no name, which C lets a chain leave out."""
+    whole = []
+    for step in chain:
+        if isinstance(step, tuple):
+            path, kind = [step], _element(kind, 0)
+        else:
+            path = _way_to(kind, step)
+            kind = step.type.get_canonical()
+        whole += path
+    return whole
+
+
+def _way_to(kind, wanted) -> list:
+    """The fields, from outside to inside, that lead to one; all but the last have no name."""
+    for one in kind.get_fields():
+        if one.hash == wanted.hash:
+            return [one]
+        if one.is_anonymous() or not one.spelling:
+            inner = _way_to(one.type.get_canonical(), wanted)
+            if inner:
+                return [one, *inner]
+    return []
 
 
 def _element(kind, number: int):

@@ -21,6 +21,10 @@ KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class
     throw true try typeid typename using virtual wchar_t xor xor_eq""".split()
 
 WORDS = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'" rf"|\b({'|'.join(KEYWORDS)})\b")
+_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
+_UNIT = re.compile(r"\\(?:x[0-9a-fA-F]+|[0-7]{1,3}|.)|[^\\]", re.S)
+_MOST_CASES = 256
+_TAGGED = re.compile(r"\b(struct|union|enum) (\w+)")
 _GOTO = re.compile(r"\bgoto\b")
 RECORDS = {"STRUCT_DECL", "UNION_DECL"}
 _PLAIN = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
@@ -91,7 +95,7 @@ class Rewriter:
         if kind == "UNEXPOSED_EXPR" and len(children) == 1:
             words = _conversion(cursor, children[0], parent)
             if words:
-                self.edits.around(start, end, *words)
+                self.edits.around(start, end, self.spell(words[0]), words[1])
         elif kind == "DECL_REF_EXPR":
             self.take_name(piece, cursor, parent, start, end)
         elif kind == "TYPE_REF":
@@ -105,6 +109,12 @@ class Rewriter:
                                       "char*)(", "))")
         elif kind == "COMPOUND_LITERAL_EXPR":
             self.literal(piece, cursor, children, parent, statement)
+        elif kind == "UNARY_OPERATOR":
+            self.count_truth(cursor, children, parent, start, end)
+        elif kind == "CASE_STMT":
+            self.case_range(children, start)
+        elif kind == "STRING_LITERAL":
+            self.characters(cursor, parent, start, end)
         elif kind == "CHARACTER_LITERAL":               # an int in C, a char in C++
             self.edits.around(start, end, "((int)", ")")
         elif kind == "DECL_STMT":
@@ -113,6 +123,11 @@ class Rewriter:
             size = re.compile(r"\w+\s*(\[[^]]*\])").match(self.text, cursor.location.offset)
             if size:                                    # a pointer, whatever stands in there
                 self.edits.replace(*size.span(1), "[]")
+            if _is_sized_late(cursor.type):
+                raise self.refuse(start, f"the size of {cursor.spelling}'s rows is known only when "
+                                         "it runs: that cannot be compiled for a GPU",
+                                  "give them a size that is a number, or hand over a pointer to "
+                                  "the first element")
         elif kind == "FIELD_DECL" and cursor.type.kind.name == "INCOMPLETEARRAY":
             self.edits.replace(self.text.rindex("[", start, end), end, "[1]")
         elif kind == "VAR_DECL":
@@ -162,6 +177,11 @@ class Rewriter:
             return
         self.edits.replace(start, end, f"{outer}::{name}")
 
+    def spell(self, kind: str) -> str:
+        """enum Mode, defined inside struct World, is enum World::Mode in a type of clang's."""
+        return _TAGGED.sub(lambda match: f"{match[1]} {self.nested[match[2]]}::{match[2]}"
+                           if self.nested.get(match[2]) else match[0], kind)
+
     def variable(self, cursor, children: list, start: int) -> None:
         if cursor.type.kind.name == "VARIABLEARRAY" and not _has_constant_size(children):
             raise self.refuse(start, f"the size of the array {cursor.spelling} is known only when "
@@ -169,6 +189,54 @@ class Rewriter:
                               "give it the largest size that it may have, or malloc it in init")
         if children and children[-1].kind.name == "INIT_LIST_EXPR":
             self.lists.write(children[-1], cursor.type)
+
+    def count_truth(self, cursor, children: list, parent, start: int, end: int) -> None:
+        """done++ and done-- of a bool, which C++ has not; where nobody uses what it was."""
+        inner = children[0]
+        if cursor.type.get_canonical().kind.name != "BOOL":
+            return
+        first, last = inner.extent.start.offset, inner.extent.end.offset
+        before, behind = self.text[start:first].strip(), self.text[last:end].strip()
+        unused = before or parent[0].kind.name in ("COMPOUND_STMT", "IF_STMT", "CASE_STMT",
+                                                   "DEFAULT_STMT", "FOR_STMT")
+        if {before, behind} == {"++", ""} and unused:
+            self.edits.replace(start, end, lambda: f"({self.edits.flat(first, last)} = true)")
+        elif {before, behind} == {"--", ""} and unused:
+            self.edits.replace(start, end, lambda: f"({self.edits.flat(first, last)} ^= true)")
+
+    def case_range(self, children: list, start: int) -> None:
+        """case 1 ... 3: is case 1: case 2: case 3:"""
+        from ..header import evaluate
+
+        first, last = children[0], children[1]
+        end = self.text.find(":", last.extent.end.offset)
+        if len(children) < 3 or not re.match(r"\s*\.\.\.", self.text[first.extent.end.offset:end]):
+            return
+        low, high = evaluate(first), evaluate(last)
+        if not isinstance(low, int) or not isinstance(high, int) or high - low > _MOST_CASES:
+            raise self.refuse(start, "a range of cases as long as this cannot be compiled for a "
+                                     "GPU", "write it as an if")
+        cases = " ".join(f"case {value}:" for value in range(low, high + 1))
+        self.edits.replace(start, end + 1, cases + self.resume(start, end))
+
+    def characters(self, cursor, parent, start: int, end: int) -> None:
+        """char row[3] = "abc" has no room for the zero at the end: C++ wants {'a', 'b', 'c'}."""
+        kind = cursor.type
+        if kind.kind.name != "CONSTANTARRAY" or parent is None or \
+                parent[0].kind.name not in ("VAR_DECL", "INIT_LIST_EXPR", "UNEXPOSED_EXPR"):
+            return
+        units = [unit for text in _TEXT.findall(self.text, start, end)
+                 for unit in _UNIT.findall(text)]
+        if not self.text[start:end].startswith('"') or len(units) < kind.element_count:
+            return
+        values = ", ".join("'\\''" if unit == "'" else f"'{unit}'"
+                           for unit in units[:kind.element_count])
+        around = parent[0].type.get_canonical()
+        if parent[0].kind.name == "INIT_LIST_EXPR" and around.kind.name == "CONSTANTARRAY" and \
+                around.element_type.kind.name != "CONSTANTARRAY":
+            self.edits.replace(start, end, values)      # { "abc" } of one row
+        else:
+            self.edits.replace(start, end, f"{{{values}}}{self.resume(start, end)}")
 
     def jumped_over(self, piece: Piece, children: list, parent, start: int, end: int) -> None:
         """goto and case may go past `int x = 3;` in C; in C++ past `int x; x = 3;` alone."""
@@ -201,8 +269,8 @@ class Rewriter:
         text = "".join(self.edits.flat(one.extent.start.offset, one.extent.end.offset)
                        for one in values[-1:])
         if kind.is_const_qualified() and isinstance(evaluate(variable), int):
-            return f"static {_renamed(kind.spelling)} {name} = {text};"
-        written = f"puffer_type<{_renamed(_unbound(kind.spelling))}>"
+            return f"static {self.spell(_renamed(kind.spelling))} {name} = {text};"
+        written = f"puffer_type<{self.spell(_renamed(_unbound(kind.spelling)))}>"
         if text.startswith("{"):
             text = written + text
         return f"{written} {name};" + (f" {name} = {text};" if text else "")
@@ -220,7 +288,7 @@ class Rewriter:
             return
         self.boxes += 1
         name = f"puffer_box_{self.boxes}"
-        kind = f"puffer_box<{_renamed(_unqualified(cursor.type.spelling))}>"
+        kind = f"puffer_box<{self.spell(_renamed(_unqualified(cursor.type.spelling)))}>"
         end = cursor.extent.end.offset
         if statement is None:                           # at file scope: it lives for ever
             self.edits.before(piece.start, lambda: f"static {kind} {name} = {{"
@@ -277,6 +345,18 @@ def _wants_address(cursor, parent) -> bool:
     while parent is not None and parent[0].kind.name == "PAREN_EXPR":
         parent = parent[1]
     return parent is not None and parent[0].kind.name == "UNARY_OPERATOR"
+
+
+def _is_sized_late(kind) -> bool:
+    """A parameter int rows[h][w] or int (*rows)[w]; the first size of all is never looked at."""
+    arrays = ("CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")
+    if kind.kind.name in arrays:
+        kind = kind.element_type
+    while kind.kind.name in ("POINTER", *arrays):
+        if kind.kind.name == "VARIABLEARRAY":
+            return True
+        kind = kind.get_pointee() if kind.kind.name == "POINTER" else kind.element_type
+    return False
 
 
 def _has_constant_size(children: list) -> bool:

@@ -18,6 +18,7 @@ ROOTS = tuple(f"puffer_thread_{name}" for name in ("facts", "start", "step", "lo
 CPU = "or train with the environments on the CPU: --vec.device cpu"
 _ENDING = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'" r"|[][(){};]")
 _MARK = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)".*$', re.M)
+_PACK = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+pack\b.*$", re.M)
 _TYPES = {"TYPEDEF_DECL", "STRUCT_DECL", "UNION_DECL", "ENUM_DECL"}
 _REASON = "puffer: "                # of an annotation: device/puffer_prelude.h
 
@@ -56,8 +57,12 @@ class _Translator:
                 self.rewriter.visit(kind)
         ranges = self.merge([*self.reach(), *self.types])
         self.check_errors(ranges)
-        parts = []
+        parts, packings = [], [match.span() for match in _PACK.finditer(self.text)]
         for start, end in ranges:
+            while packings and packings[0][0] < end:    # structs are laid out as they say
+                at, to = packings.pop(0)
+                if at < start:
+                    parts.append(f"{self.text[at:to]}\n")
             file, line = self.origin(start)
             parts.append(f'#line {line} "{file}"\n{self.edits.render(start, end)}\n')
         return "".join(parts)

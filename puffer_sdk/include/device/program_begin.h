@@ -10,6 +10,7 @@
 #define restrict __restrict__
 #define register
 #define __extension__
+#define __auto_type auto
 #define typeof(...) puffer_valued<decltype(__VA_ARGS__)>
 #define __typeof__ typeof
 #define __typeof typeof
@@ -109,11 +110,11 @@ template <class T> struct puffer_referred<T&> { typedef T type; };
 template <class T> using puffer_valued = typename puffer_referred<T>::type;
 struct puffer_number {              // becomes an enum that has no name
     long long value;
-    template <class T> operator T() const { return (T)value; }
+    template <class T> constexpr operator T() const { return (T)value; }
 };
 struct puffer_pointer {             // becomes a pointer to a struct that has none
     const void* value;
-    template <class T> operator T*() const { return (T*)value; }
+    template <class T> constexpr operator T*() const { return (T*)value; }
 };
 template <bool, class T> struct puffer_if {};
 template <class T> struct puffer_if<true, T> { typedef T type; };
