@@ -32,7 +32,13 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
     elif resolved.train.device == "cuda":
         from .native import cuda
         plays = resolved.vec.device == "cuda"
-        cuda.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
+        try:
+            cuda.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
+        except UsageError as error:             # all that keeps this run off the CPU
+            also = " --vec.device cpu" * plays + " --train.gpus 1" * (resolved.train.gpus > 1)
+            error.hint = error.hint and error.hint.replace("--train.device cpu",
+                                                           f"--train.device cpu{also}")
+            raise
         cuda.require_gpus(resolved.train.gpus)
         cuda.build(verbose=verbose)
         if plays and folder is not None:

@@ -212,7 +212,7 @@ class Contradictions:
                         "environments on a GPU need the native trainer there",
                         "vec.device = cpu, or train.device = cuda",
                         f"train.device = {train.device}, train.backend = {train.backend}",
-                        "leave train.device at auto", ("vec.device", "cpu"))
+                        "leave train.device at auto, or vec.device at cpu", ("vec.device", "cpu"))
         if train.async_ and (train.backend, train.device) != ("native", "cuda"):
             self._clash(("train.async", "train.device", "train.backend"),
                         "learning during a rollout needs the native trainer on a GPU",

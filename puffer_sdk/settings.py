@@ -408,7 +408,8 @@ def parse(key: Key, text: str, *, cut: bool = False):
         return AUTO
     if key.type == "str":
         if key.choices and text not in key.choices:
-            close = nearest(text, key.choices)
+            close = "cuda" if text.lower() == "gpu" and "cuda" in key.choices else \
+                nearest(text, key.choices)
             raise ValueError(f"did you mean '{close}'?" if close else "")
         return text
     if key.type == "bool" and text.lower() in ("true", "false"):

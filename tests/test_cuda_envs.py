@@ -183,6 +183,7 @@ FAULTS = """
     case 5: if (env->tick == 5) broken = 1; break;
     case 6: *(int*)(long)env->fault = 1; break;
     case 7: if (env->tick == 4) for (;;); break;
+    case 8: env->memory = malloc(8 << 20); break;
     }
 """
 START = """
@@ -260,6 +261,16 @@ def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, mon
         assert refused(trainer).message == error.message        # it stays so,
         trainer.barrier(faulty_envs(faulty, 0))
         run(trainer, 2)                                         # until other envs come
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="a GPU has more memory than this takes")
+def test_memory_that_is_never_freed_runs_out_in_a_step(fail, monkeypatch):
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
+    with fail(8) as trainer:
+        error = refused(trainer)
+        assert error.message.startswith("malloc has nothing left")
+        assert error.where.endswith("step 1 to 6")
+        assert error.hint == "free what c_reset and c_step allocate, or lower vec.total_agents"
 
 
 def test_bad_numbers_are_told_as_the_cpus_are(fail, mode):
@@ -410,3 +421,7 @@ def test_without_a_gpu_the_reason_is_said(target, tmp_path):
                   env={"PUFFER_CUDA": ""}, status=2)
     assert "cannot train on a GPU: no NVIDIA driver" in done.stderr
     assert "vec.device cuda" in done.stderr
+    hint = "--train.device cpu --vec.device cpu"
+    assert hint in done.stderr and "--train.gpus" not in done.stderr
+    puffer("train", target, *SHORT, "--runs-dir", tmp_path, "--vec.device", "cuda", *hint.split(),
+           env={"PUFFER_CUDA": ""})

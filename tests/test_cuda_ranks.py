@@ -220,6 +220,8 @@ def test_train_on_two_gpus(target, tmp_path):
     done = puffer(*words, "4", env=two, status=2)
     assert "train.gpus asks for 4 GPUs, and there are 2" in done.stderr
     assert "Traceback" not in done.stderr
+    done = puffer(*words, "2", env={"PUFFER_CUDA_EMULATED_GPUS": "two"}, status=2)
+    assert "expected 1 or more, got 'two'" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("words, text", [

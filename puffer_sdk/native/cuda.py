@@ -142,7 +142,12 @@ def cublaslt_problem(cublaslt: Path | None, nvcc: Nvcc) -> tuple[str | None, str
 def require_gpus(count: int) -> None:
     """Raises UsageError where there are fewer."""
     if is_emulated():
-        there = int(os.environ.get("PUFFER_CUDA_EMULATED_GPUS") or 1)
+        said = os.environ.get("PUFFER_CUDA_EMULATED_GPUS") or "1"
+        if not said.isdecimal() or int(said) < 1:
+            raise UsageError("PUFFER_CUDA_EMULATED_GPUS says how many GPUs are imitated",
+                             where="PUFFER_CUDA_EMULATED_GPUS", expected="1 or more",
+                             actual=f"'{said}'", hint="unset it: there is 1")
+        there = int(said)
         hint = "set PUFFER_CUDA_EMULATED_GPUS"
     else:
         driver = find_driver()

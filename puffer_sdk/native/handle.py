@@ -110,7 +110,9 @@ class Handle:
         elif what.startswith("this takes"):
             parts["hint"] = MEMORY_HINT
         elif what.startswith("malloc has nothing left"):
-            parts["hint"] = "allocate less in init, or lower vec.total_agents"
+            parts["hint"] = ("free what c_reset and c_step allocate, or lower vec.total_agents"
+                             if "step" in (where or "") else
+                             "allocate less in init, or lower vec.total_agents")
         elif "on the GPU" in what or (self.plays and what.startswith("the GPU stopped")):
             parts["hint"] = PLAY_HINT
         return RunError(what, where=where, **parts)

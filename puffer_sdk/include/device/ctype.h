@@ -6,5 +6,8 @@ int isalnum(int);
 int isspace(int);
 int isupper(int);
 int islower(int);
+int isxdigit(int);
+int isprint(int);
+int ispunct(int);
 int toupper(int);
 int tolower(int);

@@ -297,12 +297,46 @@ inline char* strrchr(const char* text, int wanted) {
     return (char*)found;
 }
 
+inline size_t strnlen(const char* text, size_t most) {
+    size_t length = 0;
+    while (length < most && text[length]) length++;
+    return length;
+}
+
+inline char* strncat(char* to, const char* from, size_t most) {
+    size_t length = strnlen(from, most);
+    char* end = to + strlen(to);
+    ::memcpy(end, from, length);
+    end[length] = 0;
+    return to;
+}
+
+inline size_t strcspn(const char* text, const char* ends) {
+    size_t length = 0;
+    while (text[length] && !strchr(ends, text[length])) length++;
+    return length;
+}
+
+inline size_t strspn(const char* text, const char* taken) {
+    size_t length = 0;
+    while (text[length] && strchr(taken, text[length])) length++;
+    return length;
+}
+
+inline char* strpbrk(const char* text, const char* wanted) {
+    const char* found = text + strcspn(text, wanted);
+    return *found ? (char*)found : 0;
+}
+
 inline int isdigit(int c) { return c >= '0' && c <= '9'; }
 inline int isupper(int c) { return c >= 'A' && c <= 'Z'; }
 inline int islower(int c) { return c >= 'a' && c <= 'z'; }
 inline int isalpha(int c) { return isupper(c) || islower(c); }
 inline int isalnum(int c) { return isalpha(c) || isdigit(c); }
 inline int isspace(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+inline int isprint(int c) { return c >= ' ' && c <= '~'; }
+inline int ispunct(int c) { return isprint(c) && c != ' ' && !isalnum(c); }
+inline int isxdigit(int c) { return isdigit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f'); }
 inline int toupper(int c) { return islower(c) ? c - 32 : c; }
 inline int tolower(int c) { return isupper(c) ? c + 32 : c; }
 

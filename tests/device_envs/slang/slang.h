@@ -1,5 +1,6 @@
 /* slang.h -- a game of what people write in C, and C++ refuses.  One agent on maps of letters. */
 #pragma once
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,6 +120,12 @@ out:
     if (tick > 2) gone++; else gone--;
     env->flag--;
     o[at++] = twice + 2 * gone + 4 * env->flag + 8 * (++env->seen);
+    char word[12] = "12";
+    strncat(word, "xyz", tick % 5);
+    char* letter = strpbrk(word, "zy");
+    o[at++] = strlen(word) + 10 * strspn(word, "210") + 100 * strcspn(word, "y") +
+              (letter ? *letter : -1) + strnlen(word, 3) * 1000;
+    o[at++] = !!isxdigit(word[tick % 6]) + 2 * !!ispunct(tick + 30) + 4 * !!isprint(tick + 28);
     __auto_type half = tick * 0.5f;
     o[at++] = half;
 }
