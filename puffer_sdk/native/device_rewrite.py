@@ -23,6 +23,7 @@ KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class
 WORDS = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'" rf"|\b({'|'.join(KEYWORDS)})\b")
 _TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 _UNIT = re.compile(r"\\(?:x[0-9a-fA-F]+|[0-7]{1,3}|.)|[^\\]", re.S)
+_BY_ZERO = re.compile(r"/\s*[(+-]*\s*0\.?0*[fF]?\b")     # INFINITY, to some
 _MOST_CASES = 256
 _TAGGED = re.compile(r"\b(struct|union|enum) (\w+)")
 _GOTO = re.compile(r"\bgoto\b")
@@ -57,6 +58,7 @@ class Rewriter:
         self.nested: dict[str, str] = {}            # tag inside a struct -> the struct's
         self.enumerators: dict[str, str] = {}       # of an enum inside a struct -> the struct's
         self.boxes = 0
+        self.constants: set[int] = set()            # starts of declarations that are constexpr
         self.jumping: dict[int, bool] = {}          # start of a function -> whether it has a goto
         for match in WORDS.finditer(text):
             if match[1]:
@@ -187,8 +189,20 @@ class Rewriter:
             raise self.refuse(start, f"the size of the array {cursor.spelling} is known only when "
                                      "it runs: that cannot be compiled for a GPU",
                               "give it the largest size that it may have, or malloc it in init")
+        if start not in self.constants and self.is_real_constant(cursor, children):
+            self.constants.add(start)                   # others are computed of it: G * 2.0f
+            self.edits.before(start, "constexpr ")
         if children and children[-1].kind.name == "INIT_LIST_EXPR":
             self.lists.write(children[-1], cursor.type)
+
+    def is_real_constant(self, cursor, children: list) -> bool:
+        """const float G = 9.81f; at file scope, of which C computes others, G * 2.0f."""
+        around = cursor.semantic_parent
+        return around is not None and around.kind.name == "TRANSLATION_UNIT" and bool(children) \
+            and cursor.type.is_const_qualified() \
+            and cursor.type.get_canonical().kind.name in ("FLOAT", "DOUBLE") \
+            and not any(one.kind.name == "CALL_EXPR" for one in _walk(children)) \
+            and not _BY_ZERO.search(self.text, cursor.location.offset, cursor.extent.end.offset)
 
     def count_truth(self, cursor, children: list, parent, start: int, end: int) -> None:
         """done++ and done-- of a bool, which C++ has not; where nobody uses what it was."""

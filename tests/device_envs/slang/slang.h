@@ -64,6 +64,10 @@ static const Event plan[] = {{.kind = SEEN, .part = 1.5f}, {.last = 3, .number =
                              [3] = {MOVED, {7}, 8}};
 static const Pair pairs[2] = {{.x = 1, .high = 4, .low = 3}, {.y = 2, .both = 0x20001}};
 
+static const float gravity = 9.81f, half = gravity / 2, *const falls = &half;
+const double pull = half * gravity;
+static const float limits[2] = {gravity, -half}, endless = 1.0f / 0.0f;
+
 void init(Slang* env) {
     env->mine = malloc(sizeof(struct Cell));
     struct Cell* cell = calloc(1, sizeof *cell);
@@ -120,6 +124,7 @@ out:
     if (tick > 2) gone++; else gone--;
     env->flag--;
     o[at++] = twice + 2 * gone + 4 * env->flag + 8 * (++env->seen);
+    o[at++] = half + *falls + pull + limits[1] + (tick < endless);
     char word[12] = "12";
     strncat(word, "xyz", tick % 5);
     char* letter = strpbrk(word, "zy");
