@@ -303,7 +303,7 @@ class Child:
                         self.result = payload["value"]
                         return
                     if kind == "error":
-                        raise getattr(errors, payload["kind"])(**payload["parts"])
+                        raise self._told(payload)
                     if kind == "bug":
                         raise ChildBug(payload["text"])
                     yield kind, payload
@@ -316,6 +316,13 @@ class Child:
                 time.sleep(0.01)
         finally:
             self.kill()
+
+    def _told(self, payload: dict) -> PufferError:
+        """What the target raised. An env on the GPU that gave up has printed why."""
+        error = getattr(errors, payload["kind"])(**payload["parts"])
+        if error.message.startswith("an environment on the GPU") and not error.detail:
+            error.detail = self._tail()
+        return error
 
     def stop(self) -> None:
         """Ask the target to save and end."""

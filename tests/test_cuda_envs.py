@@ -390,6 +390,13 @@ def test_an_environment_that_crashes_on_the_gpu_is_an_error(faulty, tmp_path):
             "with step 1)") in done.stderr
 
 
+def test_an_assert_that_fails_is_shown(faulty, tmp_path):
+    done = puffer("train", faulty, *SHORT, "--runs-dir", tmp_path, "--vec.device", "cuda",
+                  "--env.fault", "2", status=4)
+    assert "an environment on the GPU called assert, abort or exit" in done.stderr
+    assert "probe.h:" in done.stderr and "Assertion `env->tick < 3' failed." in done.stderr
+
+
 @pytest.mark.skipif(HAS_DRIVER, reason="NVRTC may take such a loop for one that ends")
 @pytest.mark.parametrize("fault, phase", [(7, "c_step"), (13, "c_reset")])
 def test_an_environment_that_never_returns_is_noticed(faulty, tmp_path, fault, phase):

@@ -175,9 +175,17 @@ static unsigned long puffer_heap_used, puffer_heap_size = ~0ul;
 #endif
 }
 
+// Envs that fail alike say so once, or nearly
+inline bool puffer_is_first() { return *(volatile unsigned long*)puffer_here.fault == ~0ul; }
+
 // What a GPU has not, and only a table of functions led to
 [[noreturn]] inline void puffer_refuse(const char* message) {
-    if (*(volatile unsigned long*)puffer_here.fault == ~0ul) ::printf("%s\n", message);
+    if (puffer_is_first()) ::printf("%s\n", message);
+    puffer_stop(5);
+}
+
+[[noreturn]] inline void puffer_assert(const char* test, const char* file, int line) {
+    if (puffer_is_first()) ::printf("%s:%d: Assertion `%s' failed.\n", file, line, test);
     puffer_stop(5);
 }
 
