@@ -27,6 +27,7 @@ SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # blocks, threads, order of the shim: one block, more blocks than work, odd sizes
 GRIDS = ((1, 256, 0), (3, 37, 1), (2, 128, 5), (300, 32, 2))
 THREADS = 256                           # CUDA_THREADS
+HAS_DRIVER = Path("/dev/nvidiactl").exists()    # elsewhere nothing is compiled or skipped
 
 
 @cache

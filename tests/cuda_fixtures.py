@@ -6,12 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from cuda_calls import Cuda, build_oracle, build_shim, open_oracle
+from cuda_calls import HAS_DRIVER, Cuda, build_oracle, build_shim, open_oracle
 
 from puffer_sdk.errors import BuildError
 from puffer_sdk.native import cuda as build
-
-HAS_DRIVER = Path("/dev/nvidiactl").exists()    # elsewhere nothing is compiled or skipped
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from cuda_fixtures import HAS_DRIVER
+from cuda_calls import HAS_DRIVER
 from ppo_fixtures import FakeVec, settings
 
 from puffer_sdk import torch_ppo

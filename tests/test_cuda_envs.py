@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import PROBE
-from cuda_fixtures import HAS_DRIVER
+from cuda_calls import HAS_DRIVER
 from native_fixtures import FakeVec, as_bytes, make_native, run
 from ppo_fixtures import one_thread, settings  # noqa: F401   one_thread is a fixture
 from test_cuda_training import MODES, count, puffer

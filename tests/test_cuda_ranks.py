@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_fixtures import HAS_DRIVER
+from cuda_calls import HAS_DRIVER
 from native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 from test_cuda_training import MODES, count

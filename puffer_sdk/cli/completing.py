@@ -143,7 +143,7 @@ def setting_values(flag: str, incomplete: str) -> list[CompletionItem]:
     key = KEYS.get(flag.lstrip("-").replace("-", "_"))
     if key is None:
         return []
-    words = [word for word in key.choices if word not in (key.later or {})]
+    words = list(key.choices)
     if not words and key.type == "bool":
         words = ["true", "false"]
     if words and key.auto:
