@@ -243,3 +243,26 @@ def test_profile_says_how_many_gpus_it_measured(target):
                   env={"PUFFER_CUDA_EMULATED_GPUS": "2"})
     assert "2 x emulated on the CPU" in done.stdout and "timed by itself, on the first GPU" \
         in done.stdout
+
+
+CLOSE = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from native_fixtures import make_native, run
+from puffer_sdk import config, vec
+envs = vec.VecEnv(vec.load({folder!r}), env_settings=config.resolve({folder!r}).env, seed=3,
+                  total_agents=32, num_buffers=4)
+trainer = make_native(vec=envs, path="cuda", gpus=[0, 0], async_=True, horizon=6,
+                      minibatch_size=96, hidden_size=20)
+run(trainer, 2)
+trainer.close()
+print("closed")
+"""
+
+
+def test_ranks_end_together_while_they_learn(games, mode):
+    """The last update is under way: one rank's memory is not given back before the others read."""
+    words = CLOSE.format(tests=str(ROOT), folder=str(games["pendulum"]))
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True,
+                          env=os.environ)
+    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr

@@ -43,6 +43,10 @@ def env(request, ocean, games) -> Path:
     return games[name] if kind == "game" else ocean.parent / request.param
 
 
+def compile_program(env: Path, arch: str | None) -> Path:
+    return device_envs.build_program(env, arch).path
+
+
 def play(vec, program: Program, ticks: int = TICKS) -> None:
     """Both, with the same random actions, compared after every tick."""
     draw = np.random.default_rng(3)
@@ -95,7 +99,7 @@ def compare_logs(vec, program: Program) -> float:
 def test_it_plays_the_cpus_bits(env):
     settings = config.resolve(env).env
     with puffer_sdk.make(env, num_envs=COPIES, seed=11, env_settings=settings) as vec:
-        program = Program(device_envs.emulated_program(env), vec)
+        program = Program(compile_program(env, None), vec)
         assert program.facts.env_bytes == vec.library.api.env_struct_size()
         assert program.facts.obs_bytes == vec.observations.itemsize
         assert program.facts.num_atns == vec.num_atns
@@ -105,7 +109,7 @@ def test_it_plays_the_cpus_bits(env):
 
 
 def test_nvrtc_compiles_it(env):
-    cubin = device_envs.compile_program(env, "90").read_bytes()
+    cubin = compile_program(env, "90").read_bytes()
     assert cubin.startswith(b"\x7fELF")
     for name in ("facts", "start", "step", "log", "close"):
         assert f"puffer_envs_{name}\0".encode() in cubin
@@ -116,7 +120,7 @@ def test_order_of_threads_changes_nothing(games, monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED", "shuffled")
     env = games["cartpole"]
     with puffer_sdk.make(env, num_envs=COPIES, seed=4) as vec:
-        play(vec, Program(device_envs.emulated_program(env), vec), ticks=100)
+        play(vec, Program(compile_program(env, None), vec), ticks=100)
 
 
 def test_what_is_unchanged_is_not_compiled_again(probe):
@@ -139,7 +143,7 @@ def test_what_is_unchanged_is_not_compiled_again(probe):
 # ---- what goes wrong while it runs -----------------------------------------------------------
 
 def start(env, vec, **options) -> Program:
-    program = Program(device_envs.emulated_program(env), vec, **options)
+    program = Program(compile_program(env, None), vec, **options)
     vec.reset()
     program.call("start")
     return program
@@ -228,7 +232,7 @@ def test_what_a_gpu_has_not_is_refused_where_it_stands(probe, line, says):
                  "\n}\n\nvoid c_reset(Probe* env) {\n    begin(env);"))
     number = (env / "probe.h").read_text().splitlines().index(f"    {line}") + 1
     with pytest.raises(BuildError) as caught:
-        device_envs.compile_program(env, "90")
+        compile_program(env, "90")
     assert caught.value.message == says
     assert caught.value.where == f"{env / 'probe.h'}:{number}"
     assert "--vec.device cpu" in caught.value.hint
@@ -239,12 +243,12 @@ def test_folders_may_be_called_anything(tmp_path, probe):
                                 ("#include <stdbool.h>", "#include <stdio.h>")),
                           tmp_path / 'ü "ñ" \\ {x}' / "probe")
     with pytest.raises(BuildError, match="fopen cannot be used") as caught:
-        device_envs.compile_program(env, "90")
+        compile_program(env, "90")
     assert caught.value.where == f"{env / 'probe.h'}:26"
     file = env / "probe.h"
     file.write_text(file.read_text().replace('fopen("ü", "r") != 0', '"ü"[0] == 0'))
-    assert device_envs.compile_program(env, "90").is_file()
-    assert device_envs.emulated_program(env).is_file()
+    assert compile_program(env, "90").is_file()
+    assert compile_program(env, None).is_file()
 
 
 def test_the_same_in_drawing_code_does_no_harm(probe):
@@ -253,8 +257,8 @@ def test_the_same_in_drawing_code_does_no_harm(probe):
                  "#include <stdarg.h>\n#include <time.h>\n"),
                 ("void c_render(Probe* env) { (void)env; }",
                  f"void c_render(Probe* env) {{ {lines} }}"))
-    assert device_envs.compile_program(env, "90").stat().st_size > 0
-    assert device_envs.emulated_program(env).stat().st_size > 0
+    assert compile_program(env, "90").stat().st_size > 0
+    assert compile_program(env, None).stat().st_size > 0
 
 
 def test_what_only_a_table_leads_to_stops_the_env_that_gets_there(probe, capfd):
@@ -273,7 +277,7 @@ static const struct { const char* name; void (*run)(Probe*); } moves[] = {
 
 void c_reset(Probe* env) {"""), ("    env->tick++;", "    env->tick++;\n"
                                  "    moves[env->actions[0] > 1].run(env);"))
-    assert device_envs.compile_program(env, "90").is_file()
+    assert compile_program(env, "90").is_file()
     with puffer_sdk.make(env, num_envs=4) as vec:
         program = start(env, vec)
         program.call("step")
@@ -300,7 +304,7 @@ void c_reset(Probe* env) {
     env->limit += first(1, 0);"""))
     number = (env / "probe.h").read_text().splitlines().index("    va_start(list, count);") + 1
     with pytest.raises(BuildError, match="va_start cannot be used on a GPU: a ") as caught:
-        device_envs.compile_program(env, "90")
+        compile_program(env, "90")
     assert caught.value.where == f"{env / 'probe.h'}:{number}"
 
 
@@ -322,7 +326,7 @@ def test_all_envs_at_once_stay_on_the_cpu(ocean, name, macro):
     lines = (ocean / name / "binding.c").read_text().splitlines()
     number = next(i for i, line in enumerate(lines, 1) if f"#define {macro}" in line)
     with pytest.raises(BuildError, match=f"{macro} cannot be compiled for a GPU") as caught:
-        device_envs.compile_program(ocean / name, "90")
+        compile_program(ocean / name, "90")
     assert caught.value.where == f"{ocean / name / 'binding.c'}:{number}"
     assert "--vec.device cpu" in caught.value.hint
 
@@ -330,14 +334,14 @@ def test_all_envs_at_once_stay_on_the_cpu(ocean, name, macro):
 def test_a_header_that_is_not_there(probe):
     env = probe(("#include <stdbool.h>", "#include <pthread.h>"))
     with pytest.raises(BuildError, match="pthread.h is not there on a GPU") as caught:
-        device_envs.compile_program(env, "90")
+        compile_program(env, "90")
     assert caught.value.where == f"{env / 'probe.h'}:2"
     assert "#ifndef PUFFER_DEVICE" in caught.value.hint
 
 
 def test_a_gpu_that_nvrtc_does_not_know(probe):
     with pytest.raises(UsageError, match="no GPU of compute capability 42"):
-        device_envs.compile_program(probe(("tick;", "tick;")), "42")
+        compile_program(probe(("tick;", "tick;")), "42")
 
 
 def test_nvrtc_is_where_the_variable_says_and_nowhere_else(monkeypatch, tmp_path):
@@ -385,7 +389,7 @@ def test_build_refuses_what_contradicts(games, words):
 
 def test_clean_takes_programs_away(probe):
     env = probe(("tick;", "tick;"))
-    made = [device_envs.compile_program(env, "90"), device_envs.emulated_program(env)]
+    made = [compile_program(env, "90"), compile_program(env, None)]
     assert all(path.is_file() for path in made)
     assert cli.main(["clean", str(env)]) == 0
     assert not (env / "build").exists()

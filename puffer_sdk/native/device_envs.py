@@ -27,6 +27,7 @@ EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", "-ffp-contrac
                   "-fno-finite-loops",      # C lets a loop go on for ever, C++ takes it for none
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
 TRANSLATION = tuple(f"device_{name}.py" for name in ("source", "rewrite", "lists", "edits"))
+AROUND = ("program_begin.h", "math_functions.h", "program_end.h")
 _REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")
 _HINTS = (                          # what a C++ compiler says -> what to do
     (r'cannot be (used to initialize|assigned)|incompatible with parameter|invalid conversion|'
@@ -48,19 +49,6 @@ class Program:
     cached: bool                    # True if an earlier one was still good
 
 
-def compile_program(env: Spec | Path, arch: str) -> Path:
-    """The environment (its Spec or folder) as a cubin for GPUs of compute capability `arch`.
-
-    Raises BuildError with the author's file and line, RunError where nothing can be written.
-    """
-    return build_program(env, arch).path
-
-
-def emulated_program(env: Spec | Path) -> Path:
-    """The same as a shared library for the emulated GPU."""
-    return build_program(env, None).path
-
-
 def default_arch() -> str:
     """The first GPU's, of this machine; else that of an H100."""
     driver = find_driver()
@@ -68,7 +56,13 @@ def default_arch() -> str:
 
 
 def build_program(env: Spec | Path, arch: str | None, *, verbose: bool = False) -> Program:
-    """Compiles unless that was done before. arch: "90"; None: for the emulated GPU."""
+    """Compiles the environment (its Spec or folder), unless that was done before.
+
+    arch    "90": a cubin for GPUs of this compute capability; None: a shared library for the
+            emulated one
+    Raises BuildError with the author's file and line, UsageError for a GPU that NVRTC does not
+    know, RunError where nothing can be written.
+    """
     began = time.perf_counter()
     spec = env if isinstance(env, Spec) else header.read(Path(env))
     if arch is None:
@@ -156,8 +150,9 @@ def program_text(preprocessed: bytes) -> str:
     A character is a byte: encode it as latin-1.
     """
     device = paths.include_dir() / "device"
-    begin, end = (f'#line 1 "{name}"\n{(device / name).read_text(encoding="utf-8")}'
-                  for name in ("program_begin.h", "program_end.h"))
+    begin, functions, end = (f'#line 1 "{name}"\n{(device / name).read_text(encoding="utf-8")}'
+                             for name in AROUND)
+    begin = begin.replace('#include "math_functions.h"\n', functions)
     return begin + device_source.translate(preprocessed) + end
 
 
@@ -166,7 +161,7 @@ def _key(text: bytes, parts: list[str]) -> str:
     made = hashlib.sha256(text)
     for name in TRANSLATION:
         made.update((Path(__file__).parent / name).read_bytes())
-    for name in ("program_begin.h", "program_end.h"):
+    for name in AROUND:
         made.update((paths.include_dir() / "device" / name).read_bytes())
     made.update("\0".join(parts).encode())
     return made.hexdigest()[:12]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import abi
 from ..errors import UsageError
 from ..trainers import LOSSES, Schedules, check_same_envs, check_sizes
 from ..vec import whole_number
@@ -18,7 +19,6 @@ from .envs import bind_envs, check_arrays, find_program
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 from .library import PATHS, library
 
-MAX_GPUS = 16                               # PUFFER_MAX_GPUS
 ENV_PHASE = "rollout: environments"         # of puffer_trainer_phase()
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
     "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
@@ -73,8 +73,9 @@ class NativePPO(Schedules):
         plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
         self.program = find_program(vec, device, program) if plays or program else None
         self.gpus = list(range(train.gpus) if gpus is None else gpus)
-        if not 1 <= len(self.gpus) <= MAX_GPUS:
-            raise UsageError("that many GPUs cannot share a run", expected=f"1 to {MAX_GPUS}",
+        most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
+        if not 1 <= len(self.gpus) <= most:
+            raise UsageError("that many GPUs cannot share a run", expected=f"1 to {most}",
                              actual=len(self.gpus))
         self._handle = Handle({
             **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,

@@ -239,6 +239,10 @@ struct PufferTrainer {
 uint64_t clock_now(void);
 void mark(Worker* worker, int phase);   // what passed since the last mark was spent on this
 
+static inline size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
+    return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
+}
+
 // What a product reads: bf16 where there is that
 static inline const void* operand(const float* wide, const uint16_t* narrow) {
     return narrow ? (const void*)narrow : (const void*)wide;

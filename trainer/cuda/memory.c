@@ -91,10 +91,6 @@ static void plan_weights(Rank* rank) {
     }
 }
 
-static size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
-    return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
-}
-
 // Of N agents: what acting writes; `learns`: what updates do, as well
 static void plan_rollout(const PufferTrainer* trainer, int64_t N, Arena* arena, Rollout* out,
                          int learns) {

@@ -37,8 +37,11 @@ int32_t ranks_open(PufferTrainer* trainer, char* error) {
     return check_alike(trainer, error);
 }
 
-// The first one last: it has pinned the envs' memory, which the others may still read
+// All wait before one ends: they read each other's memory. The first ends last: it has pinned the
+// envs' memory, which the others may still read
 void ranks_close(PufferTrainer* trainer) {
+    EACH_RANK(trainer, rank)
+        if (rank->stream) stream_wait(rank->stream);
     for (int32_t i = trainer->config.gpus - 1; i >= 0; i--) {
         Device* device = trainer->ranks[i].device;
         if (!device) continue;

@@ -20,10 +20,6 @@ const void* layer_weights(const Rank* rank, int matrix, int acting) {
     return (acting ? rank->acting : rank->weights) + offset;
 }
 
-static size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
-    return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
-}
-
 // From observations to actions; at T to a value alone
 static void act_calls(Rank* rank, Stream* stream, void* about) {
     const PufferTrainer* trainer = rank->trainer;

@@ -165,7 +165,7 @@ static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
     const Rollout *there = &rank->rollouts[turn], *here = &trainer->rollout_here;
     int64_t N = trainer->N, rows = N * trainer->config.horizon;
     int64_t states = 4 * N * trainer->L * trainer->H;
-    int64_t obs = rows * trainer->D * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
+    int64_t obs = (int64_t)obs_bytes(trainer, rows);
     const Pair all[ROLLOUT_PAIRS] = {
         {here->obs, there->obs, obs}, {here->actions, there->actions, 4 * rows * trainer->K},
         {here->masks, there->masks, there->masks ? rows * trainer->A : 0},

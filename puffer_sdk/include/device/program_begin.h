@@ -2,7 +2,7 @@
 // for one thread, and what makes C++ of its C. In: nothing. Out: names for the code behind it.
 //
 // Compiled by NVRTC, where every function is the GPU's, and by g++ for the emulated GPU. Nothing
-// is included: names of system headers would meet the author's, which live in puffer_c::env.
+// of the system is included: its names would meet the author's, which live in puffer_c::env.
 #define _Bool puffer_bool
 #define _Static_assert static_assert
 #define _Noreturn
@@ -44,21 +44,12 @@ char* getenv(const char*);
 #endif
 
 #ifdef __CUDACC_RTC__       // CUDA's sin(float) is float: C's is double
+#define PUFFER_MATH_WRAPPED
 #define PUFFER_ONE(name) inline double name(double x) { return ::name(x); }
 #define PUFFER_TWO(name) inline double name(double x, double y) { return ::name(x, y); }
 namespace puffer_c {
 #endif
-PUFFER_ONE(acos) PUFFER_ONE(asin) PUFFER_ONE(atan) PUFFER_ONE(acosh) PUFFER_ONE(asinh)
-PUFFER_ONE(atanh) PUFFER_ONE(cos) PUFFER_ONE(sin) PUFFER_ONE(tan) PUFFER_ONE(cosh)
-PUFFER_ONE(sinh) PUFFER_ONE(tanh) PUFFER_ONE(exp) PUFFER_ONE(exp2) PUFFER_ONE(expm1)
-PUFFER_ONE(log) PUFFER_ONE(log10) PUFFER_ONE(log2) PUFFER_ONE(log1p) PUFFER_ONE(logb)
-PUFFER_ONE(sqrt) PUFFER_ONE(cbrt) PUFFER_ONE(ceil) PUFFER_ONE(floor) PUFFER_ONE(trunc)
-PUFFER_ONE(round) PUFFER_ONE(rint) PUFFER_ONE(nearbyint) PUFFER_ONE(fabs) PUFFER_ONE(erf)
-PUFFER_ONE(erfc) PUFFER_ONE(tgamma) PUFFER_ONE(lgamma)
-PUFFER_TWO(atan2) PUFFER_TWO(pow) PUFFER_TWO(hypot) PUFFER_TWO(fmod) PUFFER_TWO(remainder)
-PUFFER_TWO(copysign) PUFFER_TWO(fmax) PUFFER_TWO(fmin) PUFFER_TWO(fdim) PUFFER_TWO(nextafter)
-#undef PUFFER_ONE
-#undef PUFFER_TWO
+#include "math_functions.h"
 #ifdef __CUDACC_RTC__
 inline double fma(double x, double y, double z) { return ::fma(x, y, z); }
 inline double ldexp(double x, int n) { return ::ldexp(x, n); }
@@ -71,28 +62,6 @@ inline long long llround(double x) { return ::llround(x); }
 inline long long llrint(double x) { return ::llrint(x); }
 inline int ilogb(double x) { return ::ilogb(x); }
 #else
-double fma(double, double, double);
-float fmaf(float, float, float);
-double ldexp(double, int);
-float ldexpf(float, int);
-double scalbn(double, int);
-float scalbnf(float, int);
-double frexp(double, int*);
-float frexpf(float, int*);
-double modf(double, double*);
-float modff(float, float*);
-long lround(double);
-long lroundf(float);
-long lrint(double);
-long lrintf(float);
-long long llround(double);
-long long llroundf(float);
-long long llrint(double);
-long long llrintf(float);
-int ilogb(double);
-int ilogbf(float);
-void sincos(double, double*, double*);
-void sincosf(float, float*, float*);
 }
 namespace puffer_c {
 #endif
