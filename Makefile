@@ -40,7 +40,7 @@ bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_see.py
 
 cuda: $(VENV)/.base
-	@$(BIN)/python -m puffer_sdk.native.cuda build/cuda/puffer_cuda.so
+	@$(BIN)/python -m puffer_sdk.training.native.cuda build/cuda/puffer_cuda.so
 
 bench-gpu: $(VENV)/.torch $(VENV)/.dev
 	@$(BIN)/python benchmarks/bench_gpu.py
@@ -63,7 +63,7 @@ serve-docs: $(VENV)/.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 docs-tables: $(VENV)/.dev
-	$(BIN)/python -m puffer_sdk.settings > docs/reference/settings.md
+	$(BIN)/python -m puffer_sdk.settings.table > docs/reference/settings.md
 	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
 	$(BIN)/python tools/manpages.py
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import bench_abi
 
 import puffer_sdk
-from puffer_sdk import building
+from puffer_sdk.env import build
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (1, 2, 3)
@@ -114,10 +114,10 @@ def bench_build() -> dict:
     for i in range(5):
         header.write_text(f"#define BENCH_EDIT {i}\nstatic int bench_edit(void) "
                           "{ return BENCH_EDIT; }\n" + text)
-        edited.append(building.build(folder).seconds)
+        edited.append(build.build(folder).seconds)
     header.write_text(text)
-    building.build(folder)
-    unchanged = [building.build(folder).seconds for _ in range(5)]
+    build.build(folder)
+    unchanged = [build.build(folder).seconds for _ in range(5)]
     return {"edited_seconds": statistics.median(edited),
             "unchanged_seconds": statistics.median(unchanged)}
 

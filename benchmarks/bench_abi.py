@@ -22,29 +22,32 @@ from pathlib import Path
 import numpy as np
 
 import puffer_sdk
-from puffer_sdk import api, building, config, raylib, toolchain
+from puffer_sdk.env import build, opening
+from puffer_sdk.raylib import headers
+from puffer_sdk.settings import config
+from puffer_sdk.toolchain import compilers
 
 HERE = Path(__file__).resolve().parent
 TARGET = 1.03
 
 
-def compile_bench(built: building.Build, folder: Path) -> Path:
+def compile_bench(built: build.Build, folder: Path) -> Path:
     """bench_abi.c with this environment inside, under the library's own flags."""
     spec = built.spec
     program = folder / "bench_abi"
-    command = [*toolchain.find_compiler().command, *building.library_flags(spec),
+    command = [*compilers.find_compiler().command, *build.library_flags(spec),
                f'-DBENCH_HEADER="{spec.header.name}"', f"-DBENCH_ENV={spec.struct}",
                f'-DBENCH_CONFIG="{built.library.parent / f"{spec.name}_config.h"}"',
                f"-DBENCH_CONFIGURE={spec.name}_configure", "-O3", "-march=native",
-               str(HERE / "bench_abi.c"), str(raylib.null_library()),
-               f"-Wl,-rpath,{raylib.null_library().parent}", "-lm", "-ldl"]
-    toolchain.compile_to(program, command, source=HERE / "bench_abi.c", what="bench_abi.c")
+               str(HERE / "bench_abi.c"), str(headers.null_library()),
+               f"-Wl,-rpath,{headers.null_library().parent}", "-lm", "-ldl"]
+    compilers.compile_to(program, command, source=HERE / "bench_abi.c", what="bench_abi.c")
     return program
 
 
 def compare(env: Path, envs: int, rounds: int, ticks: int) -> dict:
     """Nanoseconds per env step of the plain loop and of the library, and their ratio."""
-    built = api.build(env)
+    built = opening.build(env)
     settings = config.resolve(env, spec=built.spec).env
     with tempfile.TemporaryDirectory() as scratch:
         program = compile_bench(built, Path(scratch))
@@ -95,7 +98,7 @@ def main() -> None:
             for threads in (1, 2)}
     result |= {"env": env.name, "envs": options.envs, "target": TARGET,
                "met": result["ratio"] <= TARGET, "machine": platform.machine(),
-               "compiler": toolchain.find_compiler().banner}
+               "compiler": compilers.find_compiler().banner}
 
     low, high = result["ratio_quartiles"]
     print(f"plain C loop    {result['plain_ns']:7.2f} ns per env step")

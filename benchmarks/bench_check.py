@@ -27,9 +27,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from puffer_sdk import paths, scaffold
-from puffer_sdk.checking import check, mutation, rules
-from puffer_sdk.errors import PufferError
+from puffer_sdk.base import paths
+from puffer_sdk.base.errors import PufferError
+from puffer_sdk.checking import rules
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.mutants import score
+from puffer_sdk.projects import scaffold
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,7 +59,7 @@ def main() -> int:
     final = options.field == FIELD and not options.only
     figures = {"command": "make bench",
                "rules": {code: rule.name for code, rule in rules.load().items()},
-               "operators": mutation.mutants.OPERATORS,
+               "operators": score.mutants.OPERATORS,
                "field": [bench_game(folder, options.jobs) for folder in games],
                "mutants": bench_mutants() if final else []}
     text = table(figures)
@@ -115,7 +118,7 @@ def codes_of(folder: Path) -> list[str]:
     """The codes of all findings, once each; a refusal as its text."""
     try:
         return sorted({finding.code for finding in
-                       check(folder, **mutation.without_proofs(check)).findings})
+                       check(folder, **score.without_proofs(check)).findings})
     except PufferError as error:
         return [f"refused: {error.message}"]
 
@@ -147,7 +150,7 @@ def bench_mutants() -> list[dict]:
             if paths.is_env_folder(example):
                 folders.append(Path(shutil.copytree(example, home / example.name)))
         for folder in folders:
-            result = mutation.run(folder, settings={"check.test": ""}, count=MUTANTS)
+            result = score.run(folder, settings={"check.test": ""}, count=MUTANTS)
             print(f"{folder.name}: {result.rates()['fault']}", file=sys.stderr, flush=True)
             rows.append({"env": folder.name, **result.rates()["fault"],
                          "operators": result.operators(),

@@ -25,9 +25,9 @@ from bench import machine, replace_marked
 from training_runs import close, open_trainer, rate, solve
 
 import puffer_sdk
-from puffer_sdk import ui
-from puffer_sdk.errors import PufferError
-from puffer_sdk.native import cuda
+from puffer_sdk.base import ui
+from puffer_sdk.base.errors import PufferError
+from puffer_sdk.training.native import cuda
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- gpu: written by `make bench-gpu` -->"

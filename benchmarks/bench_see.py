@@ -22,8 +22,10 @@ from pathlib import Path
 from bench import ROOT, machine, replace_marked
 
 import puffer_sdk
-from puffer_sdk import config, programs, raylib_source
 from puffer_sdk.playing.rebuilding import build_player
+from puffer_sdk.programs import targets
+from puffer_sdk.raylib import drawing
+from puffer_sdk.settings import config
 
 MARK = "<!-- seeing: written by `make bench` -->"
 TICKS = 300
@@ -54,12 +56,12 @@ def main() -> int:
 def bench_rebuilds(folder: Path, rounds: int) -> dict[str, float]:
     """Seconds from an edit to the program, per target; `watch` is the library of play --watch."""
     env_settings = config.resolve(folder).env
-    desktop = raylib_source.shared("desktop").headers
+    desktop = drawing.shared("desktop").headers
 
     def program(target: str):
-        return lambda: programs.build_program(folder, target, env_settings=env_settings)
+        return lambda: targets.build_program(folder, target, env_settings=env_settings)
 
-    builds = {target: program(target) for target in programs.TARGETS}
+    builds = {target: program(target) for target in targets.TARGETS}
     builds["watch"] = lambda: build_player(folder, desktop, {})
     out = {}
     header = folder / "squared.h"
@@ -104,7 +106,7 @@ def bench_page(folder: Path, seconds: float = 5.0) -> dict:
     sys.path.insert(0, str(ROOT / "tests"))
     from browser import Browser, serve
 
-    (made,) = puffer_sdk.programs.build_programs("breakout", targets=["web"])
+    (made,) = puffer_sdk.programs.targets.build_programs("breakout", targets=["web"])
     chromium = Browser(folder / "chromium")
     try:
         with serve(made.path.parent) as url:

@@ -21,7 +21,7 @@ from bench import machine, replace_marked
 from training_runs import close, flops_per_step, open_trainer, rate, solve
 
 import puffer_sdk
-from puffer_sdk.native import library
+from puffer_sdk.training.native import library
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"

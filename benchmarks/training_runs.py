@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import puffer_sdk
-from puffer_sdk import backends, config, philox
-from puffer_sdk.goal import GoalWatch, parse_goal
+from puffer_sdk.base import philox
+from puffer_sdk.settings import config
+from puffer_sdk.settings.goal import GoalWatch, parse_goal
+from puffer_sdk.training import backends
 
 WINDOW = 0.3            # seconds of training that one look at a rate lasts
 

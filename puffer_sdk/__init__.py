@@ -29,13 +29,14 @@ __version__ = "0.1.0"
 
 # name -> module that defines it; imported when first used, so that `import puffer_sdk` is quick
 _PUBLIC = {
-    "new": "scaffold", "build": "api", "build_programs": "programs", "check": "checking",
-    "load": "vec", "make": "vec", "VecEnv": "vec", "train": "training", "evaluate": "evaluating",
-    "record": "recording", "play": "playing", "export": "exporting",
-    "configure": "api", "Trainer": "api", "profile": "profiling", "report": "reporting",
-    "review": "reviewing",
-    "PufferError": "errors", "UsageError": "errors", "BuildError": "errors",
-    "RunError": "errors", "Interrupted": "errors",
+    "new": "projects.scaffold", "build": "env.opening", "build_programs": "programs.targets",
+    "check": "checking.check", "load": "env.opening", "make": "env.opening", "VecEnv": "env.vec",
+    "train": "training.train", "evaluate": "policy.evaluate", "record": "pictures.record",
+    "play": "playing.play", "export": "policy.export", "configure": "env.opening",
+    "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
+    "review": "reviewing.review",
+    "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
+    "RunError": "base.errors", "Interrupted": "base.errors",
 }
 __all__ = ["__version__", *_PUBLIC]
 

@@ -6,8 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from helpers.places import ROOT
 
-from puffer_sdk import config, programs, scaffold
+from puffer_sdk.programs import targets
+from puffer_sdk.projects import scaffold
+from puffer_sdk.settings import config
 
 # Behind nohup or a shell's `&` a process starts with these ignored, and so do its children:
 # tests that send them would test the shell
@@ -42,7 +45,7 @@ def games(templates, tmp_path_factory) -> dict[str, Path]:
     """A copy of both templates and of every example, to make programs of."""
     root = tmp_path_factory.mktemp("games")
     (root / "pyproject.toml").touch()           # where runs/ is looked for
-    examples = Path(__file__).resolve().parents[1] / "examples"
+    examples = ROOT / "examples"
     return {name: shutil.copytree(templates.get(name) or examples / name, root / name,
                                   ignore=shutil.ignore_patterns("build", "runs"))
             for name in GAMES}
@@ -53,9 +56,9 @@ def make_program(games):
     """make_program("pong", "web") -> Program, built once a session."""
     made = {}
 
-    def make(name: str, target: str) -> programs.Program:
+    def make(name: str, target: str) -> targets.Program:
         if (name, target) not in made:
-            made[name, target] = programs.build_program(
+            made[name, target] = targets.build_program(
                 games[name], target, env_settings=config.resolve(games[name]).env)
         return made[name, target]
 
@@ -65,7 +68,7 @@ def make_program(games):
 @pytest.fixture(scope="session")
 def display():
     """A virtual screen."""
-    from display import Display
+    from helpers.display import Display
     screen = Display()
     yield screen
     screen.close()
@@ -74,7 +77,7 @@ def display():
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """A headless Chromium."""
-    from browser import Browser
+    from helpers.browser import Browser
     chromium = Browser(tmp_path_factory.mktemp("chromium"))
     yield chromium
     chromium.close()
@@ -159,7 +162,7 @@ def site() -> Path:
     import os
     import subprocess
     import sys
-    root = Path(__file__).resolve().parents[1]
+    root = ROOT
     folder = root / "build" / f"site-{os.environ.get('PYTEST_XDIST_WORKER', 'tests')}"
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
                           cwd=root, capture_output=True, text=True, timeout=1200,
@@ -171,10 +174,11 @@ def site() -> Path:
 @pytest.fixture(scope="session")
 def trained(templates, tmp_path_factory) -> Path:
     """The folder of a finished run on Squared, measured as well."""
-    from puffer_sdk import evaluating, training
+    from puffer_sdk.policy import evaluate
+    from puffer_sdk.training import train
     root = tmp_path_factory.mktemp("trained")
     folder = shutil.copytree(templates["squared"], root / "squared",
                              ignore=shutil.ignore_patterns("build", "runs"))
-    result = training.train(folder, {"train.total_timesteps": 200_000})
-    evaluating.evaluate(folder, {"eval.episodes": 100})
+    result = train.train(folder, {"train.total_timesteps": 200_000})
+    evaluate.evaluate(folder, {"eval.episodes": 100})
     return Path(result.folder)

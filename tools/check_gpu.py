@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from puffer_sdk import ui
-from puffer_sdk.errors import PufferError, UsageError
-from puffer_sdk.native import cuda
+from puffer_sdk.base import ui
+from puffer_sdk.base.errors import PufferError, UsageError
+from puffer_sdk.training.native import cuda
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
 ENVS = ("breakout", "pendulum", "snake")

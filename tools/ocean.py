@@ -12,8 +12,11 @@ import sys
 import time
 from pathlib import Path
 
-from puffer_sdk import building, checking, config, isolation, ui
-from puffer_sdk.errors import PufferError
+from puffer_sdk.base import ui
+from puffer_sdk.base.errors import PufferError
+from puffer_sdk.checking import check
+from puffer_sdk.env import build, child
+from puffer_sdk.settings import config
 
 STEPS = 1_000_000
 AGENTS = 256
@@ -39,22 +42,23 @@ def main(source: str, only: str = "") -> int:
 
 def row(folder: Path) -> str:
     """One environment's line of the table."""
-    built = building.build(folder)
+    built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
     job = {"library": str(built.library), "env": dict(settings.env),
            "vec": settings.vec.total_agents}
-    seen = isolation.run("ocean:work", job, lambda kind, payload: None)
-    result = checking.check(folder)
+    seen = child.run("ocean:work", job, lambda kind, payload: None)
+    result = check.check(folder)
     codes = sorted({finding.code for finding in result.findings})
     return (f"{folder.name:<20} {seen['obs']:>12} {seen['actions']:>14} {seen['sps']:>9,.0f}  "
             f"{result.verdict}{' ' * bool(codes)}{' '.join(codes)}")
 
 
-def work(job: dict, link: isolation.Link) -> dict:
+def work(job: dict, link: child.Link) -> dict:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 
-    from puffer_sdk.vec import Library, VecEnv
+    from puffer_sdk.env.library import Library
+    from puffer_sdk.env.vec import VecEnv
 
     library = Library(job["library"])
     agents = library.agents_per_env(job["env"])

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config import Config
-from ..errors import PufferError
-from ..spec import Spec
-from .fields import Field
-from .layout import Layout
-from .source import Source
-from .statistics import Statistics
+from ..base.errors import PufferError
+from ..base.spec import Spec
+from ..settings.config import Config
+from .experiments.moments import Statistics
+from .source.fields import Field
+from .source.layout import Layout
+from .source.read import Source
 
 
 @dataclass

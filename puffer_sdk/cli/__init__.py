@@ -11,7 +11,8 @@ from importlib import import_module
 
 import click
 
-from .. import __version__, errors, ui
+from .. import __version__
+from ..base import errors, ui
 
 # name -> one line for the overview; the module of the same name (dashes to underscores)
 # holds a click command called `command`, imported only when it is asked for
@@ -101,7 +102,8 @@ def print_version(ctx: click.Context) -> None:
     """The version on the first line; below it, what a bug report needs to name."""
     if ctx.resilient_parsing:
         return
-    from .. import doctor, paths
+    from ..base import paths
+    from ..projects import doctor
     ui.out(f"puffer-sdk, version {__version__}")
     checkout = paths.PACKAGE.parent
     describe = ("git", "-C", checkout, "describe", "--always", "--dirty", "--exclude", "*")
@@ -159,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
     except Exception as error:
-        if hasattr(error, "child_traceback"):       # isolation.ChildBug: our own adds nothing
+        if hasattr(error, "child_traceback"):       # child.ChildBug: our own adds nothing
             ui.say(error.child_traceback)
         else:
             from rich.traceback import Traceback

@@ -5,7 +5,7 @@ import json
 
 import click
 
-from .. import paths, ui
+from ..base import paths, ui
 from .options import env_argument, format_option
 from .pages import Page
 
@@ -22,7 +22,7 @@ def command(env, force, format_):
     Once it stands there it counts: what it says about sizes, settings and logs is no longer read
     from the header. To send an environment to PufferLib: puffer-sdk export ENV --ocean.
     """
-    from ..ocean import bind
+    from ..projects.ocean import bind
 
     done = bind(env, force=force)
     if format_ == "json":

@@ -6,8 +6,8 @@ import shlex
 
 import click
 
-from .. import paths, ui
-from ..errors import UsageError
+from ..base import paths, ui
+from ..base.errors import UsageError
 from . import completing
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 from .pages import Page
@@ -55,7 +55,7 @@ def command(env, settings, local, fast, web, cuda, arch, model, runs_dir, format
 
 
 def _library(env, settings, format_, verbose):
-    from ..api import build
+    from ..env.opening import build
 
     built = build(env, settings)
     if verbose:
@@ -68,7 +68,7 @@ def _library(env, settings, format_, verbose):
 
 
 def _programs(env, settings, targets, model, runs_dir, format_, verbose):
-    from ..programs import build_programs
+    from ..programs.targets import build_programs
 
     bar = ui.Progress()
     with bar:
@@ -93,14 +93,16 @@ def _programs(env, settings, targets, model, runs_dir, format_, verbose):
 
 
 def _for_gpu(env, settings, arch, format_, verbose):
-    from .. import config, header
-    from ..native import cuda, device_envs
+    from ..env import header
+    from ..env.gpu import programs
+    from ..settings import config
+    from ..training.native import cuda
 
     spec = header.read(paths.find_env(env))
     config.resolve(spec.folder, settings, spec=spec)
     if arch is None and not cuda.is_emulated():
-        arch = device_envs.default_arch()
-    made = device_envs.build_program(spec, arch, verbose=verbose)
+        arch = programs.default_arch()
+    made = programs.build_program(spec, arch, verbose=verbose)
     if format_ == "json":
         ui.out(json.dumps({"program": str(made.path), "arch": made.arch, "seconds": made.seconds,
                            "cached": made.cached}))

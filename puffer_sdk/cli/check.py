@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from .. import ui
-from ..errors import FINDINGS, BuildError, RunError, UsageError
+from ..base import ui
+from ..base.errors import FINDINGS, BuildError, RunError, UsageError
 from . import completing
 from .options import env_argument, takes_settings, verbose_option
 from .pages import Page
@@ -67,8 +67,9 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
     program that shows it. `puffer-sdk explain CODE` tells why a fault matters; `puffer-sdk debug
     ENV` opens a debugger there.
     """
-    from .. import checking, paths
-    from ..checking import report, watching
+    from ..base import paths
+    from ..checking import check as checking
+    from ..checking.report import terminal, watching
 
     _refuse_contradictions(fix=fix, yes=yes, watch=watch, mutate=mutate, replay=replay,
                            format_=format_, output=output, learn=options["learn"])
@@ -84,7 +85,7 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
                                   **options)
 
     def lines(result):
-        return report.lines(result, strict=options["strict"], stats=stats,
+        return terminal.lines(result, strict=options["strict"], stats=stats,
                             width=0 if output else ui.width(),
                             encoding="utf-8" if output else sys.stdout.encoding)
 
@@ -124,7 +125,7 @@ def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, 
 
 def _replay(file: str, env, verbose: bool) -> int:
     """Play one finding again: 1 if it still fails, 0 if it is mended."""
-    from ..checking import replaying
+    from ..checking.repro import replaying
 
     replayed = replaying.replay(file, env, verbose=verbose)
     for text, style in replayed.lines:
@@ -134,22 +135,22 @@ def _replay(file: str, env, verbose: bool) -> int:
 
 def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget, **_) -> int:
     """Plant faults: 1 if, with --strict, one of them went unnoticed."""
-    from ..checking import mutation
+    from ..checking.mutants import score
 
     with ui.Progress() as progress:
-        result = mutation.run(folder, settings=settings, count=count, seed=seed, budget=budget,
+        result = score.run(folder, settings=settings, count=count, seed=seed, budget=budget,
                               on_progress=progress.update)
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:
-        for text, style in mutation.lines(result):
+        for text, style in score.lines(result):
             ui.out(text, style=style)
     return result.exit_status(strict)
 
 
 def _fix(result, check, yes: bool, write, show) -> int:
     """Report, show the diff, ask, write, check again. 1 where a fix was left undone."""
-    from ..checking import fixing
+    from ..checking.fixes import fixing
 
     fixes = fixing.propose(result)
     if not fixes:
@@ -195,14 +196,14 @@ def _write(result, lines, format_: str, output: Path | None) -> None:
     if format_ == "text":
         printed = list(lines(result))
     else:
-        from ..checking import sarif
+        from ..checking.report import sarif
         document = result.to_dict() if format_ == "json" else sarif.log(result)
         printed = [(json.dumps(document, indent=2), None)]
     if output is None:
         for text, style in printed:
             ui.out(text, style=style)
         return
-    from ..toolchain import write_file
+    from ..toolchain.compilers import write_file
     try:
         write_file(output, "".join(f"{text}\n" for text, _ in printed))
     except OSError as error:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from .. import paths, runs, ui
-from ..errors import FINDINGS, OK, UsageError
+from ..base import paths, ui
+from ..base.errors import FINDINGS, OK, UsageError
+from ..training import runs
 from .options import env_argument, format_option, runs_dir_option
 from .pages import Page
 
@@ -36,7 +37,7 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
     Nothing is lost: the next command makes again what it needs. Files in build/ that puffer-sdk
     did not make stay, and links are not followed. Runs and the cache go only when asked.
     """
-    from .. import cleaning
+    from ..projects import clean as cleaning
 
     with_runs, with_cache = with_runs or everything, with_cache or everything
     parts = _find(cleaning, env, with_runs, with_cache, runs_dir)

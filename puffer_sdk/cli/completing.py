@@ -13,9 +13,11 @@ from pathlib import Path
 
 from click.shell_completion import CompletionItem
 
-from .. import inifile, paths, runs
-from ..errors import PufferError
-from ..settings import KEYS, USED
+from ..base import paths
+from ..base.errors import PufferError
+from ..settings import inifile
+from ..settings.table import KEYS, USED
+from ..training import runs
 
 
 def _quiet(complete: Callable) -> Callable:

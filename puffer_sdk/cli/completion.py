@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from .. import paths, ui
-from ..errors import RunError, UsageError
+from ..base import paths, ui
+from ..base.errors import RunError, UsageError
 from .pages import Page
 
 MARK = "# puffer-sdk completion"
@@ -71,7 +71,7 @@ def installed(shell: str, text: str) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> Path:
-    from ..toolchain import replacing
+    from ..toolchain.compilers import replacing
     place = path.resolve()                          # a .bashrc may be a link into a repository
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

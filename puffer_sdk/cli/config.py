@@ -5,10 +5,10 @@ import json
 
 import click
 
-from .. import paths, ui
-from ..config import Config, find_ini, resolve
-from ..errors import PufferError
-from ..settings import KEYS, show
+from ..base import paths, ui
+from ..base.errors import PufferError
+from ..settings.config import Config, find_ini, resolve
+from ..settings.table import KEYS, show
 from .options import env_argument, format_option, takes_settings
 from .pages import Page
 
@@ -36,7 +36,7 @@ def command(env, settings, explain, format_):
 
 def _spec(folder):
     """The environment's Spec, or None while its header cannot be read: settings still show."""
-    from .. import header
+    from ..env import header
     try:
         return header.read(folder)
     except PufferError as error:

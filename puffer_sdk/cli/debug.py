@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from .. import paths, ui
-from ..errors import FINDINGS, OK, UsageError
+from ..base import paths, ui
+from ..base.errors import FINDINGS, OK, UsageError
 from . import completing
 from .options import env_argument, format_option, verbose_option
 from .pages import Page
@@ -34,8 +34,7 @@ def command(env, file, batch, debugger_name, format_, verbose):
     Takes a program that check wrote for one of its findings, compiles it without optimisation,
     and stops at the failing step of the failing env. There, `howto` says what to type.
     """
-    from .. import debugging
-    from ..debugging import debugger, report
+    from ..debugging import debug, debugger, report
 
     if format_ == "json" and not batch:
         raise UsageError("--format json prints what --batch sees", where="command line",
@@ -45,12 +44,12 @@ def command(env, file, batch, debugger_name, format_, verbose):
                          hint="add --batch to print what it sees")
     tool = debugger.find(debugger_name)         # before anything is compiled
     if file is None:
-        file, others = debugging.first(paths.find_env(env))
+        file, others = debug.first(paths.find_env(env))
         ui.say(f"repro  {paths.shown(file)}"
                + (", of the first error" if others else ""))
         if others:
             ui.say(f"also   {', '.join(others)}; take one with --repro FILE")
-    failure = debugging.prepare(file, env, verbose=verbose)
+    failure = debug.prepare(file, env, verbose=verbose)
     if isinstance(failure, str):
         if format_ == "json":
             ui.out(json.dumps({"repro": str(file), "fails": False, "said": failure}, indent=2))
@@ -61,8 +60,8 @@ def command(env, file, batch, debugger_name, format_, verbose):
     if failure.optimised:
         ui.warn("it fails with optimisation alone: some variables cannot be shown")
     if not batch:
-        debugging.open_debugger(failure, tool)
-    diagnosis = debugging.diagnose(failure, tool)
+        debug.open_debugger(failure, tool)
+    diagnosis = debug.diagnose(failure, tool)
     if format_ == "json":
         ui.out(json.dumps(diagnosis.to_dict(), indent=2))
     else:

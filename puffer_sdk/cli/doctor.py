@@ -7,7 +7,8 @@ import platform
 
 import click
 
-from .. import __version__, errors, ui
+from .. import __version__
+from ..base import errors, ui
 from .options import format_option
 from .pages import Page
 
@@ -24,7 +25,7 @@ def command(format_):
 
     Ends with 0 if everything that environments need is there, with 1 if not.
     """
-    from .. import doctor
+    from ..projects import doctor
 
     findings = doctor.examine()
     healthy = doctor.is_healthy(findings)

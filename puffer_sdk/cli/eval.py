@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .. import paths, ui
+from ..base import paths, ui
 from .options import (
     env_argument,
     format_option,
@@ -76,21 +76,21 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
     A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions that the table is
     made from. It needs no display: the pictures are drawn in memory.
     """
-    from ..evaluating import evaluate
+    from ..policy.evaluate import evaluate
 
     model = None if baselines else model
     shot, film = read_shot(recording), None
     bar = ui.Progress()
     with bar:
         if shot:                # what it draws with, before anything is played
-            from ..raylib_source import shared
+            from ..raylib.drawing import shared
             shared("headless", on_progress=bar.update, verbose=verbose)
         result = evaluate(env, settings, model=model, output=output, runs_dir=runs_dir,
                           greedy=greedy, on_progress=bar.update, verbose=verbose)
     if format_ == "text":
         print_result(result)
     if shot:
-        from ..recording import take
+        from ..pictures.record import take
         with ui.Progress() as bar:
             film = take(shot, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
                         on_progress=bar.update, verbose=verbose)
@@ -107,12 +107,12 @@ def read_shot(recording: dict):
                  if value not in (None, False) and (name, value) not in (("env_index", 0),
                                                                          ("grid", "1x1"))]
         if given:
-            from ..errors import UsageError
+            from ..base.errors import UsageError
             raise UsageError(f"--{given[0].replace('_', '-')} is about a recording, and none is "
                              "asked for", where="command line",
                              hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
         return None
-    from ..recording import Shot, parse_grid
+    from ..pictures.record import Shot, parse_grid
 
     files = {name: recording[name].absolute() if recording[name] else None
              for name in ("gif", "mp4", "frames")}

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import click
 
-from .. import ui
-from ..errors import UsageError, did_you_mean
+from ..base import ui
+from ..base.errors import UsageError, did_you_mean
 from . import completing
 from .pages import Page
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from .. import paths, ui
-from ..errors import UsageError
+from ..base import paths, ui
+from ..base.errors import UsageError
 from . import completing
 from .options import format_option, runs_dir_option
 from .pages import Page
@@ -42,7 +42,7 @@ def command(run, to, ocean, model, output, runs_dir, format_):
             raise UsageError("--ocean and --to do not go together", where="command line",
                              hint="--ocean takes the policy along as PufferLib reads it")
         return _export_ocean(run, output, model, runs_dir, format_)
-    from ..exporting import export_policy
+    from ..policy.export import export_policy
 
     to = to or "c"
     done = export_policy(run, to, output, model=model, runs_dir=runs_dir)
@@ -58,7 +58,7 @@ def command(run, to, ocean, model, output, runs_dir, format_):
 
 
 def _export_ocean(env, output, model, runs_dir, format_) -> None:
-    from ..ocean import export_ocean
+    from ..projects.ocean import export_ocean
 
     done = export_ocean(env, output, model=model, runs_dir=runs_dir)
     if format_ == "json":

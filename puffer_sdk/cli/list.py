@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
-from .. import header, inifile, paths, ui
-from ..config import find_ini
-from ..errors import PufferError
-from ..runs import best_score, list_runs
+from ..base import paths, ui
+from ..base.errors import PufferError
+from ..env import header
+from ..settings import inifile
+from ..settings.config import find_ini
+from ..training.runs import best_score, list_runs
 from .options import format_option, runs_dir_option
 from .pages import Page
 

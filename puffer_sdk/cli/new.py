@@ -5,8 +5,9 @@ import sys
 
 import click
 
-from .. import paths, scaffold, ui
-from ..errors import UsageError
+from ..base import paths, ui
+from ..base.errors import UsageError
+from ..projects import scaffold
 from . import completing
 from .pages import Page
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError, nearest
-from ..settings import KEYS, RENAMED, meant, used_keys
+from ..base.errors import UsageError, nearest
+from ..settings.table import KEYS, RENAMED, meant, used_keys
 from . import completing
 
 env_argument = click.argument("env", required=False, metavar="[ENV]",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import click
 
-from .. import ui
+from ..base import ui
 from . import completing
 from .options import env_argument, runs_dir_option, takes_settings, verbose_option
 from .pages import Page
@@ -42,7 +42,7 @@ def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, 
     Which keys act is c_keys in NAME.c. Without one, digits choose the first head's action and
     arrows push continuous ones.
     """
-    from ..playing import play
+    from ..playing.play import play
 
     bar = ui.Progress()
     with bar:

@@ -5,7 +5,7 @@ import json
 
 import click
 
-from .. import ui
+from ..base import ui
 from .options import env_argument, format_option, takes_settings, verbose_option
 from .pages import Page
 
@@ -27,7 +27,7 @@ def command(env, settings, seconds, format_, verbose):
 
     Trains for some seconds with the settings given, in a process of its own, and writes no run.
     """
-    from ..profiling import profile
+    from ..training.profiling import profile
 
     with ui.Progress() as bar:
         found = profile(env, settings, seconds=seconds, on_progress=bar.update, verbose=verbose)

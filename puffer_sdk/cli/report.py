@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .. import paths, ui
+from ..base import paths, ui
 from .options import env_argument, format_option, takes_settings, verbose_option
 from .pages import Page
 
@@ -41,7 +41,8 @@ def command(env, settings, seeds, compare, output, fresh, format_, verbose):
     What is measured is kept: interrupted, the same command goes on. A shorter training is
     --train.total-timesteps N. The status is 1 where check finds errors, or the environment fails.
     """
-    from ..reporting import report, summary
+    from ..reporting import summary
+    from ..reporting.report import report
 
     done = report(env, settings, seeds=seeds, compare=compare, output=output, fresh=fresh,
                   verbose=verbose)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from .. import paths, ui
-from ..errors import UsageError
+from ..base import paths, ui
+from ..base.errors import UsageError
 from .options import format_option
 from .pages import Page
 
@@ -72,7 +72,8 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
     of your files to read and nothing but a small /tmp to write. Exit status as check's; 4 where a
     limit was exceeded.
     """
-    from ..reviewing import Limits, review, sandbox, text
+    from ..reviewing import sandbox, text
+    from ..reviewing.review import Limits, review
 
     if report:
         _refuse_without_report()

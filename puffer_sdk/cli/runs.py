@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from .. import paths, runs, ui
-from ..errors import FINDINGS, OK, UsageError, did_you_mean
+from ..base import paths, ui
+from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
+from ..training import runs
 from . import completing
 from .options import format_option, runs_dir_option
 from .pages import GroupPage, Page

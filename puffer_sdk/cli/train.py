@@ -5,7 +5,7 @@ import shlex
 
 import click
 
-from .. import paths, ui
+from ..base import paths, ui
 from . import completing
 from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
 from .pages import Page
@@ -36,7 +36,7 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     Recurrent PPO, in C that is compiled on first use. Makes a folder under runs/, with settings,
     metrics and checkpoints. Ctrl-C saves and stops.
     """
-    from ..training import train
+    from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
         env, resume = resume, "latest"          # train --resume my_env
@@ -45,7 +45,7 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     if format_ == "json":
         import json
 
-        from ..sinks import without_nan
+        from ..training.metrics import without_nan
         ui.out(json.dumps(without_nan({
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,

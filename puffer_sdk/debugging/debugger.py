@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import binding, paths, toolchain
-from ..errors import RunError
+from ..base import paths
+from ..base.errors import RunError
+from ..env import binding
+from ..toolchain import compilers
 
 if TYPE_CHECKING:
-    from . import Failure
+    from .debug import Failure
 
 NAMES = ("gdb", "lldb")     # the first that is installed
 LIMIT = 120.0           # seconds that a look without anybody there may take
@@ -72,7 +74,7 @@ def find(name: str | None = None) -> Tool:
             return Tool(candidate, os.path.abspath(path))
     missing = name or "gdb or lldb"
     raise RunError(f"there is no {missing} on this machine", expected=f"{missing} on PATH",
-                   actual="none", hint=toolchain.install_hint(name or "gdb"))
+                   actual="none", hint=compilers.install_hint(name or "gdb"))
 
 
 def environment() -> dict[str, str]:
@@ -170,7 +172,7 @@ def _printed(words: list[str]) -> str:
     except subprocess.TimeoutExpired:
         raw = b""
     finally:
-        toolchain.kill_group(child)
+        compilers.kill_group(child)
         child.wait()
     return raw.decode(errors="replace")
 

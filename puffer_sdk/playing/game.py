@@ -9,10 +9,11 @@ from collections import deque
 
 import numpy as np
 
-from .. import backends, checkpoint
-from ..config import Config
-from ..evaluating import random_actions
-from ..vec import Library, VecEnv
+from ..env.library import Library
+from ..env.vec import VecEnv
+from ..policy.evaluate import random_actions
+from ..settings.config import Config
+from ..training import backends, checkpoint
 
 CURVE = 150             # ticks of the value's curve
 KNOWN_TICKS = 2000      # so far back the mind's memory is kept, as long as it takes

@@ -9,10 +9,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import building, config, header, saves
-from ..config import Config
-from ..errors import PufferError
-from ..spec import Spec
+from ..base.errors import PufferError
+from ..base.spec import Spec
+from ..env import build, header, watch
+from ..settings import config
+from ..settings.config import Config
 
 EVERY = 0.05            # seconds between two looks at the folder
 
@@ -45,11 +46,11 @@ class Rebuilder:
         return found
 
     def _run(self) -> None:
-        before = saves.stamps(self.folder)
+        before = watch.stamps(self.folder)
         self._spec = header.read(self.folder)
         while True:
-            saves.wait(self.folder, before, EVERY)
-            began, before = time.perf_counter(), saves.stamps(self.folder)
+            watch.wait(self.folder, before, EVERY)
+            began, before = time.perf_counter(), watch.stamps(self.folder)
             try:
                 found: News | PufferError = self._rebuild(began)
             except PufferError as error:
@@ -71,13 +72,13 @@ def _state(spec: Spec) -> list[tuple[str, str]]:
 
 
 def build_player(folder: Path, headers: Path, settings: dict[str, object], *,
-                 verbose: bool = False) -> tuple[building.Build, Config]:
+                 verbose: bool = False) -> tuple[build.Build, Config]:
     """The library that play steps and draws, compiled quickly, with the keys that NAME.c reads.
 
     headers     of the raylib that serves the desktop
     settings    over the ini's
     """
     wanted = config.resolve(folder, settings, warn_unread=False)
-    built = building.build(folder, env_settings=wanted.env, opt="-O1", raylib_headers=headers,
+    built = build.build(folder, env_settings=wanted.env, opt="-O1", raylib_headers=headers,
                            keys=True, verbose=verbose)
     return built, config.resolve(folder, settings, spec=built.spec)

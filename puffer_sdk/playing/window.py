@@ -12,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import checkpoint, screen
-from ..config import Config
-from ..errors import PufferError, RunError
-from ..settings import parse_action
-from ..vec import Library, VecEnv, ffi
+from ..base.errors import PufferError, RunError
+from ..env.abi import ffi
+from ..env.library import Library
+from ..env.vec import VecEnv
+from ..pictures.screen import canvas
+from ..settings.config import Config
+from ..settings.table import parse_action
+from ..training import checkpoint
 from .game import Dice, Game, Policy
 from .rebuilding import Rebuilder
 
@@ -39,7 +42,7 @@ class Window:
             "sF5 again    F6 next seed    F2 who plays",
             "sF12 picture    Ctrl+F12 GIF", "sF1 panel    ESC end")
 
-    def __init__(self, game: Game, shown: screen.Screen, job: dict, link):
+    def __init__(self, game: Game, shown: canvas.Screen, job: dict, link):
         self.game, self.shown, self.job, self.link = game, shown, job, link
         self.paused, self.panel, self.speed = bool(job["paused"]), True, 0
         self.agent, self.said, self.said_at = 0, "", 0.0
@@ -159,7 +162,7 @@ class Window:
     # -- pictures
 
     def _save_picture(self) -> None:
-        from ..images import write_png
+        from ..pictures.writers import write_png
 
         frame = self.shown.render(self.game.vec, 0)
         path = self._next_name(".png")
@@ -174,7 +177,7 @@ class Window:
             self._finish_gif()
 
     def _finish_gif(self) -> None:
-        from ..images import write_gif
+        from ..pictures.writers import write_gif
 
         frames, self.frames = self.frames, None
         path = self._next_name(".gif")
@@ -279,7 +282,7 @@ def _hand(library: Library, vec: VecEnv, config: Config):
     return own, "drive"
 
 
-def _generic_keys(vec: VecEnv, shown: screen.Screen, idle: tuple[float, ...]) -> None:
+def _generic_keys(vec: VecEnv, shown: canvas.Screen, idle: tuple[float, ...]) -> None:
     vec.actions[0] = idle
     if vec.act_sizes[0] > 1:
         for digit in range(min(10, vec.act_sizes[0])):
@@ -295,7 +298,7 @@ def work(job: dict, link) -> dict:
     """The child's target. Returns how it went."""
     config = Config.from_dict(job["config"])
     _require_display(job["name"])
-    shown = screen.Screen.load(Path(job["director"]), Path(job["raylib"]), visible=True)
+    shown = canvas.Screen.load(Path(job["director"]), Path(job["raylib"]), visible=True)
     library = Library(job["library"], Path(job["folder"]))
     past = checkpoint.load(Path(job["model"])) if job["model"] else None
     game = Game(library, config, past, job["seed"], job["greedy"], link.watches())

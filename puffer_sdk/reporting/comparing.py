@@ -16,7 +16,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import UsageError
+from ..base.errors import UsageError
 from . import curves
 from .charts import number
 from .page import DATA_ID

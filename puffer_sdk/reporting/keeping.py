@@ -15,9 +15,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .. import paths, runs, ui
-from ..compiled import digest
-from ..sinks import without_nan
+from ..base import paths, ui
+from ..toolchain.libraries import digest
+from ..training import runs
+from ..training.metrics import without_nan
 
 ENTRIES = 24                # of one stage that stay: a stage may be kept for several seeds
 HINT = "free some space, or make the folder writable"

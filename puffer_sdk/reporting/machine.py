@@ -7,17 +7,18 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from .. import __version__, toolchain
-from ..config import Config
-from ..settings import KEYS, show
+from .. import __version__
+from ..settings.config import Config
+from ..settings.table import KEYS, show
+from ..toolchain import compilers
 
 
 @cache
 def machine() -> dict:
     """What the numbers were measured on, and with which compiler."""
-    from ..consistency import available_cores
+    from ..settings.consistency import available_cores
 
-    compiler = toolchain.find_compiler()
+    compiler = compilers.find_compiler()
     return {"cpu": _cpu(), "cores": available_cores(), "memory_gib": _memory(),
             "system": f"{platform.system()} {platform.machine()}",
             "compiler": compiler.banner or f"{compiler.kind} {compiler.version}",

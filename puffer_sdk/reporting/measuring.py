@@ -1,6 +1,6 @@
 """What only running environments tell.  a job -> trajectories' hash, rates beside Squared
 
-Both are targets of isolation.run: env code runs in a child. Sizes: N agents, K action heads.
+Both are targets of child.run: env code runs in a child. Sizes: N agents, K action heads.
 """
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import backends, isolation
-from ..config import Config
+from ..env import child
+from ..settings.config import Config
+from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions
 ENVS = 32               # of the trajectories; fewer where an env has many agents
@@ -25,14 +26,15 @@ TRAINING = 0.3
 PATIENCE = 30.0         # seconds after which two rounds are enough
 
 
-def trajectories(job: dict, link: isolation.Link) -> dict:
+def trajectories(job: dict, link: child.Link) -> dict:
     """Random play from fixed seeds, hashed; and what the environment is like.
 
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
     """
-    from ..evaluating import random_actions
-    from ..vec import Library, VecEnv
+    from ..env.library import Library
+    from ..env.vec import VecEnv
+    from ..policy.evaluate import random_actions
 
     resolved = Config.from_dict(job["config"])
     library = Library(job["library"], Path(job["folder"]))
@@ -62,7 +64,7 @@ def trajectories(job: dict, link: isolation.Link) -> dict:
                       "log_names": list(about.log_names)}}
 
 
-def rates(job: dict, link: isolation.Link) -> dict:
+def rates(job: dict, link: child.Link) -> dict:
     """Agent steps a second of both environments: of stepping alone, and of training.
 
     Turns alternate, so that what else this machine does slows both alike; a ratio is the median
@@ -72,7 +74,7 @@ def rates(job: dict, link: isolation.Link) -> dict:
             "training": _contest(job, link, _Training, TRAINING)}
 
 
-def _contest(job: dict, link: isolation.Link, kind, seconds: float) -> dict:
+def _contest(job: dict, link: child.Link, kind, seconds: float) -> dict:
     own, squared = (kind(job[name], link) for name in ("own", "squared"))
     rounds = job["rounds"]
     for one in (own, squared):                  # caches fill, threads start, memory is touched
@@ -97,14 +99,14 @@ def _contest(job: dict, link: isolation.Link, kind, seconds: float) -> dict:
 class _Stepping:
     """Random actions, drawn while the clock stands."""
 
-    def __init__(self, job: dict, link: isolation.Link):
+    def __init__(self, job: dict, link: child.Link):
         self.vec = _make_vec(job, link)
         self.rng, self.link = np.random.default_rng(SEED), link
         self.vec.reset()
 
     def turn(self, seconds: float) -> float:
         """Agent steps a second."""
-        from ..evaluating import random_actions
+        from ..policy.evaluate import random_actions
 
         vec, spent, ticks = self.vec, 0.0, 0
         began = time.perf_counter()
@@ -125,7 +127,7 @@ class _Stepping:
 class _Training:
     """Rollouts and updates, as `train` does them."""
 
-    def __init__(self, job: dict, link: isolation.Link):
+    def __init__(self, job: dict, link: child.Link):
         self.vec, self.link = _make_vec(job, link), link
         self.trainer = backends.make_trainer(self.vec, Config.from_dict(job["config"]))
 
@@ -146,9 +148,9 @@ class _Training:
         self.vec.close()
 
 
-def _make_vec(job: dict, link: isolation.Link):
-    from ..training import make_vec
-    from ..vec import Library
+def _make_vec(job: dict, link: child.Link):
+    from ..env.library import Library
+    from ..training.train import make_vec
 
     return make_vec(Library(job["library"], Path(job["folder"])), Config.from_dict(job["config"]),
                     0, link)

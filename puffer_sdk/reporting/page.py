@@ -14,8 +14,8 @@ from functools import cache
 
 from markupsafe import Markup
 
-from ..goal import parse_goal
-from ..paths import PACKAGE
+from ..base.paths import PACKAGE
+from ..settings.goal import parse_goal
 from . import charts, curves, summary
 from .charts import number
 

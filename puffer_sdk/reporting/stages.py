@@ -19,22 +19,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .. import (
-    __version__,
-    building,
-    checkpoint,
-    config,
-    header,
-    isolation,
-    paths,
-    runs,
-    saves,
-    toolchain,
-    ui,
-)
-from ..config import Config
-from ..errors import BuildError, Interrupted, PufferError, UsageError
-from ..spec import Spec
+from .. import __version__
+from ..base import paths, ui
+from ..base.errors import BuildError, Interrupted, PufferError, UsageError
+from ..base.spec import Spec
+from ..env import build as building
+from ..env import child, header, watch
+from ..settings import config
+from ..settings.config import Config
+from ..toolchain import compilers
+from ..training import checkpoint, runs
 from . import curves, machine, measuring
 from .keeping import HINT, Entry, Keeper, key_of
 
@@ -63,9 +57,9 @@ class Subject:
     @cached_property
     def key(self) -> str:
         """Of everything but the settings: sources, compiler, machine, this package."""
-        from ..native import library
+        from ..training.native import library
 
-        compiler = toolchain.find_compiler()
+        compiler = compilers.find_compiler()
         return key_of(FORMAT, __version__, self.name, self.source, compiler.key,
                       self.build.library.name if self.build else None, machine.machine(),
                       [digest_of(path.read_bytes()) for path in library.sources()])
@@ -79,13 +73,13 @@ class Subject:
         """What a child needs to open it. Raises what kept it from being built."""
         if self.build is None:
             raise self.broken
-        from ..backends import with_class_file
+        from ..training.backends import with_class_file
         return {"library": str(self.build.library), "folder": str(self.folder),
                 "config": with_class_file(self.config, self.folder).to_dict()}
 
     def run(self, target: str, job: dict, on_event=lambda kind, payload: None):
         """target(job) in a child process."""
-        return isolation.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
+        return child.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
                              cwd=paths.working_dir(self.folder),
                              step_timeout=self.config.vec.step_timeout)
 
@@ -113,7 +107,7 @@ def open_subject(env, settings: Mapping[str, object] | None, *, verbose: bool) -
 def hash_files(folder: Path) -> str:
     """SHA-256 over names and bytes of the author's files."""
     digest = hashlib.sha256()
-    for name in sorted(saves.stamps(folder)):
+    for name in sorted(watch.stamps(folder)):
         path = Path(name)
         if path.suffix in MADE or (path.suffix == ".json" and path.with_suffix(".html").exists()):
             continue
@@ -187,7 +181,7 @@ def sentence(error: PufferError, folder: Path) -> str:
 
 
 def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
-    from ..checking import check
+    from ..checking.check import check
 
     def work(entry: Entry) -> tuple[dict, dict]:
         result = check(subject.folder, settings=subject.settings, budget=BUDGET, verbose=verbose)
@@ -240,7 +234,7 @@ def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> l
 
 def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
            verbose: bool) -> tuple[dict, dict]:
-    from ..training import train
+    from ..training.train import train
 
     subject.job()                               # raises where it is not built
     home = keeper.folder / "runs"
@@ -269,7 +263,7 @@ def _unfinished(home: Path, tag: str, resolved: Config) -> tuple[runs.Run | None
     from. Only a regular checkpoint is one: from any other, training would take another way than
     it does uninterrupted. What else was left lying there is removed.
     """
-    from ..training import is_claimed
+    from ..training.train import is_claimed
 
     epoch = resolved.vec.total_agents * resolved.train.horizon
     found, resume, interval = None, False, resolved.base.checkpoint_interval
@@ -302,7 +296,7 @@ def _untrained() -> tuple[dict, dict]:
 
 def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
                 model: Path | None) -> Entry:
-    from ..evaluating import evaluate
+    from ..policy.evaluate import evaluate
 
     def work() -> tuple[dict, dict]:
         subject.job()
@@ -326,7 +320,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
 def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
              chosen: Entry | None, verbose: bool) -> Entry:
     """A GIF; a shorter one where a whole one would be too large to send around."""
-    from ..recording import record
+    from ..pictures.record import record
 
     def work(entry: Entry) -> tuple[dict, dict]:
         subject.job()
@@ -353,7 +347,8 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
 
 def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     """Beside Squared, made from the template and trained with its own settings."""
-    from .. import backends, scaffold
+    from ..projects import scaffold
+    from ..training import backends
 
     def work() -> tuple[dict, dict]:
         own = subject.job()
@@ -379,7 +374,7 @@ def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
 def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
           verbose: bool) -> Entry:
     """build/web/, with the policy that the report has chosen."""
-    from .. import programs
+    from ..programs import targets
 
     def work() -> tuple[dict, dict]:
         subject.job()
@@ -387,7 +382,7 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
         before = policy.read_bytes() if policy.is_file() else None
         try:
             with ui.Progress() as bar:
-                made = programs.build_program(
+                made = targets.build_program(
                     subject.folder, "web", env_settings=subject.config.env, model=model,
                     on_progress=bar.update, verbose=verbose)
         finally:                        # for the author's own programs

@@ -95,17 +95,18 @@ def _collect(folder: Path, files: dict) -> None:
 
 def check_main(folder: str, options: str) -> int:
     """The step `check`: the report as a document and as lines, whatever comes of it."""
-    from .. import checking, errors
-    from ..checking import report
+    from ..base import errors
+    from ..checking import check
+    from ..checking.report import terminal
 
     chosen = json.loads(options)
     try:
-        result = checking.check(folder, prove=False, **chosen)
+        result = check.check(folder, prove=False, **chosen)
     except errors.PufferError as error:
         lines = [[text, None] for text in error.lines()]
         print(json.dumps({"lines": lines, "verdict": "fail", "check": None}))
         return error.exit_status
-    lines = [list(line) for line in report.lines(result, strict=chosen.get("strict", False))]
+    lines = [list(line) for line in terminal.lines(result, strict=chosen.get("strict", False))]
     print(json.dumps({"lines": lines, "verdict": result.verdict, "check": result.to_dict()}))
     return result.exit_status
 

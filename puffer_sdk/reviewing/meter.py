@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import RunError
+from ..base.errors import RunError
 
 PERIOD = 0.05                   # seconds between two looks
 OUTPUT = 64 << 20               # bytes that may come out

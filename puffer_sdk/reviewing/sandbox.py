@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from .. import paths, toolchain
-from ..errors import UsageError
+from ..base import paths
+from ..base.errors import UsageError
+from ..toolchain import compilers
 from . import meter
 from .meter import Ended, Limits
 
@@ -59,7 +60,7 @@ def _packages() -> list[Path]:
 
 
 def _program_dirs() -> list[str]:
-    compiler = os.path.dirname(toolchain.find_compiler().path)
+    compiler = os.path.dirname(compilers.find_compiler().path)
     wanted = [os.path.dirname(sys.executable), compiler, "/usr/local/bin", "/usr/bin", "/bin",
               "/usr/sbin", "/sbin"]
     return list(dict.fromkeys(wanted))
@@ -71,7 +72,7 @@ def readable() -> list[Path]:
               *_packages()]
     ours = [paths.PACKAGE, *(paths.data_dir(name) for name in
                              ("templates", "kernels", "trainer", "examples"))]
-    compiler = toolchain.find_compiler()
+    compiler = compilers.find_compiler()
     programs = [Path(compiler.path).parent, Path(compiler.path).resolve().parents[1]]
     chosen: list[Path] = []
     for path in [*map(Path, SYSTEM), *python, *programs, *ours]:

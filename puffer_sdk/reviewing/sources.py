@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import paths
-from ..config import find_ini
-from ..errors import UsageError
+from ..base import paths
+from ..base.errors import UsageError
+from ..settings.config import find_ini
 
 MAX_PATCH = 16 << 20
 MAX_FILES = 20_000

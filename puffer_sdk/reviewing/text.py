@@ -5,9 +5,9 @@ import html
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import runs
-from ..errors import OK, UsageError
-from . import DONE_WORDS, EnvReview, Review, plain
+from ..base.errors import OK, UsageError
+from ..training import runs
+from .review import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
 

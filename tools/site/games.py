@@ -96,7 +96,7 @@ def opening(out: Path, project: Path) -> None:
     """The picture of the first page. It starts later, so that its still shows a game at work."""
     from PIL import Image, ImageSequence
 
-    from puffer_sdk.gif import GifWriter
+    from puffer_sdk.pictures.gif import GifWriter
 
     record(out, project, NAME, "--episodes", "1", "--beside", "random", "--ticks", "150")
     path = out / "assets" / f"{NAME}.gif"

@@ -13,9 +13,11 @@ from pathlib import Path
 import click
 
 import puffer_sdk
-from puffer_sdk import cli, paths, settings
+from puffer_sdk import cli
+from puffer_sdk.base import paths
 from puffer_sdk.checking import rules
 from puffer_sdk.checking.rules.__main__ import page as rules_page
+from puffer_sdk.settings import table
 
 MADE = "<!-- Made by tools/site/reference.py. Do not edit. -->"
 HEADERS = ("puffer_abi.h", "puffer_prelude.h", "vecenv.h", "puffernet.h", "puffer_repro.h")
@@ -23,7 +25,7 @@ HEADERS = ("puffer_abi.h", "puffer_prelude.h", "vecenv.h", "puffernet.h", "puffe
 
 def pages() -> dict[str, str]:
     """All of them, by path under docs/."""
-    made = {"reference/cli.md": commands(), "reference/settings.md": settings.page(),
+    made = {"reference/cli.md": commands(), "reference/settings.md": table.page(),
             "reference/rules.md": rules_table(), "reference/headers.md": headers(),
             "reference/python.md": python()}
     for rule in rules.load().values():
@@ -186,8 +188,8 @@ def python() -> str:
         out += _class(name, thing) if inspect.isclass(thing) else _function(f"puffer_sdk.{name}",
                                                                             thing)
     out += ["", "## native: below Trainer { #native }", "",
-            "`puffer_sdk.native` holds what `Trainer` is made of.", ""]
-    native = importlib.import_module("puffer_sdk.native")
+            "`puffer_sdk.training.native` holds what `Trainer` is made of.", ""]
+    native = importlib.import_module("puffer_sdk.training.native")
     for name in ("NativePPO", "NativeActor"):
         out += ["", f"### {name} {{ #{name} }}", "", *_docstring(getattr(native, name).__doc__)]
     return "\n".join(out) + "\n"

@@ -6,13 +6,13 @@ from contextlib import suppress
 
 import numpy as np
 
-from ... import inifile
-from ...config import find_ini
-from .. import demo
+from ...settings import inifile
+from ...settings.config import find_ini
 from ..facts import Facts, Finding
-from ..shared import shared_state
-from ..source import Call, Function
-from ..syntax import Node
+from ..source import demo
+from ..source.read import Call, Function
+from ..source.shared import shared_state
+from ..source.syntax import Node
 from . import rule
 
 _NOT_STEPS = ("c_render", "c_close")

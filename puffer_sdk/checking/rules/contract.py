@@ -4,8 +4,8 @@ from __future__ import annotations
 import os
 import re
 
-from ...config import find_ini
-from ...errors import nearest
+from ...base.errors import nearest
+from ...settings.config import find_ini
 from ..facts import Facts, Finding
 from . import rule
 
@@ -220,7 +220,7 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
 
 def key_lines(ini) -> dict[str, int]:
     """[env] keys of an ini and their lines."""
-    from ... import inifile
+    from ...settings import inifile
 
     entries, _, _ = inifile.read(ini)
     return {entry.key: entry.line for entry in entries if entry.section == "env"}

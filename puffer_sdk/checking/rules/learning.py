@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import re
 
+from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
 from ..facts import Facts, Finding
-from ..learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
 from . import NotTested, rule
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 import re
 import signal
 
-from ..actions import impossible
-from ..deep import findings as deep_findings
+from ..experiments.deep import findings as deep_findings
 from ..facts import Facts, Finding, Outcome
+from ..source.actions import impossible
 from . import NotTested, rule
 
 # what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()

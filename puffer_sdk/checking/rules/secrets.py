@@ -1,7 +1,7 @@
 """PUF506: does an agent see what another one hides?"""
 from __future__ import annotations
 
-from .. import secrets
+from ..experiments import hidden
 from ..facts import Facts, Finding
 from . import NotTested, need, rule
 
@@ -31,10 +31,10 @@ def agent_leak(facts: Facts):
     How it is seen: at many moments one agent's field gets the value that it has in another env.
     Where one step later the others' observations differ, and nothing else does, they show it.
     """
-    if not secrets.declared(facts):
+    if not hidden.declared(facts):
         return
     need(facts, "private")
-    places = secrets.places(facts)
+    places = hidden.places(facts)
     rows = facts.all("private", "secret")
     tested, told = 0, set()
     for row in rows:

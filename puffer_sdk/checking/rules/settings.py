@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import re
 
-from ...config import find_ini
+from ...settings.config import find_ini
 from ..facts import Facts, Finding, Variant
 from . import NotTested, need, rule
 from .contract import key_lines

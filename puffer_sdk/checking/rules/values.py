@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 
-from .. import fields
 from ..facts import Facts, Finding, ranges, span
-from ..fields import Field
+from ..source import fields
+from ..source.fields import Field
 from . import NotTested, need, rule
 from .memory import undefined
 

@@ -1,0 +1,171 @@
+"""Where things are: package data, caches, environments, runs. The only file that knows."""
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from .errors import UsageError, did_you_mean
+
+PACKAGE = Path(__file__).resolve().parents[1]        # puffer_sdk/
+
+
+def data_dir(name: str) -> Path:
+    """A data folder that wheels carry inside the package and checkouts keep beside it.
+
+    name: 'templates', 'kernels', 'trainer' or 'examples'.
+    """
+    inside = PACKAGE / "data" / name
+    return inside if inside.is_dir() else PACKAGE.parent / name
+
+
+def shown(path: str | os.PathLike) -> str:
+    """A path as a reader here would type it: relative where it lies below, else absolute."""
+    path, here = Path(path).resolve(), Path.cwd()
+    return str(path.relative_to(here)) if here in path.parents else str(path)
+
+
+def include_dir() -> Path:
+    """The C headers every environment is compiled with."""
+    return PACKAGE / "include"
+
+
+def cache_dir() -> Path:
+    """$PUFFER_CACHE, else $XDG_CACHE_HOME/puffer-sdk, else ~/.cache/puffer-sdk.
+
+    Not created here. A caller that cannot write it falls back through `writable`.
+    """
+    own = os.environ.get("PUFFER_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "puffer-sdk"
+
+
+def writable(folder: Path, *, purpose: str) -> Path:
+    """folder, created; or, with one warning, a folder of the same name in the user's tmp.
+
+    Raises RunError when neither can be written.
+    """
+    from . import ui
+    from .errors import RunError
+
+    fallback = stand_in(folder)
+    for candidate in (folder, fallback):
+        try:
+            candidate.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=candidate, prefix=".probe-"):
+                pass
+        except OSError as error:
+            reason = error.strerror or str(error)
+            continue
+        if candidate is fallback:
+            ui.warn_once(f"cannot write {folder}; using {fallback} for {purpose}")
+        return candidate
+    raise RunError(f"cannot write a folder for {purpose}", where=folder, detail=reason,
+                   hint="make the folder writable, or point PUFFER_CACHE at one that is")
+
+
+def stand_in(folder: Path) -> Path:
+    """What `writable` uses where folder cannot be written."""
+    own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
+    return Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
+
+
+def project_root(env_folder: Path) -> Path:
+    """The nearest folder upward with .git or pyproject.toml; else the env folder's parent."""
+    for folder in (env_folder, *env_folder.parents):
+        if (folder / ".git").exists() or (folder / "pyproject.toml").is_file():
+            return folder
+    return env_folder.parent
+
+
+def is_packaged(env_folder: Path) -> bool:
+    """True for an example inside the installed package: nothing is written there."""
+    return data_dir("examples") in env_folder.resolve().parents and (
+        (PACKAGE / "data").is_dir() or not os.access(env_folder, os.W_OK))
+
+
+def build_dir(env_folder: Path) -> Path:
+    """Where this environment's build products go (created by the caller): a folder `build`.
+
+    Its parent is on the include path of programs, which say #include "build/NAME_config.h".
+    """
+    if is_packaged(env_folder):
+        return cache_dir() / "examples" / env_folder.name / "build"
+    return env_folder / "build"
+
+
+def working_dir(env_folder: Path) -> Path:
+    """Where env code stands when it opens resources: the nearest folder upward with resources/."""
+    for folder in (env_folder, *env_folder.parents):
+        if (folder / "resources").is_dir():
+            return folder
+    return env_folder
+
+
+def runs_dir(env_folder: Path, runs: Path | None = None) -> Path:
+    """runs/NAME at the project root, or under --runs-dir; the current folder's for examples."""
+    root = runs if runs is not None else (
+        Path.cwd() if is_packaged(env_folder) else project_root(env_folder)) / "runs"
+    return Path(root).resolve() / env_folder.name
+
+
+def is_env_folder(folder: Path) -> bool:
+    """An environment is a folder that holds a header of its own name."""
+    return (folder / f"{folder.name}.h").is_file()
+
+
+def known_envs() -> list[Path]:
+    """Environments that a bare name reaches: ./*, ./examples/*, ocean/*, the packaged examples."""
+    seen: dict[str, Path] = {}
+    here = Path.cwd()
+    for parent in (here, here / "examples", here / "ocean", data_dir("examples")):
+        if not parent.is_dir():
+            continue
+        for folder in sorted(parent.iterdir()):
+            if folder.is_dir() and is_env_folder(folder) and folder != data_dir("kernels"):
+                seen.setdefault(folder.name, folder)
+    return list(seen.values())
+
+
+def is_env(text: str) -> bool:
+    """True if find_env would find it."""
+    try:
+        find_env(text)
+    except UsageError:
+        return False
+    return True
+
+
+def find_env(env: str | os.PathLike | None = None) -> Path:
+    """The absolute folder that ENV means: a path, a name, or (None) the current folder.
+
+    Raises UsageError with the nearest name when there is no such environment.
+    """
+    here = Path.cwd()
+    if env is None:
+        if is_env_folder(here):
+            return here
+        raise UsageError("this folder is not an environment", where=here,
+                         expected=f"a header named {here.name}.h", actual="none",
+                         hint="name an environment, or make one: puffer-sdk new my_env")
+    text = os.fspath(env)
+    path = Path(text).expanduser()
+    if path.is_dir():
+        folder = path.resolve()
+        if is_env_folder(folder):
+            return folder
+    known = {folder.name: folder for folder in known_envs()}
+    if text in known:
+        return known[text].resolve()
+    if path.is_dir():
+        headers = sorted(item.name for item in path.glob("*.h"))
+        found = f"only {', '.join(headers)}" if headers else "no header at all"
+        raise UsageError(f"'{text}' is not an environment", where=path.resolve(),
+                         expected=f"a header named {path.resolve().name}.h", actual=found,
+                         hint="name the folder and its header alike, or make one: "
+                              "puffer-sdk new my_env")
+    raise UsageError(f"there is no environment called '{text}'", where=here,
+                     hint=did_you_mean(text, known) or "make one: puffer-sdk new my_env")

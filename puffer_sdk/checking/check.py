@@ -1,0 +1,234 @@
+"""Find the bugs that silently ruin training.  an env folder -> CheckResult
+
+    result = check("my_env")
+    result.verdict          "pass" or "fail"
+    result.findings         what is wrong, and where
+    result.not_tested       rules that had nothing to look at, and why
+
+source.py and header.py read the source; harness.py compiles it in several ways;
+plan.py runs experiments in processes of their own, which only write down facts; rules/ turns
+facts into findings. docs: `puffer-sdk explain CODE`.
+"""
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base import paths
+from ..base.errors import FINDINGS, OK, BuildError, RunError
+from ..env import header
+from ..settings.config import find_ini, resolve
+from . import allowing, rules
+from .allowing import Allowed, Note
+from .experiments import learning, plan
+from .facts import Facts, Finding
+from .harness import lines
+from .repro import proof
+from .source import read
+
+PER_RULE = 8            # findings of one rule that are listed
+SEED = 42
+STATIC = {"PUF101", "PUF102", "PUF103", "PUF104", "PUF105", "PUF106", "PUF107", "PUF108",
+          "PUF109", "PUF110", "PUF111", "PUF112"}
+
+
+@dataclass
+class CheckResult:
+    """What a check found. `findings` are sorted, errors first."""
+
+    name: str
+    findings: list[Finding]
+    coverage: dict
+    not_tested: dict[str, str]          # code -> why
+    verdict: str                        # "pass" or "fail"
+    seconds: float
+    suppressed: list[Allowed] = field(default_factory=list)
+    more: dict[str, int] = field(default_factory=dict)      # code -> findings beyond PER_RULE
+    learning: dict | None = None        # what learning.py found, with `learn`
+    notes: list[Note] = field(default_factory=list)         # on the marks that allow findings
+    folder: Path = Path()
+    files: dict[str, bytes] = field(default_factory=dict)   # as they were checked, by name
+
+    @property
+    def exit_status(self) -> int:
+        return OK if self.verdict == "pass" else FINDINGS
+
+    def to_dict(self) -> dict:
+        """The JSON document; `seconds` alone differs between two runs."""
+        return {"findings": [finding.to_dict() for finding in self.findings],
+                "coverage": {**self.coverage, "not_tested": self.not_tested, "more": self.more,
+                             "suppressed": [{"code": finding.code, "message": finding.message,
+                                             "file": finding.file, "line": finding.line,
+                                             "reason": reason, "allowed_at": where}
+                                            for finding, reason, where, _ in self.suppressed],
+                             "notes": [note.to_dict() for note in self.notes],
+                             **({"learning": self.learning} if self.learning else {}),
+                             "seconds": round(self.seconds, 3)},
+                "verdict": self.verdict}
+
+
+def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
+          strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
+          deep: bool = False, learn: bool = False, learn_seconds: float = learning.SECONDS,
+          on_progress: Callable[[str, int, int], None] | None = None,
+          verbose: bool = False) -> CheckResult:
+    """Run every rule on an environment.
+
+    settings    overrides, {'env.size': 9}
+    strict      warnings count as well
+    budget      factor on the length of every experiment
+    prove       write build/check/repro_PUFnnn.c for the first finding of each error
+    deep        with MemorySanitizer and valgrind as well, where they are installed
+    learn       train for about learn_seconds, to see whether there is anything to learn
+    on_progress called as on_progress(what, done, total) while it trains
+
+    Raises UsageError for a refused setting, BuildError for a header that does not compile for
+    reasons that no rule names, RunError when the checker cannot run.
+    """
+    began = time.perf_counter()
+    folder = paths.find_env(env)
+    files = _read_files(folder)
+    spec, problems, unit = header.examine(folder)
+    config = resolve(folder, settings, spec, warn_unread=False)
+    uncoded = [problem for problem in problems if problem.code is None]
+    if uncoded and len(uncoded) == len(problems):
+        raise uncoded[0]
+    facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files)
+    with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
+        lab = None
+        if spec is not None and not any(problem.code for problem in problems):
+            lab = _gather(facts, Path(name), budget, verbose)
+        if deep and facts.outcomes:
+            from .experiments.deep import gather
+            gather(facts, budget=budget, verbose=verbose)
+        if learn:
+            facts.options |= {"--learn"}
+            learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
+        findings, not_tested = _apply(facts)
+        findings, suppressed, notes = _suppress(facts, findings, not_tested)
+        findings, more = _limit(findings)
+        if prove:
+            proof.prove(facts, findings, lab, verbose=verbose)
+    bad = [f for f in findings if f.severity == "error" or strict]
+    return CheckResult(folder.name, findings, _coverage(facts), not_tested,
+                       "fail" if bad else "pass", time.perf_counter() - began, suppressed, more,
+                       learning.summary(facts.learning), notes, folder, files)
+
+
+def _read_files(folder: Path) -> dict[str, bytes]:
+    """The author's files as they are now: what a finding speaks of, and --fix starts from."""
+    ini = find_ini(folder)
+    found = [path for path in folder.rglob("*.[ch]")
+             if not {"build", "runs"} & set(path.relative_to(folder).parts)]
+    files = {}
+    for path in sorted([*found, *([ini] if ini else [])]):
+        with suppress(OSError):
+            files[os.path.relpath(path, folder)] = path.read_bytes()
+    return files
+
+
+def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Plan | None:
+    """Fill the facts; what the compiler says in a rule's name becomes a finding.
+
+    The plan, if the environment was run: it can tell what its experiments did.
+    """
+    try:
+        lab = plan.gather(facts, folder, budget=budget, verbose=verbose)
+    except BuildError as error:
+        if error.code is None:
+            raise
+        facts.problems.append(error)
+        return None
+    for outcome in facts.outcomes.values():
+        failed = outcome.first("failed")
+        if not failed:
+            continue
+        missing = re.match(r"missing-key: (.*)", failed["text"])
+        kind, _, text = failed["text"].partition(": ")
+        if kind in ("sizes", "agents"):     # beside what the source shows, such as PUF105
+            facts.problems.append(BuildError(text, code="PUF112", where=facts.spec.header.name,
+                                             hint="is a setting of [env] missing or wrong?"))
+            facts.outcomes.clear()
+            return None
+        if missing is None:
+            raise RunError("the checker cannot run this environment", where=facts.folder,
+                           detail=failed["text"].partition(": ")[2] or failed["text"])
+        facts.problems.append(BuildError(
+            f"the binding reads [env] {missing[1]}, which the ini does not give", code="PUF106",
+            where="binding.c", hint=f"add to [env]: {missing[1]} = ..."))
+        return None
+    return lab
+
+
+def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
+    """Every rule on these facts: findings with names and severities, and what had no chance."""
+    findings, not_tested = [], {}
+    for code, rule in rules.asked(facts).items():
+        if code not in STATIC and not facts.outcomes:
+            not_tested[code] = "the environment was not run: it breaks the contract"
+            continue
+        try:
+            for finding in rule.function(facts):
+                finding.name = rule.name
+                finding.severity = finding.severity or rule.severity
+                findings.append(finding)
+        except rules.NotTested as reason:
+            not_tested[code] = str(reason)
+    findings.sort(key=Finding.order)
+    return findings, not_tested
+
+
+def _suppress(facts: Facts, findings: list[Finding], not_tested: dict[str, str]):
+    """Take out what the author allows, with the reason given."""
+    files = {name: data.decode("utf-8", "replace") for name, data in facts.files.items()}
+    key, value = None, facts.config.check.allow if facts.config else ""
+    if value:
+        origin = facts.config.origin["check.allow"]
+        file, _, line = origin.rpartition(":")
+        ini = find_ini(facts.folder)
+        at_ini = ini is not None and line.isdigit() and Path(file).name == ini.name
+        key = (os.path.relpath(ini, facts.folder), int(line), value) if at_ini \
+            else (origin, 0, value)
+    known = {code: rule.name for code, rule in rules.load().items()}
+    return allowing.apply(findings, files, key, known, not_tested)
+
+
+def _limit(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
+    counts: Counter = Counter()
+    kept = []
+    for finding in findings:
+        counts[finding.code] += 1
+        if counts[finding.code] <= PER_RULE:
+            kept.append(finding)
+    return kept, {code: n - PER_RULE for code, n in sorted(counts.items()) if n > PER_RULE}
+
+
+def _coverage(facts: Facts) -> dict:
+    """How much was exercised."""
+    run = facts.fact("run", "run") or {}
+    steps = run.get("steps", 0)
+    for name, outcome in facts.outcomes.items():
+        for fact in outcome.facts:
+            if fact["fact"] in ("guarded", "packed", "rewritten"):
+                steps += fact["steps"]
+            elif fact["fact"] == "traced":
+                steps += fact["steps"] * (1 if "alone" in name else fact["envs"])
+    actions = [{"head": f["head"], "width": f["width"], "seen": f["seen"]}
+               for f in facts.all("run", "actions")]
+    return {"env_steps": steps, "envs": run.get("envs", 0),
+            "agents_per_env": facts.shape.get("env_agents"),
+            "terminals": run.get("terminals", 0), "truncations": run.get("truncations", 0),
+            "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
+            "actions": actions, "lines": lines.summary(facts),
+            "statistics": facts.statistics.to_dict() if facts.statistics else [],
+            "deep": facts.deep,
+            "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
+            "rules": len(rules.asked(facts))}
+

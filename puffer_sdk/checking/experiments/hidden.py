@@ -1,0 +1,98 @@
+"""Memory that experiments treat apart: what agents keep to themselves, and generators.
+
+    typedef struct Player { int hand[5];    // puffer: private
+                            float score; } Player;
+
+layout.py says where such fields lie; harness/private.c and whatif.c are told in bytes.
+"""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..facts import Facts
+from ..source.layout import Layout, Scalar
+
+MOST = 256              # as in harness/private.c
+_PRIVATE = re.compile(r"^(?P<code>[^;]*);[^\n]*//\s*puffer:\s*private\b")
+_GENERATOR = re.compile(r"rng|seed|rand", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One agent's private field."""
+
+    field: str          # "hand"
+    agent: int
+    pointer: int        # byte of the env struct where the pointer to the agents lies; -1 = none
+    offset: int
+    bytes: int
+    file: str           # where it is declared
+    line: int
+
+    @property
+    def option(self) -> str:
+        return f"{self.agent}:{self.pointer}:{self.offset}:{self.bytes}"
+
+
+def declared(facts: Facts) -> dict[str, tuple[str, int]]:
+    """Fields that a `// puffer: private` stands beside: name -> (file, line)."""
+    found = {}
+    for file, text in facts.source.files.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            match = _PRIVATE.match(line)
+            if match:
+                names = re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?=,|$)", match["code"])
+                found.update({name: (file, number) for name in names})
+    return found
+
+
+def places(facts: Facts) -> list[Place]:
+    """Where each agent's private fields lie: in an array of num_agents, or behind a pointer."""
+    wanted, layout = declared(facts), facts.layout
+    agents = facts.shape.get("env_agents", 1)
+    if not wanted or layout is None or agents < 2:
+        return []
+    found = _in_arrays(layout, wanted, agents)
+    for path, pointee in layout.pointees.items():
+        pointer = layout.find(path)
+        if pointer is None:
+            continue
+        for name, (file, line) in wanted.items():
+            low, high = _extent(s for s in pointee.scalars if name in _names(s))
+            found += [Place(name, agent, pointer.offset, agent * pointee.size + low, high - low,
+                            file, line) for agent in range(agents) if high > low]
+    return found[:MOST]
+
+
+def _in_arrays(layout: Layout, wanted: dict, agents: int) -> list[Place]:
+    found = []
+    for name, (file, line) in wanted.items():
+        mine = [s for s in layout.scalars if name in _names(s) and s.arrays
+                and s.arrays[0].count >= agents]
+        for agent in range(agents if mine else 0):
+            low, high = _extent(s for s in mine if s.path.startswith(
+                f"{s.arrays[0].path}[{agent}]"))
+            if high > low:
+                found.append(Place(name, agent, -1, low, high - low, file, line))
+    return found
+
+
+def _names(scalar: Scalar) -> list[str]:
+    return re.findall(r"[A-Za-z_]\w*", scalar.path)
+
+
+def _extent(scalars) -> tuple[int, int]:
+    ends = [(s.offset, s.offset + s.size) for s in scalars]
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (0, 0)
+
+
+def generators(facts: Facts, *, unsigned: bool = False) -> str:
+    """The struct's random generators besides rng, as bytes: "96:8,104:4".
+
+    unsigned    leave out what a generator's state is hardly ever held in
+    """
+    scalars = [s for s in (facts.layout.scalars if facts.layout else [])
+               if "unsigned" in s.type or not unsigned]
+    return ",".join(f"{s.offset}:{s.size}" for s in scalars if s.path != "rng"
+                    and not s.pointee_size and any(map(_GENERATOR.search, _names(s))))

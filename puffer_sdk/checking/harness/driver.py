@@ -1,0 +1,309 @@
+"""Compile the harness and an environment for it; run experiments in processes of their own.
+
+Spec -> two libraries of the env (fast, sanitized) -> Outcome of each experiment.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...base import paths
+from ...base.errors import BuildError
+from ...base.spec import Spec
+from ...env import binding, build
+from ...raylib import headers as raylib
+from ...toolchain import compilers
+from ..facts import Outcome
+
+SOURCES = Path(__file__).parent
+SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
+SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
+MEMORY = 8 << 30            # bytes of address space for an experiment without sanitizers
+
+_FOOTER = """
+#include <stddef.h>
+__attribute__((visibility("default"))) const size_t puffer_check_layout[8] = {
+    sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, rng),
+    offsetof(Env, observations), offsetof(Env, actions),
+    offsetof(Env, rewards), offsetof(Env, terminals)};
+__attribute__((visibility("default"))) void* const puffer_check_reset[1] = {(void*)c_reset};
+__attribute__((visibility("default"), no_instrument_function))
+void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
+    vec->rand_states[env] = seed;
+    vec->envs[env].rng = seed;
+}
+#ifdef PUFFER_COVERAGE
+void __gcov_dump(void);
+__attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dump(); }
+#endif
+"""
+
+
+# calls of the env that harness/memory.c answers
+_WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
+            "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
+_WRAP = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to compile an environment."""
+
+    name: str
+    flags: tuple[str, ...]
+    instrument: tuple[str, ...] = ()        # flags for compiling, without their runtime library
+    link: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The harness that it needs: one with sanitizers, or one without."""
+        return "sanitized" if set(SANITIZERS) & set(self.flags) else "plain"
+
+
+FAST = Kind("fast", ("-O2", "-g"))
+SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
+WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
+# As written, and telling of each access (harness/threads.c) and each line
+DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
+             ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
+COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
+TRAINED = Kind("trained", ("-O3", "-march=native", "-g"))       # as building.py makes it
+# A compiler that knows the argument of tanhf(0.5f) works it out, rounded better than the library
+# does: with these the library is always asked
+EXACT = {"trace-debug": Kind("exact", ("-O2", "-g", "-fno-builtin")),
+         "trace-trained": Kind("exact-trained", ("-O3", "-march=native", "-g", "-fno-builtin"))}
+
+
+_compiling = threading.Lock()       # all kinds of program want the same objects
+
+
+def build_program(kind: Kind, *, verbose: bool = False) -> Path:
+    """The harness itself, linked once per machine and kind."""
+    compiler = compilers.find_compiler()
+    with _compiling:
+        objects = _objects(verbose)
+    link = SANITIZERS if kind.program == "sanitized" else []
+    program = objects[0].with_name(f"harness-{kind.program}")
+    if not program.is_file():
+        compilers.compile_to(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
+                                       "-ldl", "-lm", "-lpthread"],
+                             source=SOURCES / "main.c", what="the checker's harness",
+                             verbose=verbose)
+        program.chmod(0o755)
+    return program
+
+
+def _objects(verbose: bool) -> list[Path]:
+    """The harness's sources and raylib's zeros, compiled once per machine."""
+    null = raylib.null_source()
+    sources = [*sorted(SOURCES.glob("*.c")), null]
+    headers = [*sorted(SOURCES.glob("*.h")), paths.include_dir() / "puffer_abi.h"]
+    compiler = compilers.find_compiler()
+    flags = ["-std=gnu11", "-g", f"-I{paths.include_dir()}", f"-I{null.parent}"]
+    digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())
+    for path in (*sources, *headers):
+        digest.update(path.read_bytes())
+    cache = paths.writable(paths.cache_dir() / "harness" / digest.hexdigest()[:12],
+                           purpose="the checker's programs")
+
+    def compile_one(source: Path) -> Path:
+        target = cache / f"{source.stem}.o"
+        if not target.is_file():
+            opt = "-O0" if source == null else "-O2"
+            compilers.compile_to(target, [*compiler.command, *flags, opt, "-c", str(source)],
+                                 source=source, what="the checker's harness", verbose=verbose)
+        return target
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(compile_one, sources))
+
+
+def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False) -> Path:
+    """The environment as a library that the harness opens: FOLDER/KIND.so"""
+    source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
+                                                purpose="build products"))
+    unit = folder / f"{kind.name}.c"
+    unit.write_text(f'#include "{source}"\n{_FOOTER}')
+    compiler = compilers.find_compiler()
+    library = folder / f"{kind.name}.so"
+    flags = [*build.library_flags(spec), *kind.flags, "-fPIC", "-fvisibility=hidden", "-w"]
+    link = ["-shared", *_WRAP, *kind.link, "-o", str(library)]
+    made = [str(unit)]
+    try:
+        if kind.instrument:
+            flags += kind.instrument
+            if compiler.kind == "gcc":
+                flags += COVERAGE
+                link.append("--coverage")
+            made = [str(unit.with_suffix(".o"))]
+            compilers.run_compiler([*compiler.command, *flags, "-c", str(unit), "-o", *made],
+                                   source=spec.header, what=spec.header.name, verbose=verbose)
+            flags = []
+        compilers.run_compiler([*compiler.command, *flags, *made, *link, "-lm"],
+                               source=spec.header, what=spec.header.name, verbose=verbose)
+    except BuildError as error:
+        code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
+        if code:                # a static assertion of vecenv.h
+            raise BuildError(code[2].strip(), where=error.where, code=code[1]) from None
+        raise
+    return library
+
+
+@dataclass
+class Runner:
+    """Runs experiments on one environment."""
+
+    spec: Spec
+    folder: Path                            # temporary files
+    seed: int
+    settings: Mapping[str, float]           # [env]
+    vec: Mapping[str, float]                # [vec], for a binding's own my_vec_init
+    hang: float                             # seconds of silence
+    base: dict[str, int]                    # experiment -> where its library lay
+    children: set = field(default_factory=set)
+    stopped: bool = False
+
+    def stop(self) -> None:
+        """End every experiment that runs, and let no other begin."""
+        self.stopped = True
+        for child in list(self.children):
+            _end_group(child)
+
+    def run(self, name: str, program: Path, library: Path, experiment: str,
+            limit: float = 120.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
+        """One experiment in one process; it always returns.
+
+        wrapper: words before the program, such as valgrind and its options.
+        """
+        facts = self.folder / f"{name}.jsonl"
+        errors = self.folder / f"{name}.stderr"
+        reports = self.folder / f"{name}.sanitizer"
+        command = [*wrapper, str(program), experiment, f"library={library}", f"facts={facts}",
+                   f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}"]
+        settings = {**self.settings, **options.pop("settings", {})}
+        hung = self.folder / "hung"
+        command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]
+        command += [f"set.{key}={value!r}" for key, value in settings.items()]
+        command.append(f"hung={hung}")
+        command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
+        if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
+            command.append(f"memory={MEMORY}")
+        environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
+                       **_sanitizer_options(reports)}
+        for path in (facts, errors):
+            path.unlink(missing_ok=True)
+        with open(errors, "wb") as stream:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=stream,
+                                     cwd=paths.working_dir(self.spec.folder), env=environment,
+                                     start_new_session=True)
+            timed_out = False
+            self.children.add(child)
+            try:
+                if self.stopped:
+                    _end_group(child)
+                child.wait(timeout=limit)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            finally:
+                _end_group(child)
+                self.children.discard(child)
+        outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
+        if outcome.first("hang") and experiment not in ("rewrite", "setting"):
+            hung.touch()                        # the others need not wait as long
+        return outcome
+
+    def _outcome(self, name: str, facts: Path, errors: Path, reports: Path, status: int,
+                 timed_out: bool) -> Outcome:
+        rows = []
+        if facts.is_file():
+            for line in facts.read_text(errors="replace").splitlines():
+                try:
+                    rows.append(json.loads(line))
+                except ValueError:          # cut off by the env's death
+                    continue
+        for row in rows:
+            if row["fact"] == "loaded":
+                self.base[name] = int(row["base"], 16)
+        text = "".join(path.read_text(errors="replace")
+                       for path in sorted(reports.parent.glob(f"{reports.name}.*")))
+        with open(errors, "rb") as stream:
+            said = stream.read(200_000).decode(errors="replace")
+        return Outcome(name, rows, any(row["fact"] == "end" for row in rows),
+                       signal=-status if status < 0 and not timed_out else 0,
+                       timed_out=timed_out, stderr=said, sanitizer=text + said)
+
+
+def _end_group(child: subprocess.Popen) -> None:
+    """End the process and whatever it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _sanitizer_options(reports: Path) -> dict[str, str]:
+    own_signals = ("handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:handle_sigill=0:"
+                   "allow_user_segv_handler=1:use_sigaltstack=0")
+    return {"ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=1:exitcode=96:log_path={reports}:"
+                            f"hard_rss_limit_mb=6000:detect_stack_use_after_return=1:{own_signals}",
+            "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"
+                             f"{own_signals}",
+            "MSAN_OPTIONS": f"halt_on_error=1:exitcode=96:log_path={reports}:symbolize=0:"
+                            f"{own_signals}",
+            "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A line of a stack."""
+
+    function: str
+    file: str
+    line: int
+
+
+def symbolize(library: Path, base: int, stack: list[str], pc: str | None) -> list[Frame]:
+    """Addresses of a harness process as functions and lines of the environment."""
+    end = base + 64 * library.stat().st_size
+    offsets = []
+    for text in stack:
+        address = int(text, 16)
+        if base <= address < end:       # a return address points behind the call
+            exact = pc is not None and address == int(pc, 16)
+            offsets.append(hex(address - base - (0 if exact else 1)))
+    if pc is not None and offsets and base <= int(pc, 16) < end:
+        fault = hex(int(pc, 16) - base)     # an unwinder may have it already, or start behind it
+        offsets = [fault, *(offset for offset in offsets if offset != fault)]
+    if not offsets:
+        return []
+    try:
+        done = subprocess.run(["addr2line", "-f", "-i", "-e", str(library), *offsets],
+                              capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    lines = done.stdout.splitlines()
+    frames = []
+    for function, place in zip(lines[::2], lines[1::2], strict=False):
+        match = re.match(r"(.*):(\d+)", place)
+        if match and match[1] != "??":
+            frames.append(Frame(function, match[1], int(match[2])))
+    return frames
+
+
+def own_frame(frames: list[Frame], folder: Path) -> Frame | None:
+    """The innermost frame in the author's files, as a path relative to the folder."""
+    for frame in frames:
+        path = Path(os.path.normpath(frame.file))
+        if folder in path.parents and "build" not in path.relative_to(folder).parts:
+            return Frame(frame.function, str(path.relative_to(folder)), frame.line)
+    return None

@@ -1,0 +1,532 @@
+"""Places where an environment can be broken, and how.  an env folder -> Mutants
+
+The functions that init, c_reset, c_step and c_close reach are walked with libclang; drawing is
+left alone. Each operator plants one mistake that people make. Two kinds of operators:
+
+    fault         the result breaks the contract or some rule of `check`: a checker should notice
+    rule change   the result is another, proper game: only the author's own tests can notice
+"""
+from __future__ import annotations
+
+import difflib
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...env import header
+
+FAULT, RULE = "fault", "rule change"
+BUFFERS = ("observations", "actions", "rewards", "terminals", "truncations", "action_mask")
+OPERATORS = {                               # operator -> what it does to the author's code
+    "drop-clear": "drops a memset of the observations",
+    "drop-obs-write": "drops a store to the observations",
+    "drop-observe": "drops a call that writes the observations",
+    "drop-reward-write": "drops a store to the rewards that every step makes",
+    "drop-terminal-write": "drops a store to the terminals or truncations",
+    "drop-reset": "drops the reset after an ending",
+    "drop-state-reset": "drops something that c_reset sets and steps change",
+    "drop-log-n": "drops the counting of log entries",
+    "drop-log-length": "drops episode_return or episode_length of the log",
+    "drop-action": "drops what one action does",
+    "drop-free": "drops a free in c_close",
+    "drop-init": "leaves a local without its first value",
+    "fixed-row": "takes row 0 of a buffer for every agent",
+    "free-shared": "frees the trainer's observations in c_close",
+    "loop-over": "goes one past the end of a loop over an array",
+    "loop-under": "stops a loop that writes a buffer one early",
+    "negate-ending": "negates the condition of an ending",
+    "scale-obs": "drops the division that scales an observation",
+    "scale-reward": "multiplies a reward by 100",
+    "constant-seed": "sets the same seed on every reset",
+    "shared-rng": "draws from one generator for all copies",
+    "shift-index": "moves an index into a buffer by one",
+    "short-alloc": "allocates one element too few",
+    "static-local": "makes a local static",
+    "write-actions": "writes into the actions",
+    "drop-sight": "drops a store to observations that are cleared before",
+    "drop-setup": "drops something that c_reset alone sets",
+    "drop-bonus": "drops a reward that is given on a condition",
+    "drop-score": "drops a custom field of the log",
+    "drop-update": "drops a change of the state in a step",
+    "flip-sign": "adds where it subtracted",
+    "loosen-bound": "turns < into <=, or back",
+    "swap-actions": "swaps two actions",
+}
+RULE_CHANGES = ("drop-sight", "drop-setup", "drop-bonus", "drop-score", "drop-update",
+                "flip-sign", "loosen-bound", "swap-actions")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Bytes [begin, end) of a file become text."""
+
+    begin: int
+    end: int
+    text: bytes
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One planted mistake; `text` is the whole file with it."""
+
+    id: str                     # "drop-free@171", of the operator and the line
+    operator: str
+    kind: str                   # FAULT or RULE
+    file: str                   # relative to the env's folder
+    line: int
+    diff: str
+    text: bytes = field(repr=False)
+
+
+def find(folder: Path) -> list[Mutant]:
+    """Every mutant that the operators offer, in order of operators and lines."""
+    return _Planter(folder).run()
+
+
+def sample(mutants: list[Mutant], seed: int) -> Iterator[Mutant]:
+    """All mutants in a drawn order: one of each operator, then a second of each..."""
+    piles: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        piles.setdefault(mutant.operator, []).append(mutant)
+    names = sorted(piles)
+    random.Random(f"{seed}").shuffle(names)
+    for name in names:
+        random.Random(f"{seed}:{name}").shuffle(piles[name])
+    while any(piles.values()):
+        for name in names:
+            if piles[name]:
+                yield piles[name].pop()
+
+
+class _Planter:
+    """Walks one environment and collects candidates."""
+
+    def __init__(self, folder: Path):
+        from clang.cindex import CursorKind
+
+        self.folder, self.K = folder, CursorKind
+        _, _, self.unit = header.examine(folder)
+        self.functions = {c.spelling: c for c in self.unit.cursor.get_children()
+                          if c.kind == CursorKind.FUNCTION_DECL and c.is_definition()}
+        self.texts: dict[Path, bytes] = {}
+        self.found: list[tuple[str, str, Path, int, tuple[Edit, ...]]] = []
+        self.alias: dict[int, str] = {}             # of a local or parameter -> the buffer behind
+
+    # -- reading
+
+    def run(self) -> list[Mutant]:
+        self.step = self.reach("c_step")
+        self.reset = self.reach("c_reset")
+        self.close = self.reach("c_close")
+        init = self.reach("init") + self.reach("my_init")
+        every = {f.spelling: f for f in (*self.step, *self.reset, *init, *self.close)}
+        for _ in range(2):                          # aliases that are handed down
+            for function in every.values():
+                self.find_aliases(function)
+        names = {part: {f.spelling for f in getattr(self, part)} for part in ("step", "reset")}
+        self.in_step = names["step"] - {"c_reset"}
+        self.in_reset = names["reset"]
+        self.in_close = {f.spelling for f in self.close}
+        self.clears = any(self.clears_observations(f) for f in every.values())
+        self.stores = Counter(name for f in every.values() for name in self.stored_fields(f))
+        self.writers = {f.spelling for f in every.values() if self.writes_observations(f)}
+        for function in every.values():
+            self.function, self.loops = function, []
+            self.changed = self.changed_locals(function)
+            self.walk(function, [])
+        self.plant_in_whole(every)
+        return self.finish()
+
+    def reach(self, start: str) -> list:
+        """start and what it calls, callers first, in the author's files."""
+        order, stack = {}, [start]
+        while stack:
+            name = stack.pop(0)
+            function = self.functions.get(name)
+            if function is None or name in order or not self.own(function):
+                continue
+            order[name] = function
+            stack += [c.spelling for c in function.walk_preorder()
+                      if c.kind == self.K.CALL_EXPR and c.spelling in self.functions]
+        return list(order.values())
+
+    def own(self, cursor) -> bool:
+        path = Path(cursor.location.file.name).resolve()
+        return self.folder in path.parents and path.parent.name != "build"
+
+    def text_of(self, cursor) -> bytes:
+        path = Path(cursor.location.file.name).resolve()
+        if path not in self.texts:
+            self.texts[path] = path.read_bytes()
+        return self.texts[path][cursor.extent.start.offset:cursor.extent.end.offset]
+
+    def between(self, one, other) -> tuple[int, int, str]:
+        """The operator between two operands: begin, end, text."""
+        begin, end = one.extent.end.offset, other.extent.start.offset
+        raw = self.texts[Path(one.location.file.name).resolve()][begin:end] \
+            if self.text_of(one) is not None else b""
+        match = re.search(rb"[-+*/%&|^<>=!]+", raw)
+        return (begin + match.start(), begin + match.end(), match[0].decode()) if match \
+            else (begin, begin, "")
+
+    def bare(self, cursor):
+        """An expression without the casts and parentheses around it."""
+        K = self.K
+        while cursor.kind in (K.UNEXPOSED_EXPR, K.PAREN_EXPR, K.CSTYLE_CAST_EXPR):
+            inner = [c for c in cursor.get_children() if c.kind.is_expression()]
+            if len(inner) != 1:
+                break
+            cursor = inner[0]
+        return cursor
+
+    def root(self, cursor) -> tuple[str | None, list[str]]:
+        """The buffer that an expression reaches into, or None; and the fields on the way."""
+        K, fields = self.K, []
+        while cursor is not None:
+            if cursor.kind == K.MEMBER_REF_EXPR:
+                fields.append(cursor.spelling)
+                if cursor.spelling in BUFFERS:
+                    return cursor.spelling, fields
+            elif cursor.kind == K.DECL_REF_EXPR and cursor.referenced is not None:
+                return self.alias.get(cursor.referenced.hash), fields
+            inner = [c for c in cursor.get_children() if c.kind.is_expression()]
+            cursor = inner[0] if inner else None
+        return None, fields
+
+    def find_aliases(self, function) -> None:
+        for cursor in function.walk_preorder():
+            if cursor.kind == self.K.VAR_DECL and "*" in cursor.type.spelling:
+                inner = [c for c in cursor.get_children() if c.kind.is_expression()]
+                if inner and (buffer := self.root(inner[-1])[0]):
+                    self.alias[cursor.hash] = buffer
+            elif cursor.kind == self.K.CALL_EXPR and cursor.spelling in self.functions:
+                params = list(self.functions[cursor.spelling].get_arguments())
+                for param, value in zip(params, cursor.get_arguments()):
+                    if "*" in param.type.spelling and (buffer := self.root(value)[0]):
+                        self.alias[param.hash] = buffer
+
+    def assigned(self, cursor):
+        """The left side of an assignment, ++ or --, else None; and the operator."""
+        K = self.K
+        inner = list(cursor.get_children())
+        if cursor.kind in (K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR) and len(inner) == 2:
+            op = self.between(*inner)[2]
+            return (inner[0], op) if op.endswith("=") and op not in ("==", "<=", ">=", "!=") \
+                else (None, op)
+        if cursor.kind == K.UNARY_OPERATOR and inner:
+            text = self.text_of(cursor)
+            if b"++" in (text[:2], text[-2:]) or b"--" in (text[:2], text[-2:]):
+                return inner[0], "++"
+        return None, ""
+
+    def writes_observations(self, function) -> bool:
+        for name in {f.spelling for f in self.reach(function.spelling)}:
+            for cursor in self.functions[name].walk_preorder():
+                left = self.assigned(cursor)[0]
+                if left is not None and self.root(left)[0] == "observations":
+                    return True
+            if self.clears_observations(self.functions[name], "memcpy"):
+                return True
+        return False
+
+    def clears_observations(self, function, *more: str) -> bool:
+        return any(c.kind == self.K.CALL_EXPR and c.spelling in ("memset", *more)
+                   and self.root(next(c.get_arguments(), None))[0] == "observations"
+                   for c in function.walk_preorder())
+
+    def field_of(self, left) -> int:
+        """Which struct field a store goes to: the same number for the same field; 0 = many."""
+        left = self.bare(left)
+        whole = left.type.get_canonical().kind.name == "RECORD"
+        while left is not None and left.kind != self.K.MEMBER_REF_EXPR:
+            left = next((c for c in left.get_children() if c.kind.is_expression()), None)
+        return left.referenced.hash if left is not None and not whole else 0
+
+    def stored_fields(self, function) -> Iterator[int]:
+        lefts = (self.assigned(cursor)[0] for cursor in function.walk_preorder())
+        return (self.field_of(left) for left in lefts if left is not None)
+
+    def changed_locals(self, function) -> set[int]:
+        found = set()
+        for cursor in function.walk_preorder():
+            left = self.assigned(cursor)[0]
+            if left is not None and self.bare(left).kind == self.K.DECL_REF_EXPR:
+                found.add(self.bare(left).referenced.hash)
+        return found
+
+    # -- planting
+
+    def plant(self, operator: str, cursor, *edits: tuple[int, int, bytes | str]) -> None:
+        path = Path(cursor.location.file.name).resolve()
+        self.text_of(cursor)
+        self.found.append((operator, cursor.location.line, path, tuple(
+            Edit(a, b, t.encode() if isinstance(t, str) else t) for a, b, t in edits)))
+
+    def drop(self, operator: str, cursor) -> None:
+        self.plant(operator, cursor, (cursor.extent.start.offset, cursor.extent.end.offset, ""))
+
+    def replace(self, operator: str, cursor, form: str) -> None:
+        """form: the new text, with {} where the old one goes."""
+        old = self.text_of(cursor).decode(errors="surrogateescape")
+        self.plant(operator, cursor, (cursor.extent.start.offset, cursor.extent.end.offset,
+                                      form.replace("{}", old).encode(errors="surrogateescape")))
+
+    def walk(self, cursor, parents: list) -> None:
+        K = self.K
+        inner = list(cursor.get_children())
+        if parents and self.is_statement(cursor, parents[-1]):
+            self.visit_statement(cursor, parents)
+        if cursor.kind == K.ARRAY_SUBSCRIPT_EXPR and len(inner) == 2:
+            self.visit_subscript(cursor, *inner)
+        elif cursor.kind == K.FOR_STMT:
+            self.visit_for(cursor, inner)
+        elif cursor.kind == K.IF_STMT:
+            self.visit_if(inner)
+        elif cursor.kind == K.BINARY_OPERATOR and len(inner) == 2:
+            self.visit_comparison(cursor, inner, parents)
+        elif cursor.kind == K.SWITCH_STMT:
+            self.visit_switch(inner)
+        elif cursor.kind == K.DECL_STMT and parents[-1].kind == K.COMPOUND_STMT:
+            self.visit_declaration(cursor, inner)
+        elif cursor.kind == K.CALL_EXPR and cursor.spelling in ("calloc", "malloc"):
+            argument = next(cursor.get_arguments(), None)
+            if argument is not None:
+                self.replace("short-alloc", argument, "({}) - 1")
+        loop = self.loop_variable(cursor) if cursor.kind == K.FOR_STMT else None
+        self.loops += [loop] if loop else []
+        for child in inner:
+            self.walk(child, [*parents, cursor])
+        if loop:
+            self.loops.pop()
+
+    def is_statement(self, cursor, parent) -> bool:
+        K = self.K
+        if parent.kind == K.COMPOUND_STMT:
+            return True
+        inner = list(parent.get_children())
+        if parent.kind == K.IF_STMT:
+            return cursor != inner[0]
+        return parent.kind in (K.FOR_STMT, K.CASE_STMT, K.DEFAULT_STMT) and cursor == inner[-1]
+
+    def visit_statement(self, cursor, parents: list) -> None:
+        K = self.K
+        cursor = self.bare(cursor)
+        nested = any(p.kind in (K.IF_STMT, K.SWITCH_STMT) for p in parents)
+        left, op = self.assigned(cursor)
+        if left is not None:
+            self.visit_assignment(cursor, left, op, nested)
+        elif cursor.kind == K.CALL_EXPR:
+            self.visit_call(cursor, nested)
+
+    def visit_assignment(self, cursor, left, op: str, nested: bool) -> None:
+        buffer, fields = self.root(left)
+        here = self.function.spelling
+        right = list(cursor.get_children())[-1]
+        if buffer == "observations":
+            self.drop("drop-sight" if self.clears else "drop-obs-write", cursor)
+            parts = list(self.bare(right).get_children())
+            if self.bare(right).kind == self.K.BINARY_OPERATOR and len(parts) == 2 \
+                    and self.between(*parts)[2] == "/":
+                self.replace("scale-obs", right, self.text_of(parts[0]).decode())
+        elif buffer == "rewards":
+            self.drop("drop-bonus" if nested else "drop-reward-write", cursor)
+            if op.endswith("=") and not re.fullmatch(rb"[-0.f]*", self.text_of(right)):
+                self.replace("scale-reward", right, "100.0f * ({})")
+        elif buffer in ("terminals", "truncations"):
+            self.drop("drop-terminal-write", cursor)
+        elif buffer is None and "log" in fields:
+            name = fields[0]
+            self.drop("drop-log-n" if name == "n" else "drop-log-length" if name in (
+                "episode_return", "episode_length") else "drop-score", cursor)
+        elif buffer is None and fields and "rng" not in fields:
+            alone = self.stores[self.field_of(left)] == 1
+            self.drop("drop-update" if here not in self.in_reset else
+                      "drop-setup" if alone else "drop-state-reset", cursor)
+            if op in ("+=", "-=") and here not in self.in_reset:
+                begin, end, _ = self.between(*cursor.get_children())
+                self.plant("flip-sign", cursor, (begin, end, "-=" if op == "+=" else "+="))
+
+    def visit_call(self, cursor, nested: bool) -> None:
+        name, here = cursor.spelling, self.function.spelling
+        arguments = list(cursor.get_arguments())
+        if name in ("memset", "memcpy") and arguments:
+            buffer, fields = self.root(arguments[0])
+            operator = {"observations": "drop-clear", "rewards": "drop-reward-write",
+                        "terminals": "drop-terminal-write"}.get(buffer)
+            if operator or (here in self.in_reset and fields and buffer is None):
+                self.drop(operator or "drop-state-reset", cursor)
+        elif name == "free" and here in self.in_close:
+            self.drop("drop-free", cursor)
+        elif name == "c_reset" and here in self.in_step:
+            self.drop("drop-reset", cursor)
+        elif name in self.writers:
+            self.drop("drop-observe", cursor)
+        elif name in self.functions and name not in ("c_close", "c_render") and (
+                self.own(self.functions[name])):
+            if here in self.in_reset:
+                self.drop("drop-state-reset", cursor)
+            elif here in self.in_step:
+                self.drop("drop-update", cursor)
+
+    def visit_subscript(self, cursor, base, index) -> None:
+        if self.root(base)[0] not in BUFFERS:
+            return
+        self.replace("shift-index", index, "{} + 1")
+        names = {c.referenced.hash for c in index.walk_preorder()
+                 if c.kind == self.K.DECL_REF_EXPR and c.referenced is not None}
+        if names & {loop.hash for loop in self.loops}:
+            self.replace("fixed-row", index, "0")
+
+    def loop_variable(self, cursor):
+        first = next(cursor.get_children(), None)
+        if first is None or first.kind != self.K.DECL_STMT:
+            return None
+        return next((c for c in first.get_children() if c.kind == self.K.VAR_DECL), None)
+
+    def visit_for(self, cursor, inner: list) -> None:
+        loop = self.loop_variable(cursor)
+        bound = next((c for c in inner if c.kind == self.K.BINARY_OPERATOR), None)
+        parts = list(bound.get_children()) if bound is not None else []
+        if loop is None or len(parts) != 2 or self.between(*parts)[2] != "<":
+            return
+        begin, end, _ = self.between(*parts)
+        body = inner[-1]
+        indexed = any(c.kind == self.K.ARRAY_SUBSCRIPT_EXPR and any(
+            d.kind == self.K.DECL_REF_EXPR and d.referenced == loop
+            for d in list(c.get_children())[-1].walk_preorder()) for c in body.walk_preorder())
+        if indexed:
+            self.plant("loop-over", bound, (begin, end, "<="))
+        writes = any((left := self.assigned(c)[0]) is not None
+                     and self.root(left)[0] in BUFFERS for c in body.walk_preorder())
+        if writes:
+            self.plant("loop-under", bound, (parts[1].extent.start.offset,
+                                             parts[1].extent.end.offset,
+                                             self.text_of(parts[1]) + b" - 1"))
+
+    def visit_if(self, inner: list) -> None:
+        """A negated ending is another game where terminal and reset hang on it together."""
+        found = set()
+        for cursor in (c for part in inner[1:] for c in part.walk_preorder()):
+            left = self.assigned(cursor)[0]
+            if left is not None and self.root(left)[0] == "terminals":
+                found.add("terminal")
+            if cursor.kind in (self.K.CALL_EXPR, self.K.RETURN_STMT) and (
+                    cursor.spelling in ("c_reset", "")):
+                found.add("reset")
+        if found == {"reset"} and self.function.spelling == "c_step":
+            self.replace("negate-ending", inner[0], "!({})")
+
+    def visit_comparison(self, cursor, inner: list, parents: list) -> None:
+        begin, end, op = self.between(*inner)
+        other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}.get(op)
+        if other and not (parents and parents[-1].kind == self.K.FOR_STMT):
+            self.plant("loosen-bound", cursor, (begin, end, other))
+
+    def visit_switch(self, inner: list) -> None:
+        K = self.K
+        if not inner or not any(self.root(c)[0] == "actions" or "act" in c.spelling.lower()
+                                for c in inner[0].walk_preorder()):
+            return
+        cases = [c for c in inner[-1].get_children() if c.kind == K.CASE_STMT]
+        labels = [next(c.get_children()) for c in cases]
+        for case in cases:
+            statement = list(case.get_children())[-1]
+            if statement.kind.is_expression():
+                self.drop("drop-action", statement)
+        for one, other in zip(labels, labels[1:]):
+            self.plant("swap-actions", one, *(
+                (a.extent.start.offset, a.extent.end.offset, self.text_of(b))
+                for a, b in ((one, other), (other, one))))
+
+    def visit_declaration(self, cursor, inner: list) -> None:
+        variable = inner[0]
+        parts = [c for c in variable.get_children() if c.kind.is_expression()]
+        kind = variable.type.spelling
+        if (len(inner) != 1 or variable.kind != self.K.VAR_DECL or not parts or "[" in kind
+                or kind.startswith("const ") or kind.endswith("const")
+                or self.text_of(cursor).startswith(b"static")):
+            return
+        value = parts[-1]
+        text = self.text_of(value)
+        if variable.hash in self.changed:
+            begin = self.text_of(cursor).rfind(b"=", 0, value.extent.start.offset
+                                               - cursor.extent.start.offset)
+            self.plant("drop-init", cursor, (cursor.extent.start.offset + begin,
+                                             value.extent.end.offset, ""))
+        form = "static {}"
+        if not re.fullmatch(rb"[-\w.()\s]*", text) or re.search(rb"[a-z]{2}", text):
+            kind = self.text_of(cursor)[:variable.location.offset - cursor.extent.start.offset]
+            form = (f"static {kind.decode()}{variable.spelling}; "
+                    f"{variable.spelling} = {text.decode()};")
+        if self.function.spelling in self.in_step:
+            self.replace("static-local", cursor, form)
+
+    def plant_in_whole(self, every: dict) -> None:
+        """Faults that are added, and those of the generator."""
+        for name, operator, form in (
+                ("c_step", "write-actions", "{env}->actions[0] = 0.0f;\n"),
+                ("c_close", "free-shared", "__builtin_free({env}->observations);\n")):
+            if name in every:
+                self.insert_last(operator, every[name], form)
+        if "c_reset" not in every:
+            return
+        file = every["c_reset"].location.file.name
+        here = [f for f in every.values() if f.location.file.name == file]
+        uses = [c for f in here for c in f.walk_preorder()
+                if c.kind == self.K.MEMBER_REF_EXPR and c.spelling == "rng"]
+        body = self.body(every["c_reset"])
+        begin = body.extent.start.offset + 1
+        if uses:
+            env = self.parameter(every["c_reset"])
+            self.plant("constant-seed", body, (begin, begin, f"\n    {env}->rng = 7;"))
+            first = min(here, key=lambda f: f.extent.start.offset)
+            start = first.extent.start.offset
+            self.plant("shared-rng", first, (start, start, "static unsigned int shared = 1;\n"), *(
+                (u.extent.start.offset, u.extent.end.offset, "shared") for u in uses))
+        else:
+            self.plant("constant-seed", body, (begin, begin, "\n    srand(7);"))
+
+    def body(self, function):
+        return list(function.get_children())[-1]
+
+    def parameter(self, function) -> str:
+        return next(function.get_arguments()).spelling
+
+    def insert_last(self, operator: str, function, form: str) -> None:
+        body = self.body(function)
+        last = list(body.get_children())
+        if last and last[-1].kind == self.K.RETURN_STMT:
+            return
+        end = body.extent.end.offset - 1
+        text = "    " + form.replace("{env}", self.parameter(function))
+        self.plant(operator, last[-1] if last else function, (end, end, text))
+
+    # -- results
+
+    def finish(self) -> list[Mutant]:
+        """Candidates as mutants: sorted, named, the same text never twice."""
+        mutants, seen, names = [], set(), set()
+        for operator, line, path, edits in sorted(
+                self.found, key=lambda f: (list(OPERATORS).index(f[0]), str(f[2]), f[1],
+                                           f[3][0].begin)):
+            old, ordered = self.texts[path], sorted(edits, key=lambda e: -e.begin)
+            new = old
+            for edit in ordered:
+                new = new[:edit.begin] + edit.text + new[edit.end:]
+            if new == old or new in seen:
+                continue
+            seen.add(new)
+            name, letter = f"{operator}@{line}", ord("b")
+            while name in names:
+                name, letter = f"{operator}@{line}{chr(letter)}", letter + 1
+            names.add(name)
+            file = str(path.relative_to(self.folder))
+            diff = "".join(difflib.unified_diff(
+                old.decode(errors="replace").splitlines(True),
+                new.decode(errors="replace").splitlines(True), f"a/{file}", f"b/{file}", n=1))
+            mutants.append(Mutant(name, operator, RULE if operator in RULE_CHANGES else FAULT,
+                                  file, line, diff, new))
+        return mutants

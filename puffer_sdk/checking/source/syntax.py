@@ -1,0 +1,223 @@
+"""Function bodies as trees that rules can walk.  libclang cursors -> Node
+
+A Node leaves out what C adds without being asked (parentheses, implicit conversions); macros are
+expanded, and stand on the line that names them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
+
+from ...env.header import evaluate
+
+# clang's numbers of operators (CXBinaryOperatorKind, CXUnaryOperatorKind)
+BINARY = dict(enumerate(
+    "? .* ->* * / % + - << >> <=> < > <= >= == != & ^ | && || = *= /= %= += -= <<= >>= &= ^= |= ,"
+    .split()))
+UNARY = dict(enumerate("? x++ x-- ++x --x & * + - ~ ! real imag ext".split()))
+ASSIGNMENTS = {op for op in BINARY.values() if op.endswith("=")} - {"<=", ">=", "==", "!=", "<=>"}
+STEPS = {"x++", "x--", "++x", "--x"}
+
+_KINDS = {"DECL_REF_EXPR": "name", "MEMBER_REF_EXPR": "member", "CALL_EXPR": "call",
+          "ARRAY_SUBSCRIPT_EXPR": "index", "CSTYLE_CAST_EXPR": "cast", "VAR_DECL": "variable",
+          "BINARY_OPERATOR": "binary", "COMPOUND_ASSIGNMENT_OPERATOR": "binary",
+          "UNARY_OPERATOR": "unary", "CONDITIONAL_OPERATOR": "choice", "IF_STMT": "if",
+          "CASE_STMT": "case", "SWITCH_STMT": "switch", "INIT_LIST_EXPR": "list",
+          "STRING_LITERAL": "string", "COMPOUND_STMT": "block", "RETURN_STMT": "return",
+          "MEMBER_REF": "designator", "COMPOUND_LITERAL_EXPR": "literal"}
+_HIDDEN = {"UNEXPOSED_EXPR", "PAREN_EXPR"}
+_TYPES = {"TYPE_REF", "STRUCT_DECL", "UNION_DECL", "ENUM_DECL"}
+
+
+class Node:
+    """One expression, statement or declaration; `children` are in the order of the source.
+
+    kind    "name", "member", "call", "index", "cast", "binary", "unary", "choice", "if", ...
+    name    of what it refers to or declares; of a direct call, the function's
+    op      of a binary or unary: "+=", "==", "x++"
+    key     tells apart variables of the same name; None where nothing is named
+    is_function     whether it is the name of a function
+    """
+
+    __slots__ = ("children", "cursor", "is_function", "key", "kind", "name", "op", "parent")
+
+    def __init__(self, cursor, kind: str, parent: Node | None):
+        self.cursor, self.kind, self.parent = cursor, kind, parent
+        self.name, self.op, self.key, self.is_function = "", "", None, False
+        self.children: list[Node] = []
+
+    def walk(self) -> Iterator[Node]:
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack += reversed(node.children)
+
+    def up(self) -> Iterator[Node]:
+        """The nodes around this one, the nearest first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    @property
+    def line(self) -> int:
+        return self.cursor.extent.start.line
+
+    @property
+    def type(self) -> str:
+        """The C type as clang spells it, typedefs resolved."""
+        return self.cursor.type.get_canonical().spelling
+
+    @property
+    def value(self) -> int | float | None:
+        """Of a constant expression."""
+        return evaluate(self.cursor) if self.kind not in ("variable", "string") else None
+
+    @property
+    def arguments(self) -> list[Node]:
+        """Of a call."""
+        return self.children[1:]
+
+    @property
+    def writes(self) -> bool:
+        """An assignment, or ++ or --."""
+        return self.op in ASSIGNMENTS or self.op in STEPS
+
+    def bare(self) -> Node:
+        """Without the casts around it."""
+        node = self
+        while node.kind == "cast" and node.children:
+            node = node.children[-1]
+        return node
+
+    def is_within(self, other: Node) -> bool:
+        return self is other or any(node is other for node in self.up())
+
+
+def tree(cursor) -> Node:
+    """The Node of a cursor, with all that is below it."""
+    root, children = _node(cursor, None)
+    waiting = [(root, children)]
+    calls = []
+    while waiting:                  # not by recursion: a chain of else-ifs may be long
+        node, children = waiting.pop()
+        if node.kind == "call":
+            calls.append(node)
+        for child in children:
+            if kind_of(child) not in _TYPES:
+                below, deeper = _node(child, node)
+                node.children.append(below)
+                waiting.append((below, deeper))
+    for node in calls:
+        if not (node.children and node.children[0].is_function):
+            node.name = ""          # through a pointer
+    return root
+
+
+def kind_of(cursor) -> str:
+    """The name of a cursor's kind: "CALL_EXPR"."""
+    kind = cursor.kind
+    name = _KIND_NAMES.get(kind)
+    if name is None:
+        name = _KIND_NAMES[kind] = kind.name
+    return name
+
+
+_KIND_NAMES: dict[object, str] = {}     # clang looks a name up among all kinds, each time
+
+
+def _node(cursor, parent: Node | None) -> tuple[Node, list]:
+    """A Node without its children, and their cursors."""
+    kind, children = kind_of(cursor), list(cursor.get_children())
+    while kind in _HIDDEN and len(children) == 1:
+        cursor = children[0]
+        kind, children = kind_of(cursor), list(cursor.get_children())
+    node = Node(cursor, _KINDS.get(kind, kind.lower()), parent)
+    if node.kind in ("name", "member", "variable", "designator", "call"):
+        node.name = cursor.spelling
+        declared = cursor if node.kind == "variable" else cursor.referenced
+        if declared is not None:
+            node.key = declared.canonical.hash
+            node.is_function = node.kind == "name" and kind_of(declared) == "FUNCTION_DECL"
+    elif node.kind == "binary":
+        node.op = BINARY.get(_operators().clang_getCursorBinaryOperatorKind(cursor), "?")
+    elif node.kind == "unary":
+        node.op = UNARY.get(_operators().clang_getCursorUnaryOperatorKind(cursor), "?")
+    return node, children
+
+
+@cache
+def _operators():
+    from clang.cindex import Cursor, conf
+
+    lib = conf.lib
+    lib.clang_getCursorBinaryOperatorKind.argtypes = [Cursor]
+    lib.clang_getCursorUnaryOperatorKind.argtypes = [Cursor]
+    return lib
+
+
+class Pointers:
+    """Which variables, or fields, the pointers of one function lead to.
+
+    A light alias analysis: `int* p = table + 3; p[0] = 1;` writes `table`. Flow is left aside:
+    a pointer leads to everything that it was ever given.
+    """
+
+    def __init__(self, nodes: list[Node], returned: Callable[[str], Pointers | None]):
+        self.nodes = nodes              # of the function
+        self.returned = returned        # the Pointers of an author's function
+
+    @cached_property
+    def given(self) -> dict[int, list[Node]]:
+        """Local pointer -> the expressions it is given."""
+        found: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            if node.kind == "variable" and node.children and is_pointer(node):
+                found.setdefault(node.key, []).append(node.children[-1])
+            elif node.op in ASSIGNMENTS and node.children[0].kind == "name" and (
+                    is_pointer(node.children[0])):
+                found.setdefault(node.children[0].key, []).append(node.children[1])
+        return found
+
+    @cached_property
+    def results(self) -> list[Node]:
+        """What the function returns."""
+        return [node.children[0] for node in self.nodes
+                if node.kind == "return" and node.children]
+
+    def origins(self, node: Node, seen: frozenset = frozenset()) -> list[Node]:
+        """The names and members that an lvalue or a pointer starts from, aliases followed.
+
+        `o[3]` after `o = env->observations + 6 * i` starts from o, observations and env.
+        """
+        node = node.bare()
+        below = node.children
+        if node.kind == "name":
+            found = [node]
+            if node.key not in seen:
+                for source in self.given.get(node.key, ()):
+                    found += self.origins(source, seen | {node.key})
+            return found
+        if node.kind == "member":
+            return [node, *(self.origins(below[0], seen) if below else ())]
+        if node.kind == "index" or node.op in ("&", "*", *STEPS) and node.kind == "unary":
+            return self.origins(below[0], seen) if below else []
+        if node.kind == "call" and node.name and node.name not in seen:
+            callee = self.returned(node.name)
+            return [origin for result in (callee.results if callee else ())
+                    for origin in callee.origins(result, seen | {node.name})]
+        if node.kind == "list":
+            return [origin for child in below for origin in self.origins(child, seen)]
+        if node.kind == "choice" and len(below) == 3:
+            return self.origins(below[1], seen) + self.origins(below[2], seen)
+        if node.kind == "binary" and node.op in ("+", "-", "+=", "-=", "="):
+            return [origin for side in below if is_pointer(side)
+                    for origin in self.origins(side, seen)]
+        return []
+
+
+def is_pointer(node: Node) -> bool:
+    """Whether an expression is a pointer, or an array."""
+    return node.cursor.type.get_canonical().kind.name in (
+        "POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")

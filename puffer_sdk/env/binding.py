@@ -1,0 +1,109 @@
+"""Write the C that makes a library of an environment.  Spec -> build/binding.c
+
+The same inputs give the same bytes, and a file whose bytes would not change is not touched.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..base.errors import RunError
+from ..base.paths import PACKAGE, include_dir
+from ..base.spec import Spec
+from ..toolchain import compilers
+
+
+def write(spec: Spec, build_dir: Path) -> Path:
+    """The binding's path: the hand-written one, or build/binding.c, generated now."""
+    if spec.binding:
+        return spec.binding
+    return write_if_changed(build_dir / "binding.c", render(spec))
+
+
+def render(spec: Spec) -> str:
+    """The text of the generated binding.c."""
+    return template("env/binding.c.jinja").render(spec=spec, logs=list(log_values(spec)),
+                                               log_floats=1 + len(spec.log_names))
+
+
+def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
+    """build/NAME_player.c: the binding, and NAME.c for the sake of its c_keys.
+
+    The binding itself where there is no c_keys.
+    """
+    program = spec.folder / f"{spec.name}.c"
+    try:
+        text = program.read_text(errors="replace")
+    except OSError:
+        return source
+    if not re.search(r"\bvoid\s+c_keys\s*\(", text):
+        return source
+    lines = (f"// Generated from {program.name} by puffer-sdk play. Do not edit.",
+             f'#include "{source.name}"', "#define main puffer_program_main",
+             f'#include "{program.name}"', "#undef main", "",
+             '__attribute__((visibility("default"))) void puffer_keys(void* env) {',
+             "    c_keys((Env*)env);", "}", "")
+    return write_if_changed(build_dir / f"{spec.name}_player.c", "\n".join(lines))
+
+
+def log_values(spec: Spec):
+    """Pairs of a reported name and the expression behind log-> that gives it."""
+    for field in spec.log_fields[:-1]:
+        _, bracket, count = field.type.partition("[")
+        if bracket:
+            for i in range(int(count.rstrip("]"))):
+                yield f"{field.name}_{i}", f"{field.name}[{i}]"
+        else:
+            yield field.name, field.name
+
+
+def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir: Path) -> Path:
+    """build/NAME_config.h: the [env] settings as C, for NAME.c to include after NAME.h.
+
+    Settings that no struct field takes are left out (check reports them as PUF105). A copy of
+    puffernet.h goes beside it, so that a compiler needs to be told of no folder.
+    """
+    types = {f.name: f.type for f in spec.settable}
+    settings = [(name, c_literal(value, types[name]))
+                for name, value in env_settings.items() if name in types]
+    observations = next((f.type for f in spec.fields if f.name == "observations"), "void *")
+    text = template("env/config.h.jinja").render(spec=spec, settings=settings,
+                                              ini=f"{spec.name}.ini", observations=observations)
+    policies = (include_dir() / "puffernet.h").read_text(encoding="utf-8")
+    write_if_changed(build_dir / "puffernet.h", policies)
+    return write_if_changed(build_dir / f"{spec.name}_config.h", text)
+
+
+def c_literal(value: float, c_type: str) -> str:
+    """A number as C source of that type, exact."""
+    if c_type == "float":
+        import numpy as np
+        short = str(np.float32(value))
+        return (short if any(c in short for c in ".en") else short + ".0") + "f"
+    if c_type == "double":
+        return repr(float(value))
+    if c_type in ("bool", "_Bool"):
+        return "1" if value else "0"
+    return str(int(value)) + ("u" if "unsigned" in c_type else "")
+
+
+def template(name: str):
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PACKAGE), trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, undefined=jinja2.StrictUndefined, autoescape=False)
+    return environment.get_template(name)
+
+
+def write_if_changed(path: Path, text: str) -> Path:
+    """Write whole or not at all; leave the time stamp alone when nothing changed."""
+    try:
+        if not path.is_file() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            compilers.write_file(path, text)
+    except OSError as error:
+        raise RunError(f"cannot write {path.name}", where=path,
+                       detail=error.strerror or str(error)) from None
+    return path

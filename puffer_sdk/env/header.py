@@ -1,0 +1,443 @@
+"""Read an environment's C with libclang.  NAME.h (or a hand-written binding.c) -> Spec.
+
+Every departure from the contract is found here, as errors that carry a rule code: `check`
+reports them all, everything else stops at the first.
+"""
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base import paths
+from ..base.errors import BuildError, PufferError
+from ..base.spec import CField, Spec
+from ..raylib import headers
+from ..toolchain import compilers
+
+FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
+OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
+TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32"}        # what OBS_TENSOR_T may be
+BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
+                  "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT")
+REQUIRED = {                        # field -> types that will do, and how to write the first
+    "log": ((), "Log log;"),       # the types of Log are looked up
+    "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*)"),
+    "actions": (("float *",), "float* actions;"),
+    "rewards": (("float *",), "float* rewards;"),
+    "terminals": (("float *",), "float* terminals;"),
+    "num_agents": (("int",), "int num_agents;"),
+    "rng": (("unsigned int",), "unsigned int rng;"),
+}
+
+
+def read(folder: Path) -> Spec:
+    """The Spec of the environment in folder. Raises BuildError with the first problem."""
+    spec, problems = inspect(folder)
+    if problems:
+        raise problems[0]
+    return spec
+
+
+def inspect(folder: Path) -> tuple[Spec | None, list[PufferError]]:
+    """The Spec, if one can be made, and all problems in order of their lines."""
+    return examine(folder)[:2]
+
+
+def examine(folder: Path):
+    """As inspect, and the translation unit that was read, for what else there is to ask of it."""
+    reader = _Reader(Path(folder).resolve())
+    return *reader.run(), reader.unit
+
+
+def clang_flags(folder: Path) -> list[str]:
+    """What libclang needs to read C of this environment, library or program."""
+    include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder)]
+    builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
+    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]
+
+
+@dataclass
+class _Reader:
+    """One reading of one environment; `problems` grows as it goes."""
+
+    folder: Path
+    problems: list[PufferError] = field(default_factory=list)
+    unit: object = None                 # libclang's, once it is read
+
+    def run(self) -> tuple[Spec | None, list[PufferError]]:
+        self.name = self.folder.name
+        self.header = self.folder / f"{self.name}.h"
+        binding = self.folder / "binding.c"
+        self.binding = binding if binding.is_file() else None
+        if not self.header.is_file():
+            return None, [BuildError("the environment has no header", where=self.folder,
+                                     expected=self.header.name, actual="no such file")]
+        self.parse()
+        spec = self.make_spec()
+        self.check_binding_macros()
+        self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
+        self.problems[:0] = self.compiler_errors()
+        return (None if any(p.code is None for p in self.problems) else spec), self.problems
+
+    def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
+        self.problems.append(BuildError(message, code=code, where=where or self.header.name,
+                                        **parts))
+
+    # -- reading -----------------------------------------------------------------
+
+    def parse(self) -> None:
+        from clang import cindex
+
+        main = str(self.folder / ".puffer_probe.c")
+        source = self.binding or self.header
+        text = f'#include "{source.name}"\n' + _PROBE
+        flags = [*clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
+                 "-include", str(paths.include_dir() / "puffer_prelude.h"),
+                 "-Wno-everything", "-Werror=implicit-function-declaration"]
+        unit = cindex.Index.create().parse(
+            main, args=flags, unsaved_files=[(main, text)],
+            options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+        self.unit, self.main = unit, main
+        self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
+        self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
+        self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
+        self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
+        self.absent: set[str] = set()       # names that problems report: clang trips over them
+        kinds = cindex.CursorKind
+        for cursor in unit.cursor.get_children():
+            if cursor.kind == kinds.MACRO_DEFINITION:
+                self.take_macro(cursor)
+            elif cursor.kind == kinds.FUNCTION_DECL and cursor.is_definition():
+                self.funcs[cursor.spelling] = cursor
+            elif cursor.kind == kinds.STRUCT_DECL and cursor.is_definition():
+                self.structs[cursor.type.get_canonical().spelling] = cursor
+            elif cursor.kind == kinds.ENUM_DECL:
+                self.enumerators |= {child.spelling: self.place(child)
+                                     for child in cursor.get_children()}
+            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
+                self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
+            elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
+                self.probes[cursor.spelling] = cursor
+
+    def take_macro(self, cursor) -> None:
+        name = cursor.spelling
+        file = cursor.location.file
+        if name in ("OBS_SIZE", "ACT_SIZES", "NUM_ATNS", "OBS_TENSOR_T") and file:
+            tokens = [t.spelling for t in cursor.get_tokens()][1:]
+            self.macros[name] = (" ".join(tokens), file.name, cursor.location.line)
+        elif name.startswith("MY_") and file and self.folder in Path(file.name).resolve().parents:
+            self.binding_macros[name] = self.place(cursor)
+
+    def compiler_errors(self) -> list[PufferError]:
+        """What clang refuses in the author's files, unless a problem already explains it.
+
+        The probe's own lines do not count, nor what vecenv.h says once there are problems.
+        """
+        found = []
+        for diag in self.unit.diagnostics:
+            file = diag.location.file
+            if diag.severity < diag.Error or (file and file.name == self.main):
+                continue
+            if self.problems and file and self.folder not in Path(file.name).resolve().parents:
+                continue
+            if self.absent & set(re.findall(r"'(\w+)'", diag.spelling)):
+                continue
+            where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
+            found.append(BuildError(f"the C compiler refuses this: {diag.spelling}",
+                                    where=where or self.header.name))
+        return found[:20]
+
+    def relative(self, name: str) -> str:
+        path = Path(name).resolve()
+        return str(path.relative_to(self.folder)) if self.folder in path.parents else str(path)
+
+    def place(self, cursor) -> str:
+        location = cursor.location
+        return f"{self.relative(location.file.name)}:{location.line}"
+
+    # -- the contract ------------------------------------------------------------
+
+    def make_spec(self) -> Spec | None:
+        struct = self.env_struct()
+        if struct is None:
+            return None
+        fields = self.struct_fields(struct)
+        types = {f.name: f.type for f in fields}
+        self.check_fields(struct, types)
+        log_fields = self.check_log()
+        self.check_init()
+        obs_count, widths = self.check_spaces(types)
+        functions = {n: (self.relative(c.location.file.name), c.location.line)
+                     for n, c in self.funcs.items() if n in (*FUNCTIONS, "init")}
+        text = {n: m[0] for n, m in self.macros.items()}
+        return Spec(
+            name=self.name, folder=self.folder, header=self.header,
+            struct=self.struct_name, fields=fields, log_fields=log_fields, functions=functions,
+            obs_dtype=OBS_TYPES.get(types.get("observations"), "f32"),
+            obs_size=text.get("OBS_SIZE"), obs_count=obs_count,
+            act_sizes=text.get("ACT_SIZES"), act_widths=widths,
+            macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
+            binding=self.binding, has_init="init" in functions,
+            log_is_tag=not self.logs and "struct Log" in self.structs,
+            has_truncations="truncations" in types)
+
+    def env_struct(self):
+        """The struct that all four functions take a pointer to, or None with problems."""
+        takes = {}
+        for name in FUNCTIONS:
+            cursor = self.funcs.get(name)
+            if cursor is None:
+                self.absent.add(name)
+                self.problem("PUF101", f"{name} is not defined",
+                             hint=f"write void {name}({self.guess_struct()}* env) {{ ... }}")
+                continue
+            arguments = list(cursor.get_arguments())
+            pointee = arguments[0].type.get_pointee() if len(arguments) == 1 else None
+            if pointee is None or not pointee.spelling or (
+                    pointee.get_canonical().spelling not in self.structs):
+                self.problem("PUF101", f"{name} does not take a pointer to the env struct",
+                             self.place(cursor), expected=f"void {name}(Env* env)",
+                             actual=f"{name}{cursor.type.spelling.partition(' ')[2]}")
+                continue
+            takes[name] = pointee
+        spellings = {t.get_canonical().spelling for t in takes.values()}
+        if len(spellings) > 1:
+            listing = ", ".join(f"{n}({t.spelling}*)" for n, t in takes.items())
+            self.problem("PUF101", "the functions take different structs",
+                         self.place(self.funcs["c_step"]) if "c_step" in takes else None,
+                         expected="the same struct in all four", actual=listing)
+            return None
+        if not takes:
+            return None
+        pointee = takes.get("c_step") or next(iter(takes.values()))
+        self.struct_name = pointee.spelling.removeprefix("const ")
+        self.struct = self.structs[pointee.get_canonical().spelling]
+        return self.struct
+
+    def guess_struct(self) -> str:
+        """The struct name to show in a hint: what another function takes, else CamelCase."""
+        for name in FUNCTIONS:
+            cursor = self.funcs.get(name)
+            for argument in cursor.get_arguments() if cursor else ():
+                if argument.type.get_pointee().spelling:
+                    return argument.type.get_pointee().spelling
+        return "".join(part.title() for part in self.name.split("_"))
+
+    @staticmethod
+    def struct_fields(struct) -> tuple[CField, ...]:
+        return tuple(CField(c.spelling, c.type.get_canonical().spelling, c.location.line)
+                     for c in struct.type.get_fields())
+
+    def check_fields(self, struct, types: dict[str, str]) -> None:
+        lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
+        for name, (good, how) in REQUIRED.items():
+            if name == "log":
+                good = tuple(self.logs) or ("Log", "struct Log")
+            if name == "observations" and self.refused_tensor():
+                continue
+            if name not in types:
+                self.absent.add(name)
+                self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",
+                             self.place(struct), hint=f"add: {how}")
+            elif types[name] not in good and (name != "log" or self.find_log()):
+                self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type",
+                             lines[name], expected=how.replace(";", ""), actual=types[name],
+                             hint="integers and doubles are not converted: the trainer's "
+                                  "buffers have exactly this type")
+        if types.get("truncations", "float *") != "float *":
+            self.problem("PUF102", f"{self.struct_name}.truncations has the wrong type",
+                         lines["truncations"], expected="float* truncations;",
+                         actual=types["truncations"])
+        if "MY_ACTION_MASK" in self.binding_macros and (
+                types.get("action_mask") not in ("unsigned char *", "char *")):
+            self.problem("PUF102", "MY_ACTION_MASK needs a field 'action_mask'",
+                         lines.get("action_mask") or self.place(struct),
+                         expected="unsigned char* action_mask;",
+                         actual=types.get("action_mask", "none"))
+
+    def struct_title(self) -> str:
+        return f"struct {self.struct_name.removeprefix('struct ')}"
+
+    def check_init(self) -> None:
+        """A generated binding calls init(env); a hand-written one calls what it likes."""
+        init = self.funcs.get("init")
+        if init is None or self.binding:
+            return
+        arguments = [a.type.get_pointee().get_canonical().spelling for a in init.get_arguments()]
+        if [self.structs.get(a) for a in arguments] != [self.struct]:
+            self.problem("PUF101", "init does not take a pointer to the env struct alone",
+                         self.place(init), expected=f"void init({self.struct_name}* env)",
+                         actual=f"init{init.type.spelling.partition(' ')[2]}",
+                         hint="settings come as struct fields, set from [env] before init")
+
+    def find_log(self):
+        """The cursor of struct Log, or None."""
+        for name in (*self.logs, "Log", "struct Log"):
+            if name in self.structs:
+                return self.structs[name]
+        return None
+
+    def check_log(self) -> tuple[CField, ...]:
+        log = self.find_log()
+        if log is None:
+            self.absent.add("Log")
+            self.problem("PUF102", "there is no struct Log",
+                         hint="typedef struct Log { float perf; float score; float "
+                              "episode_return; float episode_length; float n; } Log;")
+            return ()
+        fields = self.struct_fields(log)
+        for cursor in log.type.get_fields():
+            kind = cursor.type.get_canonical().spelling
+            if kind != "float" and not re.fullmatch(r"float ?\[\d+\]", kind):
+                self.problem("PUF104", f"Log.{cursor.spelling} is not a float",
+                             self.place(cursor), expected="float", actual=kind,
+                             hint="logs are summed as a row of floats")
+        names = [f.name for f in fields]
+        if "n" not in names:
+            self.problem("PUF104", "Log has no field 'n'", self.place(log),
+                         hint="end it with: float n;  (the number of episodes summed)")
+        elif names[-1] != "n":
+            self.problem("PUF104", "Log.n is not the last field", self.place(log),
+                         expected="n last", actual=f"{names[-1]} last")
+        return fields
+
+    def check_spaces(self, types: dict[str, str]) -> tuple[int | None, tuple[int, ...] | None]:
+        """OBS_SIZE, ACT_SIZES, NUM_ATNS and OBS_TENSOR_T against each other and the struct."""
+        for name, example in (("OBS_SIZE", "#define OBS_SIZE 4"),
+                              ("ACT_SIZES", "#define ACT_SIZES {3}")):
+            if name not in self.macros:
+                self.absent.add(name)
+                if name in self.enumerators:
+                    self.problem("PUF112", f"{name} is an enumerator, and has to be a macro",
+                                 self.enumerators[name], hint=f"add #define {name} {name} below")
+                    continue
+                self.problem("PUF112", f"{name} is not defined",
+                             (self.binding or self.header).name,
+                             hint=f"state it, such as {example}")
+        obs_count = self.evaluate("puffer_probe_obs")
+        if obs_count is not None and obs_count < 1:
+            self.problem("PUF112", "OBS_SIZE is not a size", self.macro_place("OBS_SIZE"),
+                         expected="at least 1", actual=obs_count)
+        widths = None
+        array = self.probes.get("puffer_probe_acts")
+        if array is not None:
+            lists = [c for c in array.get_children() if c.kind.name == "INIT_LIST_EXPR"]
+            values = [_evaluate(c) for c in lists[0].get_children()] if lists else []
+            if values and None not in values:
+                widths = tuple(values)
+                self.check_widths(widths)
+            elif not lists and "ACT_SIZES" in self.macros:
+                text = self.macros["ACT_SIZES"][0]
+                self.problem("PUF112", "ACT_SIZES is not a list of widths",
+                             self.macro_place("ACT_SIZES"), expected="{5}, or {9, 5}",
+                             actual=text, hint=f"#define ACT_SIZES {{{text}}}")
+        self.check_pointer_name()
+        self.check_tensor_type(types)
+        return obs_count, widths
+
+    def check_pointer_name(self) -> None:
+        """An OBS_SIZE over settings calls the struct `env`, whatever the functions call it."""
+        text = self.macros.get("OBS_SIZE", ("",))[0]
+        other = [name for name in re.findall(r"(\w+) ?->", text) if name != "env"]
+        if other:
+            self.problem("PUF112", f"OBS_SIZE names '{other[0]}', which is not known there",
+                         self.macro_place("OBS_SIZE"), expected="an expression over env",
+                         actual=text, hint=f"write env-> in place of {other[0]}->")
+
+    def check_widths(self, widths: tuple[int, ...]) -> None:
+        place = self.macro_place("ACT_SIZES")
+        if min(widths) < 1:
+            self.problem("PUF112", "a head of ACT_SIZES has no actions", place,
+                         expected="widths of at least 1 (1 = continuous)", actual=list(widths))
+        if len(widths) > 64:
+            self.problem("PUF112", "ACT_SIZES has too many heads", place,
+                         expected="at most 64", actual=len(widths))
+        heads = self.evaluate("puffer_probe_heads")
+        if heads is not None and heads != len(widths):
+            self.problem("PUF112", "NUM_ATNS is not the number of entries in ACT_SIZES",
+                         self.macro_place("NUM_ATNS"), expected=len(widths), actual=heads,
+                         hint="drop NUM_ATNS: it is counted")
+
+    def refused_tensor(self) -> bool:
+        """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""
+        return "OBS_TENSOR_T" in self.macros and self.macros["OBS_TENSOR_T"][0] not in TENSORS
+
+    def check_tensor_type(self, types: dict[str, str]) -> None:
+        if "OBS_TENSOR_T" not in self.macros:
+            return
+        declared = self.macros["OBS_TENSOR_T"][0]
+        kind = TENSORS.get(declared)
+        actual = OBS_TYPES.get(types.get("observations", ""))
+        place = self.macro_place("OBS_TENSOR_T")
+        if kind is None:
+            self.problem("PUF103", f"{declared} is not an observation type here", place,
+                         expected="ByteTensor or FloatTensor", actual=declared)
+        elif actual and kind != actual:
+            self.problem("PUF103", "OBS_TENSOR_T is not the type that observations points to",
+                         place, expected="ByteTensor" if actual == "u8" else "FloatTensor",
+                         actual=declared)
+
+    def check_binding_macros(self) -> None:
+        """A hand-written binding may use the MY_ macros that vecenv.h knows, and no others."""
+        for name, place in self.binding_macros.items():
+            if self.binding and name not in BINDING_MACROS:
+                self.problem(None, f"{name} is not supported", place,
+                             expected=f"one of {', '.join(BINDING_MACROS)}", actual=name)
+
+    def macro_place(self, name: str) -> str | None:
+        if name not in self.macros:
+            return None
+        return f"{self.relative(self.macros[name][1])}:{self.macros[name][2]}"
+
+    def evaluate(self, probe: str) -> int | None:
+        cursor = self.probes.get(probe)
+        children = list(cursor.get_children()) if cursor is not None else []
+        return _evaluate(children[-1]) if children else None
+
+
+# Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
+# error in these lines alone, and errors in these lines do not count
+_PROBE = """
+#ifdef ACT_SIZES
+static const int puffer_probe_acts[] = ACT_SIZES;
+#endif
+#ifdef NUM_ATNS
+static const int puffer_probe_heads = NUM_ATNS;
+#endif
+#ifdef OBS_SIZE
+static const int puffer_probe_obs = OBS_SIZE;
+#endif
+"""
+
+
+def _evaluate(cursor) -> int | None:
+    """The integer value of a constant C expression, or None."""
+    value = evaluate(cursor)
+    return value if isinstance(value, int) else None
+
+
+def evaluate(cursor) -> int | float | None:
+    """The value of a constant C expression, or None."""
+    from clang.cindex import Cursor, conf
+
+    lib = conf.lib
+    lib.clang_Cursor_Evaluate.restype = ctypes.c_void_p
+    lib.clang_Cursor_Evaluate.argtypes = [Cursor]
+    lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsLongLong.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
+    lib.clang_EvalResult_getAsDouble.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsDouble.restype = ctypes.c_double
+    lib.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
+    result = lib.clang_Cursor_Evaluate(cursor)
+    if not result:
+        return None
+    try:
+        kind = lib.clang_EvalResult_getKind(result)
+        if kind == 1:
+            return lib.clang_EvalResult_getAsLongLong(result)
+        return lib.clang_EvalResult_getAsDouble(result) if kind == 2 else None
+    finally:
+        lib.clang_EvalResult_dispose(result)

@@ -1,0 +1,158 @@
+"""An environment's library, opened.  NAME-HASH.so -> Description, agents per env, its errors"""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..base import paths
+from ..base.errors import BuildError, PufferError, RunError, UsageError, nearest
+from ..raylib import headers
+from .abi import ffi
+
+DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
+ABI_VERSION = 2
+ERROR_SIZE = 2048               # PUFFER_ERROR_SIZE
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an environment looks like under given settings."""
+
+    name: str
+    obs_dtype: np.dtype         # uint8 or float32
+    obs_size: int               # D
+    act_sizes: tuple[int, ...]  # head widths, 1 = continuous
+    mask_size: int
+    has_truncations: bool
+    whole_steps: bool           # every step takes all envs
+    log_names: tuple[str, ...]
+
+
+class Library:
+    """An opened environment library. Opening runs no code of the author's."""
+
+    def __init__(self, path: Path, folder: Path | None = None):
+        """folder: the environment's, so that errors can name the line of its ini"""
+        headers.load_null()
+        self.path, self.folder = Path(path), folder
+        beside = self.path.parent.parent            # where build/ usually stands
+        if folder is None and paths.is_env_folder(beside):
+            self.folder = beside
+        try:
+            self._handle = ffi().dlopen(str(path))
+            self.api = self._handle.puffer_api()
+        except (OSError, AttributeError) as error:
+            missing = re.search(r"undefined symbol: (\w+)", str(error))
+            if missing:
+                raise BuildError(f"{missing[1]} is declared and used, but defined nowhere",
+                                 where=self.folder or path,
+                                 hint="define it in the header, or include what does") from None
+            raise RunError("the environment library does not open", where=path,
+                           detail=str(error), hint="delete it and build again") from None
+        if self.api.abi_version != ABI_VERSION:
+            raise RunError("the environment library speaks another ABI version", where=self.path,
+                           expected=ABI_VERSION, actual=self.api.abi_version,
+                           hint="delete it and build again")
+
+    def describe(self, env_settings: Mapping[str, float] | None = None) -> Description:
+        """Sizes under these [env] settings. Raises UsageError, e.g. for a missing key."""
+        settings = Settings(env_settings or {})
+        out, error = ffi().new("PufferDescription*"), ffi().new("char[]", ERROR_SIZE)
+        if self.api.describe(settings.c, out, error):
+            raise self.error(error, settings)
+        text = ffi().string
+        return Description(
+            name=text(out.name).decode(), obs_dtype=DTYPES[out.obs_dtype],
+            obs_size=out.obs_size, act_sizes=tuple(out.act_sizes[0:out.num_atns]),
+            mask_size=out.mask_size, has_truncations=bool(out.has_truncations),
+            whole_steps=bool(out.whole_steps),
+            log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
+
+    def agents_per_env(self, env_settings: Mapping[str, float] | None = None,
+                       watches=None) -> int:
+        """Agents of one copy under these settings. Runs the author's init.
+
+        watches    as VecEnv takes them
+        """
+        settings, error = Settings(env_settings or {}), ffi().new("char[]", ERROR_SIZE)
+        watch = ffi().NULL if watches is None else ffi().addressof(watches, 0)
+        with self.among_resources():
+            agents = self.api.agents_per_env(settings.c, watch, error)
+        if agents < 1:
+            raise self.error(error, settings)
+        return agents
+
+    @contextmanager
+    def among_resources(self):
+        """Inside, the process stands where env code finds its resources/, if it has any."""
+        place = paths.working_dir(self.folder) if self.folder else None
+        if place is None or not (place / "resources").is_dir() or place == Path.cwd():
+            yield
+            return
+        before = os.getcwd()
+        os.chdir(place)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+    def error(self, buffer, env: Settings, vec: Settings | None = None) -> PufferError:
+        """What the C side wrote into an error buffer, as an error to raise."""
+        text = ffi().string(buffer).decode(errors="replace")
+        return explain_error(text, vec if text.startswith("missing-vec-key") and vec else env,
+                             self.folder)
+
+
+class Settings:
+    """A section of numbers as the C side takes it; keeps its memory alive."""
+
+    def __init__(self, values: Mapping[str, float]):
+        self.keys = list(values)
+        self._texts = [ffi().new("char[]", key.encode()) for key in values]
+        self._items = ffi().new("PufferSetting[]", max(1, len(self._texts)))
+        for item, text, value in zip(self._items, self._texts, values.values(), strict=False):
+            item.key, item.value = text, float(value)
+        self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
+
+
+def explain_error(text: str, settings: Settings, folder: Path | None = None) -> PufferError:
+    """The C side's error text as an error with a hint; folder: the environment's, if known."""
+    kind, _, rest = text.partition(": ")
+    if kind in ("missing-key", "missing-vec-key"):
+        section = "env" if kind == "missing-key" else "vec"
+        close = nearest(rest, settings.keys)
+        where, ini = _place_in_ini(folder, section, close)
+        return UsageError(f"the binding reads [{section}] {rest}, which {ini} does not give",
+                          code="PUF106", where=where, expected=f"a value for {rest}",
+                          actual=", ".join(settings.keys) or f"no [{section}] keys",
+                          hint=f"rename {close} to {rest}" if close
+                          else f"add to [{section}]: {rest} = ...")
+    if kind == "tiling":
+        problem, _, working = rest.partition("; try: ")
+        return UsageError("whole environments do not fill total_agents", detail=problem,
+                          hint=f"set vec.total_agents to {working}" if working else
+                          "make vec.total_agents a multiple of num_agents x num_buffers")
+    hints = {"agents": "init must set num_agents to at least 1",
+             "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",
+             "memory": "lower vec.total_agents"}
+    return UsageError(rest or text or "the environment could not be created",
+                      hint=hints.get(kind))
+
+
+def _place_in_ini(folder: Path | None, section: str, key: str | None) -> tuple[str | None, str]:
+    """file:line of a key or else of its section, and the ini's name."""
+    from ..settings import config, inifile
+
+    ini = config.find_ini(folder) if folder else None
+    if ini is None:
+        return None, "the settings"
+    entries, sections, _ = inifile.read(ini)
+    lines = [entry.line for entry in entries if (entry.section, entry.key) == (section, key)]
+    line = (lines or [sections.get(section)])[0]
+    return inifile.where(ini, line) if line else str(ini), ini.name

@@ -1,0 +1,364 @@
+"""Many environments behind NumPy arrays.  NAME-HASH.so -> VecEnv
+
+The arrays are the C buffers: nothing is copied. Sizes: N agents (rows), D observation
+elements, K action heads.
+"""
+from __future__ import annotations
+
+import mmap
+import operator
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..base.errors import UsageError
+from .abi import ffi
+from .library import ERROR_SIZE, Library, Settings
+
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS     # a child that forks off has its own
+TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
+
+
+class VecEnv:
+    """N agents in many copies of one environment, stepped together.
+
+    observations  (N, D) uint8 or float32   what each agent sees; written by reset and step
+    actions       (N, K) float32            fill before step: head ids, or values where width is 1
+    rewards       (N,)   float32            of the last step
+    terminals     (N,)   float32            1 where the last step ended an episode
+    truncations   (N,)   float32            1 where a time limit ended it (terminals is 1 as well)
+    action_mask   (N, mask_size) uint8      or None; 1 = legal
+
+    All are the C side's own memory and stay valid until close. Envs reset themselves: after an
+    ending, observations already show the next episode. The same seed gives the same bytes
+    whatever the number of threads.
+    """
+
+    def __init__(self, library: Library, *, total_agents: int, seed: int = 0, threads: int = 1,
+                 num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,
+                 vec_settings: Mapping[str, float] | None = None, watches=None,
+                 adaptive: bool = False):
+        """watches     C array of PufferWatch, one a thread, that a parent may read; or None
+        adaptive    time the first ticks with one thread and with all, and go on with the faster
+        """
+        for name, value, low, high in (
+                ("threads", threads, 1, 4096), ("num_buffers", num_buffers, 1, 2**16),
+                ("total_agents", total_agents, 1, 2**31 - 1),
+                ("seed", seed, -2**63, 2**64 - 1)):
+            whole_number(name, value, low, high)
+        self._handle = None
+        self.library = library
+        self.description = library.describe(env_settings)
+        about = self.description
+        self.num_agents, self.obs_size = int(total_agents), about.obs_size
+        self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
+        self.seed, self.ticks = int(seed), 0
+        self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
+        self._own_watches = watches is None
+        self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
+        self._allocate()
+        self._handle = self._create(env_settings or {}, vec_settings or {}, num_buffers,
+                                    threads)
+        self.num_envs = library.api.num_envs(self._handle)
+        self._bind()
+        self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
+        self._parts = self._split(self._threads)
+        self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
+        self._trials: dict[bool, list[float]] | None = (
+            {False: [], True: []} if adaptive and self._pool else None)
+        self._alone = self._pool is None
+
+    # -- buffers: read-only names, so that no other array can take a buffer's place -----------
+
+    observations = property(lambda self: self._observations)
+    rewards = property(lambda self: self._rewards)
+    terminals = property(lambda self: self._terminals)
+    truncations = property(lambda self: self._truncations)
+    action_mask = property(lambda self: self._action_mask)
+
+    @property
+    def actions(self) -> np.ndarray:
+        return self._actions
+
+    @actions.setter
+    def actions(self, values) -> None:
+        """`vec.actions = x` copies into the buffer: (N, K), or (N,) where there is one head."""
+        values = np.asarray(values)
+        if values.shape == (self.num_agents,) and self.num_atns == 1:
+            values = values[:, None]
+        if values.shape != self._actions.shape:
+            raise UsageError("these actions have another shape", expected=self._actions.shape,
+                             actual=values.shape)
+        self._actions[:] = values
+
+    def __repr__(self) -> str:
+        about = self.description
+        heads = "x".join(map(str, self.act_sizes))
+        state = "" if self._handle is not None else ", closed"
+        return (f"<VecEnv {about.name}: {self.num_agents} agents, {self.obs_size} "
+                f"{about.obs_dtype.name} observations, actions {heads}{state}>")
+
+    # -- making --------------------------------------------------------------
+
+    def _allocate(self) -> None:
+        about, n = self.description, self.num_agents
+        per_agent = (about.obs_size * about.obs_dtype.itemsize + 4 * self.num_atns
+                     + about.mask_size + 48)        # rewards and endings, and C's own tables
+        if about.obs_size < 1:
+            raise UsageError(f"OBS_SIZE is {about.obs_size} under these settings",
+                             where=self.library.folder, expected="at least 1",
+                             actual=about.obs_size,
+                             hint="it follows [env]: is a key missing there, or misspelt?")
+        if per_agent * n > available_memory():
+            raise UsageError("the buffers would not fit in memory",
+                             expected=f"at most {available_memory() >> 20} MiB",
+                             actual=f"{per_agent * n >> 20} MiB for {n} agents with "
+                                    f"{about.obs_size} observations",
+                             hint="lower vec.total_agents, or OBS_SIZE")
+        self.block, arrays = in_one_block(
+            ((n, about.obs_size), about.obs_dtype), ((n, self.num_atns), np.float32),
+            ((n,), np.float32), ((n,), np.float32), ((n,), np.float32),
+            ((n, about.mask_size), np.uint8))
+        (self._observations, self._actions, self._rewards, self._terminals, self._truncations,
+         mask) = arrays
+        self._action_mask = mask if about.mask_size else None
+        mask[:] = 1
+
+    def _create(self, env_settings, vec_settings, num_buffers, threads):
+        env = Settings(env_settings)
+        vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
+                        "total_agents": self.num_agents})
+        error = ffi().new("char[]", ERROR_SIZE)
+        with self.library.among_resources():
+            handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
+                                             self.seed & (2**64 - 1), self._watch(0), error)
+        if handle == ffi().NULL:
+            raise self.library.error(error, env, vec)
+        return handle
+
+    def _bind(self) -> None:
+        first, count = ffi().new("int32_t*"), ffi().new("int32_t*")
+        buffers, api = ffi().new("PufferBuffers*"), self.library.api
+        observations = _pointer("char*", self.observations)
+        actions, rewards, terminals, truncations = (
+            _pointer("float*", array) for array in (self.actions, self.rewards, self.terminals,
+                                                    self.truncations))
+        mask = None if self.action_mask is None else _pointer("unsigned char*", self.action_mask)
+        obs_bytes, mask_bytes = self.observations.strides[0], self.description.mask_size
+        first_row = [0]
+        for env in range(self.num_envs):        # many: every line here counts
+            api.rows(self._handle, env, first, count)
+            row = first[0]
+            first_row.append(row + count[0])
+            buffers.observations = observations + row * obs_bytes
+            buffers.actions = actions + row * self.num_atns
+            buffers.rewards, buffers.terminals = rewards + row, terminals + row
+            if self.description.has_truncations:
+                buffers.truncations = truncations + row
+            if mask is not None:
+                buffers.action_mask = mask + row * mask_bytes
+            api.bind(self._handle, env, buffers)
+        self.first_row = np.array(first_row, np.int64)
+
+    def _split(self, parts: int) -> list[tuple[int, int]]:
+        """Ranges (first env, count) of near-equal length."""
+        edges = [self.num_envs * i // parts for i in range(parts + 1)]
+        return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+
+    def _watch(self, worker: int):
+        return ffi().addressof(self._watches, worker)
+
+    # -- for code that steps the envs itself, through library.api -----------------------------
+
+    @property
+    def handle(self):
+        """The PufferVec*, for library.api; UsageError once this VecEnv is closed."""
+        self._check_open()
+        return self._handle
+
+    def watches_for(self, threads: int):
+        """The C array of PufferWatch, with one entry for each of so many threads.
+
+        Where a parent reads them, it is the parent's array, which is as long as it is.
+        """
+        if self._own_watches and threads > len(self._watches):
+            self._watches = ffi().new("PufferWatch[]", threads)
+        return self._watches
+
+    # -- running -------------------------------------------------------------
+
+    def reset(self) -> np.ndarray:
+        """Begin episodes everywhere. Returns observations."""
+        self._check_open()
+        with self.library.among_resources():
+            self.library.api.reset(self._handle, 0, self.num_envs, self._watch(0))
+        return self.observations
+
+    def step(self):
+        """Advance every env one tick with what `actions` holds.
+
+        Returns (observations, rewards, terminals, truncations), the same arrays each time.
+        """
+        self._check_open()
+        self.ticks += 1
+        if self._trials is not None:
+            self._try()
+        elif self._alone:
+            self._step_alone()
+        else:
+            self._step_together()
+        return self.observations, self.rewards, self.terminals, self.truncations
+
+    def _step_alone(self) -> None:
+        watch = self._watches[0]
+        watch.step = self.ticks
+        self.library.api.step(self._handle, 0, self.num_envs, 0, ffi().addressof(watch))
+
+    def _step_together(self) -> None:
+        step, handle = self.library.api.step, self._handle
+        for worker in range(self._threads):
+            self._watches[worker].step = self.ticks
+        jobs = [self._pool.submit(step, handle, first, count, 0, self._watch(worker))
+                for worker, (first, count) in enumerate(self._parts) if worker]
+        step(handle, *self._parts[0], 0, self._watch(0))
+        for job in jobs:
+            job.result()
+
+    def _try(self) -> None:
+        """One tick of a trial: which way is faster is known after TRIALS of each."""
+        together = self.ticks % 2 == 0
+        began = time.perf_counter()
+        (self._step_together if together else self._step_alone)()
+        self._trials[together].append(time.perf_counter() - began)
+        if len(self._trials[True]) == TRIALS:
+            alone, both = (sorted(self._trials[way])[TRIALS // 2] for way in (False, True))
+            self._alone, self._trials = alone <= both, None
+
+    def render(self, env: int = 0) -> None:
+        """Have one env draw itself, with the raylib of this process (screen.py opens one)."""
+        self._check_open()
+        with self.library.among_resources():
+            self.library.api.render(self._handle, env, self._watch(0))
+
+    def take_over(self, other: VecEnv) -> None:
+        """The other's buffers, and the bytes of its env structs, whose memory they now share.
+
+        For a library that was rebuilt with the same structs. The other is not closed after that:
+        what its envs allocated is ours.
+        """
+        for name in ("observations", "actions", "rewards", "terminals", "truncations"):
+            getattr(self, name)[:] = getattr(other, name)
+        if self.action_mask is not None:
+            self.action_mask[:] = other.action_mask
+        for env in range(self.num_envs):
+            theirs = other.library.api.env_struct(other.handle, env)
+            ffi().memmove(self.library.api.env_struct(self.handle, env), theirs,
+                          self.library.api.env_struct_size())
+        self.ticks, other._handle = other.ticks, None
+        self._bind()                    # their pointers led to the other's buffers
+
+    def log(self) -> dict[str, float]:
+        """Means over the log entries since the last call, and their number `n`; then cleared.
+
+        Empty when nothing was logged.
+        """
+        return self.log_of(0, self.num_envs)
+
+    def log_of(self, first: int, count: int = 1) -> dict[str, float]:
+        """log() of some envs alone."""
+        self._check_open()
+        names = self.description.log_names
+        out = ffi().new("double[]", max(1, len(names)))
+        n = self.library.api.collect_log(self._handle, first, count, out)
+        return {**dict(zip(names, out, strict=False)), "n": n} if n else {}
+
+    def env_seed(self, env: int) -> int:
+        """What env number `env` was seeded with."""
+        return int(self.library.api.env_seed(self._handle, env))
+
+    def torch(self) -> SimpleNamespace:
+        """The arrays as torch tensors over the same memory."""
+        import torch
+
+        names = ("observations", "actions", "rewards", "terminals", "truncations")
+        tensors = {name: torch.from_numpy(getattr(self, name)) for name in names}
+        mask = None if self.action_mask is None else torch.from_numpy(self.action_mask)
+        return SimpleNamespace(**tensors, action_mask=mask)
+
+    def close(self) -> None:
+        """Close every env. The arrays stay readable; stepping is an error."""
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            if self._pool:
+                self._pool.shutdown()
+            self.library.api.destroy(handle, self._watch(0))
+
+    def _check_open(self) -> None:
+        if self._handle is None:
+            raise UsageError("this VecEnv is closed", hint="make a new one")
+
+    def __enter__(self) -> VecEnv:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
+def whole_number(name: str, value, low: int, high: int) -> int:
+    """value as an int in [low, high], or a UsageError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not low <= number <= high:
+        raise UsageError(f"{name} cannot be {value!r}", expected=f"{low} to {high}",
+                         actual=repr(value))
+    return number
+
+
+def mix_seed(seed: int, env: int) -> int:
+    """The seed of one env of those created with `seed`: puffer_mix of vecenv.h."""
+    mask = 2**64 - 1
+    z = (seed + (env + 1) * 0x9E3779B97F4A7C15) & mask
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
+    return (z ^ (z >> 31)) >> 16 & 0xFFFFFFFF
+
+
+def in_one_block(*wanted: tuple[tuple[int, ...], object]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Zeros of these (shape, dtype), each on a cache line, and the whole pages that hold them all.
+
+    The pages are nobody else's, so that a GPU may be let in to read and write there.
+    """
+    sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in wanted]
+    pages = -(-max(1, sum(size + 64 for size in sizes)) // mmap.PAGESIZE)
+    block = np.frombuffer(mmap.mmap(-1, pages * mmap.PAGESIZE, PRIVATE), np.uint8)
+    arrays, at = [], 0
+    for (shape, dtype), size in zip(wanted, sizes):
+        arrays.append(block[at:at + size].view(dtype).reshape(shape))
+        at += -(-size // 64) * 64
+    return block, arrays
+
+
+def available_memory() -> int:
+    """Bytes that this process may still hope to get."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 1 << 62
+
+
+def _pointer(kind: str, array: np.ndarray, row: int = 0):
+    """The address of a row of a buffer, as C takes it."""
+    return ffi().cast(kind, array.ctypes.data + row * array.strides[0])

@@ -1,0 +1,275 @@
+"""Encode a GIF.  frames (h, w, 3) uint8, one after the other -> FILE.gif, small and exact
+
+    colours    all of them exactly, where the frames together have 256 or fewer; else the best 255,
+               the same for all frames and without dithering, so that nothing flickers
+    regions    each frame is the box that changed, and in it what did not change is transparent
+               where that is shorter
+    time       delays are hundredths of a second that add up to the right total. Browsers show
+               delays below 2 slowly, so above 50 frames a second every nth frame is left out
+
+Frames are encoded as they come. The 257th colour shows that the best ones have to be found, which
+takes all frames: so what changed in each is kept too, compressed, on the disk once it is long.
+Memory does not grow with the number of frames.
+
+Pillow compresses (LZW) and finds the best colours. Its own GIF writer is not used: it keeps all
+frames in memory, takes colours from the first frame or gives each frame its own, and spends 9 bits
+a code on pictures of four colours.
+"""
+from __future__ import annotations
+
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import UsageError
+from ..base.files import Draft, Finished
+from .palette import Table, best_colours, distinct, pack, sample, unpack
+
+FASTEST = 50                # frames a second: browsers slow down what is faster
+IN_MEMORY = 32 << 20        # bytes of a spool before it goes to the disk
+KEEP = 1 << 2               # disposal: the next frame is drawn over this one
+LONGEST = 65535             # hundredths of a second that one frame may last
+
+
+def changed_box(old: np.ndarray | None, new: np.ndarray) -> tuple[int, int, int, int] | None:
+    """The smallest (top, bottom, left, right) outside of which nothing differs; None: nothing."""
+    if old is None:
+        return 0, new.shape[0], 0, new.shape[1]
+    if old.shape != new.shape:
+        raise ValueError(f"a frame of {new.shape} among frames of {old.shape}")
+    differs = old != new
+    rows = np.flatnonzero(differs.any(axis=1))
+    if not len(rows):
+        return None
+    top, bottom = int(rows[0]), int(rows[-1]) + 1
+    columns = np.flatnonzero(differs[top:bottom].any(axis=0))
+    return top, bottom, int(columns[0]), int(columns[-1]) + 1
+
+
+class Spool:
+    """Frames (h, w) of one size and type, kept as what changed. Iterate as often as wanted."""
+
+    def __init__(self):
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)   # noqa: SIM115
+        self._entries: list[tuple] = []         # (box, bytes), or (None, 0): as the one before
+        self._last: np.ndarray | None = None
+        self.shape, self.dtype = None, None     # (h, w), once there is a frame
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def append(self, frame: np.ndarray) -> None:
+        """The array is kept until the next call: do not write into it."""
+        box = changed_box(self._last, frame)
+        self._last = frame
+        self.append_part(None if box is None else frame[box[0]:box[1], box[2]:box[3]], box)
+
+    def append_part(self, part: np.ndarray | None, box: tuple | None) -> None:
+        """The same for what is known to have changed; nothing: None, None."""
+        data = b""
+        if box is not None:
+            data = zlib.compress(np.ascontiguousarray(part), 1)
+            self._file.write(data)
+            if not self._entries:
+                self.shape, self.dtype = part.shape, part.dtype
+        self._entries.append((box, len(data)))
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, tuple | None]]:
+        """(the frame, the box that changed or None). The frame is valid until the next."""
+        if not self._entries:
+            return
+        canvas = np.zeros(self.shape, self.dtype)
+        position = 0
+        for box, size in self._entries:
+            if box is not None:
+                self._file.seek(position)
+                top, bottom, left, right = box
+                part = np.frombuffer(zlib.decompress(self._file.read(size)), self.dtype)
+                canvas[top:bottom, left:right] = part.reshape(bottom - top, right - left)
+                position += size
+            yield canvas, box
+        self._file.seek(0, 2)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class GifWriter(Finished):
+    """Write frames one by one; `close` encodes them. As a context manager an exception leaves
+    no file.
+
+    path     written under a temporary name, then renamed
+    fps      the speed at which the frames play; any positive number
+    """
+
+    def __init__(self, path: Path, fps: float):
+        if not fps > 0:
+            raise UsageError("a GIF plays at more than 0 frames a second", actual=fps)
+        self.fps, self.count = float(fps), 0
+        self.every = max(1, int(np.ceil(fps / FASTEST)))        # of so many frames, one is shown
+        self._draft = Draft(path, what="the GIF")
+        self._spool = Spool()               # indices while all colours are exact, then packed
+        self._last: np.ndarray | None = None
+        self._blocks: Blocks | None = None
+        self._index = np.full(1 << 24, -1, np.int16)    # of a packed colour
+        self._colours = np.empty(0, np.uint32)          # as their indices have it
+        self._exact = True
+
+    def write(self, frame: np.ndarray) -> None:
+        """The next frame, (h, w, 3) uint8, of the same size as the others."""
+        self.count += 1
+        if (self.count - 1) % self.every:
+            return
+        packed = pack(frame)
+        box = changed_box(self._last, packed)
+        self._last = packed
+        part = None if box is None else packed[box[0]:box[1], box[2]:box[3]]
+        with self._draft.errors():
+            if self._exact and box is not None:
+                self._exact = self._know(part)
+                if not self._exact:
+                    self._unpack_spool()
+            if self._exact and box is not None:
+                part = self._index[part].astype(np.uint8)
+                self._blocks = self._blocks or Blocks(self._draft.file, packed.shape)
+                self._blocks.add(part, box, self._start(self.count - 1), len(self._colours))
+            self._spool.append_part(part, box)
+
+    def _know(self, part: np.ndarray) -> bool:
+        """Give the colours that are new an index; False where there are too many."""
+        new = part[self._index[part] < 0]
+        if new.size:
+            new = distinct(new)
+            if len(self._colours) + len(new) > 256:
+                return False
+            self._index[new] = np.arange(len(self._colours), len(self._colours) + len(new))
+            self._colours = np.concatenate([self._colours, new])
+        return True
+
+    def _unpack_spool(self) -> None:
+        """From here on the spool holds packed colours: what was exact has to be done again."""
+        old, self._spool = self._spool, Spool()
+        for indices, box in old:
+            part = None if box is None else self._colours[indices[box[0]:box[1], box[2]:box[3]]]
+            self._spool.append_part(part, box)
+        old.close()
+
+    def _start(self, frame: int) -> int:
+        """When it begins, in hundredths of a second."""
+        return round(100 * frame / self.fps)
+
+    def close(self, on_progress=None) -> None:
+        """Encode what is left and put the file in its place. on_progress(done, total): frames."""
+        if not self.count:
+            self.abandon()
+            raise UsageError("a GIF needs a frame at least", where=self._draft.path)
+        with self._draft.errors():
+            if not self._exact:
+                self._encode(on_progress)
+            self._blocks.end(self._start(self.count), self._colours)
+        self._draft.keep()
+        self._spool.close()
+
+    def _encode(self, on_progress) -> None:
+        """All over again, with the best colours."""
+        self._draft.file.seek(0)
+        self._draft.file.truncate()
+        self._blocks = Blocks(self._draft.file, self._spool.shape)
+        self._colours = best_colours(*sample(self._spool), 255)
+        table = Table(self._colours)
+        for i, (packed, box) in enumerate(self._spool):
+            if box is not None:
+                part = table.indices(packed[box[0]:box[1], box[2]:box[3]])
+                self._blocks.add(part, box, self._start(i * self.every), len(self._colours))
+            if on_progress:
+                on_progress(i + 1, len(self._spool))
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        self._draft.drop()
+        self._spool.close()
+
+
+class Blocks:
+    """The GIF's own format: a header, then images and how long each stays.
+
+    An image is written when the next one is known, as its delay comes before it.
+    """
+
+    TABLE = 13                  # where the 256 colours begin
+
+    def __init__(self, file, shape: tuple[int, int]):
+        self.file, self.shape = file, shape
+        self.shown: np.ndarray | None = None            # (h, w) indices: what viewers see
+        self.waiting, self.clear, self.begun = b"", None, 0
+        file.write(b"GIF89a" + struct.pack("<HHBBB", shape[1], shape[0], 0xF7, 0, 0)
+                   + bytes(768) + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")  # for ever
+
+    def add(self, part: np.ndarray, box: tuple, when: int, colours: int) -> None:
+        """From `when` on, the box holds these indices, all below `colours`."""
+        bits = max(2, min(colours, 255).bit_length())
+        clear = colours if colours < 256 else None      # the index that means: as before
+        top, bottom, left, right = box
+        if self.shown is None:
+            image = _image(part, None, 0, 0, bits, None)
+            self.shown = np.empty(self.shape, np.uint8)
+        else:
+            image = _change(self.shown[top:bottom, left:right], part, top, left, bits, clear)
+            if not image:
+                return
+            self._write(when)
+        self.shown[top:bottom, left:right] = part
+        self.waiting, self.clear, self.begun = image, clear, when
+
+    def end(self, when: int, colours: np.ndarray) -> None:
+        """The last image stays until `when`. colours: packed, by index."""
+        self._write(max(when, self.begun + 2))
+        self.file.write(b";")
+        self.file.seek(self.TABLE)
+        self.file.write(unpack(colours).tobytes())
+
+    def _write(self, until: int) -> None:
+        delay, image, clear = until - self.begun, self.waiting, self.clear
+        while True:
+            now = min(delay, LONGEST)
+            flags = KEEP | (clear is not None)
+            self.file.write(b"\x21\xf9\x04" + struct.pack("<BHBB", flags, now, clear or 0, 0)
+                            + image)
+            delay -= now
+            if not delay:
+                return
+            # One pixel that changes nothing goes on waiting; without a clear index, all of them
+            image = _image(np.full((1, 1), clear, np.uint8), None, 0, 0, 8, None) \
+                if clear is not None else _image(self.shown, None, 0, 0, 8, None)
+
+
+def _change(old: np.ndarray, new: np.ndarray, top: int, left: int, bits: int,
+            clear: int | None) -> bytes:
+    """The image that turns old into new, or b"" where that takes none."""
+    box = changed_box(old, new)
+    if box is None:
+        return b""
+    y0, y1, x0, x1 = box
+    return _image(new[y0:y1, x0:x1], old[y0:y1, x0:x1], top + y0, left + x0, bits, clear)
+
+
+def _image(part: np.ndarray, old: np.ndarray | None, top: int, left: int, bits: int,
+           clear: int | None) -> bytes:
+    """An image block: as it is, or with what did not change left out, whichever is shorter."""
+    data = _lzw(part, bits)
+    if clear is not None and old is not None:
+        sparse = _lzw(np.where(part == old, np.uint8(clear), part), bits)
+        data = min(data, sparse, key=len)
+    height, width = part.shape
+    return b"," + struct.pack("<HHHHB", left, top, width, height, 0) + data
+
+
+def _lzw(part: np.ndarray, bits: int) -> bytes:
+    from PIL import Image
+
+    packed = Image.fromarray(np.ascontiguousarray(part)).tobytes("gif", "L", bits, 0)
+    return bytes([bits]) + packed + b"\0"

@@ -1,0 +1,282 @@
+"""Record what `eval` measures.  ENV, a checkpoint -> FILE.gif, FILE.mp4, DIR/frame_000000.png
+
+A child plays and draws (filming.py); here the pictures are put together and encoded meanwhile.
+They come through a ring in shared memory that the env's code cannot reach, so a recording of any
+length takes the same memory. What is recorded is what was measured: the same envs, seeds, policy
+and drawn actions.
+"""
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ..base import files, paths
+from ..base.errors import UsageError
+from ..env import build, child
+from ..policy.evaluate import find_model
+from ..raylib import drawing
+from ..settings import config
+from ..settings.config import Config
+from ..training import backends, checkpoint
+from . import montage
+from . import writers as images
+from .film import Ring
+from .gif import GifWriter, Spool
+from .palette import pack, unpack
+from .screen import canvas
+
+MOST_TILES = 256
+PICTURES = {".gif", ".png", ".jpg", ".jpeg", ".webp", ".mp4", ".mov", ".avi", ".webm", ".mkv"}
+MOST_WIDTH = 4096           # pixels: what H.264 players take, and memory holds
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What to record, and into which files. None: the usual; filming.py says what that is."""
+
+    gif: Path | None = None
+    mp4: Path | None = None
+    frames: Path | None = None          # a folder
+    episodes: int | None = None         # of each env that is shown
+    ticks: int | None = None            # at most
+    fps: float | None = None            # the speed of the picture
+    env_index: int = 0                  # the first env that is shown
+    grid: tuple[int, int] = (1, 1)      # rows, columns
+    beside: str | None = None           # "random" or "idle", at the right of the policy
+    width: int | None = None            # pixels
+    force: bool = False                 # write frames among other files
+
+    def check(self) -> None:
+        """Raises UsageError for what can be known before anything is played."""
+        if not (self.gif or self.mp4 or self.frames):
+            raise UsageError("a recording needs a file",
+                             hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
+        for name, value, low in (("episodes", self.episodes, 1), ("ticks", self.ticks, 1),
+                                 ("env-index", self.env_index, 0), ("width", self.width, 16)):
+            if value is not None and value < low:
+                raise UsageError(f"--{name} is too small", expected=f"{low} or more",
+                                 actual=value)
+        if self.width is not None and self.width > MOST_WIDTH:
+            raise UsageError("--width is too large", expected=f"{MOST_WIDTH} or less",
+                             actual=self.width)
+        if self.fps is not None and not 0.01 <= self.fps <= 1000:
+            raise UsageError("--fps is out of range", expected="0.01 to 1000", actual=self.fps)
+        if min(self.grid) < 1 or self.grid[0] * self.grid[1] > MOST_TILES:
+            raise UsageError("--grid is out of range", actual="x".join(map(str, self.grid)),
+                             expected=f"rows x columns, such as 4x4, of {MOST_TILES} at most")
+        if self.mp4:
+            images.require_video()
+        if self.gif and self.mp4 and self.gif.resolve() == self.mp4.resolve():
+            raise UsageError("the GIF and the film would be one file", where=self.gif,
+                             expected="two names")
+        for path, what, suffix in ((self.gif, "the GIF", ".gif"), (self.mp4, "the film", ".mp4")):
+            if path and path.suffix.lower() in PICTURES - {suffix}:
+                raise UsageError(f"{what} would bear the name of another format", where=path,
+                                 expected=suffix, actual=path.suffix)
+            if path:
+                files.check(path, what)
+        if self.frames:
+            images.PngWriter.check(self.frames, force=self.force)
+
+    def writers(self, fps: float) -> list:
+        """Whoever takes the pictures."""
+        found: list = [GifWriter(self.gif, fps)] if self.gif else []
+        if self.mp4:
+            found.append(images.Mp4Writer(self.mp4, fps))
+        if self.frames:
+            found.append(images.PngWriter(self.frames, force=self.force))
+        return found
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was recorded."""
+
+    env: str
+    paths: list[Path]
+    policies: list[str]         # from left to right
+    fps: float                  # the speed: a tick lasts 1 / fps
+    width: int
+    height: int
+    frames: int                 # one a tick; a GIF above 50 fps shows every nth of them
+    episodes: list[dict] = field(repr=False)    # those that end in the picture, as eval lists them
+    unfinished: list[str]       # policies that are cut off in the middle of an episode
+    ticks: dict[str, int]       # of each policy
+
+    @property
+    def seconds(self) -> float:
+        """How long it plays."""
+        return self.frames / self.fps
+
+    def to_dict(self) -> dict:
+        """JSON-able."""
+        return {**vars(self), "paths": [str(path) for path in self.paths],
+                "seconds": self.seconds}
+
+
+def record(env=None, settings: Mapping[str, object] | None = None, *,
+           gif: str | Path | None = None, mp4: str | Path | None = None,
+           frames: str | Path | None = None, model: str | Path | None = "latest",
+           episodes: int | None = None, ticks: int | None = None, fps: float | None = None,
+           env_index: int = 0, grid: str | tuple[int, int] = (1, 1), beside: str | None = None,
+           width: int | None = None, greedy: bool = False, force: bool = False,
+           runs_dir: Path | None = None, on_progress=None, verbose: bool = False) -> Recording:
+    """Record ENV as the trained policy plays it: into a GIF, a film, a folder of frames.
+
+    model         "latest", a run's number or folder, a checkpoint file; None: random play
+    episodes      how many of each env that is shown; an env that is done is dimmed
+                  [as many of the first env as fill 5 seconds, and one at least]
+    ticks         the most that is shown [30 seconds; 10 where episodes do not end, or where
+                  several agents share an env and end theirs one by one]
+    fps           the picture's speed [what the env asks of SetTargetFPS, else 30]
+    env_index     the first env that is shown, of those that `evaluate` plays
+    grid          "4x4" or (rows, columns): so many envs from there on
+    beside        "random" or "idle": play of that kind at the right side, from the same seeds
+    width         pixels [the window's size, made smaller where it exceeds 1280]
+    on_progress   called as on_progress(what, done, total)
+    Raises UsageError, BuildError, and RunError where the environment fails.
+    """
+    if isinstance(grid, str):
+        grid = parse_grid(grid)
+    gif, mp4, frames = (Path(path).absolute() if path else None for path in (gif, mp4, frames))
+    shot = Shot(gif, mp4, frames, episodes, ticks, fps, env_index, grid, beside, width, force)
+    return take(shot, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
+                on_progress=on_progress, verbose=verbose)
+
+
+def parse_grid(text: str) -> tuple[int, int]:
+    """'4x4' -> (4, 4), rows and columns."""
+    rows, x, columns = text.lower().partition("x")
+    if not (x and rows.strip().isdigit() and columns.strip().isdigit()):
+        raise UsageError("--grid is not understood", expected="ROWSxCOLUMNS, such as 4x4",
+                         actual=text)
+    return int(rows), int(columns)
+
+
+def take(shot: Shot, env, settings, *, model="latest", greedy: bool = False,
+         runs_dir: Path | None = None, on_progress=None, verbose: bool = False) -> Recording:
+    """record(), for a Shot."""
+    shot.check()
+    folder = paths.find_env(env)
+    found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
+    policies = ["trained" if found else "random"] + ([shot.beside] if shot.beside else [])
+    if len(set(policies)) < len(policies):
+        raise UsageError("random play is what is recorded already", where="--beside random",
+                         hint="leave out --beside, or --baselines")
+    past = checkpoint.load(found) if found else None
+    if past:
+        backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
+    served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
+    built = build.build(folder, raylib_headers=served.headers, verbose=verbose)
+    resolved = config.resolve(folder, settings, spec=built.spec)
+    log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
+        else None
+    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
+           "config": resolved.to_dict(), "model": str(found) if found else None,
+           "greedy": greedy, "policies": policies, "raylib": str(served.library),
+           "director": str(canvas.build(served, verbose=verbose)), "env_index": shot.env_index,
+           "grid": list(shot.grid), "episodes": shot.episodes, "ticks": shot.ticks,
+           "fps": shot.fps, "width": shot.width}
+    with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
+        job["ring"] = str(Path(home) / "ring")
+        with Studio(shot, policies, Path(job["ring"]), on_progress) as studio:
+            child.run("puffer_sdk.pictures.film:work", job, studio.on_event, log=log,
+                          cwd=paths.working_dir(folder),
+                          step_timeout=resolved.vec.step_timeout)
+            return studio.finish(built.spec.name)
+
+
+class Studio:
+    """Puts the child's pictures together and hands them to the writers.
+
+    As a context manager: files that `finish` has not completed vanish.
+    """
+
+    def __init__(self, shot: Shot, policies: list[str], ring: Path, on_progress):
+        self.shot, self.policies, self.path = shot, policies, ring
+        self.on_progress = on_progress or (lambda what, done, total: None)
+        self.ring: Ring | None = None
+        self.writers, self.films = [], []
+        self.size, self.fps, self.count = (0, 0), 0.0, 0
+        self.left: Spool | None = None          # of two panes the first, until the second comes
+        self._pairs = None
+        self._stack = ExitStack()
+
+    def on_event(self, kind: str, payload: dict) -> None:
+        if kind == "opening":
+            self.open(**payload)
+        elif kind == "frame":
+            self.take(self.ring.pictures[payload["slot"]])
+            done = (len(self.films) + payload["done"]) / len(self.policies)
+            self.on_progress("draw", min(done, 1.0), 1.0)
+        elif kind == "pane":
+            self.films.append(payload)
+
+    def open(self, slots: int, shape: list[int], fps: float, **_) -> None:
+        self.ring = Ring(self.path, slots, tuple(shape), make=False)
+        self.fps = fps
+        for writer in self.shot.writers(fps):
+            self.writers.append(writer)
+            self._stack.callback(writer.abandon)
+        if len(self.policies) == 2:
+            self.left = Spool()
+            self._stack.callback(self.left.close)
+            self.labels = [montage.label(name, shape[1]) for name in self.policies]
+
+    def take(self, picture: np.ndarray) -> None:
+        """The next picture of the pane at hand. It is borrowed: the ring goes on turning."""
+        if self.left is None:
+            self.write(picture)
+        elif not self.films:
+            self.left.append(pack(picture))
+        else:
+            self._pairs = self._pairs or self._lefts()
+            self.right = picture.copy()
+            self.write_pair(next(self._pairs), self.right)
+
+    def _lefts(self):
+        """The left pane's pictures, and the last of them dimmed for as long as it takes."""
+        for packed, _ in self.left:
+            last = unpack(packed)
+            yield last
+        faint = montage.dim(last)
+        while True:
+            yield faint
+
+    def write_pair(self, left: np.ndarray, right: np.ndarray) -> None:
+        self.write(montage.beside([left, right], self.labels))
+
+    def write(self, picture: np.ndarray) -> None:
+        for writer in self.writers:
+            writer.write(picture)
+        self.size, self.count = picture.shape[:2], self.count + 1
+
+    def finish(self, name: str) -> Recording:
+        """The child is done: complete the files."""
+        if self.left is not None:
+            faint = montage.dim(self.right)
+            for _ in range(len(self.left) - self.count):
+                self.write_pair(next(self._pairs), faint)
+        for writer in self.writers:
+            writer.close(on_progress=lambda done, total: self.on_progress("encode", done, total))
+        self._stack.pop_all()
+        if self.left is not None:
+            self.left.close()
+        done = [path for path in (self.shot.gif, self.shot.mp4, self.shot.frames) if path]
+        episodes = [{"policy": film["policy"], **episode} for film in self.films
+                    for episode in film["episodes"]]
+        return Recording(name, done, self.policies, self.fps, self.size[1], self.size[0],
+                         self.count, episodes,
+                         [film["policy"] for film in self.films if not film["ended"]],
+                         {film["policy"]: film["ticks"] for film in self.films})
+
+    def __enter__(self) -> Studio:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._stack.close()

@@ -1,0 +1,94 @@
+"""Play an environment in a window.  ENV, a policy -> what happened
+
+game.py is one env with its past, window.py the loop in the child process, rebuilding.py --watch.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import paths
+from ..base.errors import BuildError, UsageError
+from ..env import child
+from ..policy.evaluate import find_model
+from ..settings.config import Config
+from ..training import backends, checkpoint
+from .rebuilding import build_player
+
+
+@dataclass(frozen=True)
+class Played:
+    """What happened."""
+
+    ticks: int
+    episodes: int           # that agent 0 finished
+
+
+def play(env=None, settings: Mapping[str, object] | None = None, *,
+         model: str | Path | None = "latest", runs_dir: Path | None = None, seed: int | None = None,
+         greedy: bool = False, watch: bool = False, paused: bool = False,
+         ticks: int | None = None, on_said: Callable[[str], None] = print, on_progress=None,
+         verbose: bool = False) -> Played:
+    """Open a window and play ENV: the policy does, or you while you hold SHIFT.
+
+    model     as evaluate takes it; where "latest" finds none, and for None, dice play
+    seed      of the first game; [eval] seed unless given
+    watch     rebuild when a file is saved, and go on
+    ticks     end after so many
+    on_said   gets what the player tells: saved pictures, rebuilt libraries, refused sources
+    Raises UsageError without a display, RunError where the env dies or hangs.
+    """
+    from ..pictures.screen import canvas
+    from ..raylib import drawing
+
+    folder = paths.find_env(env)
+    _require_display(folder)
+    found = _find_policy(folder, runs_dir, model, on_said)
+    past = checkpoint.load(found) if found else None
+    if past:
+        backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
+    served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
+    overrides = {name: str(value) for name, value in (settings or {}).items()}
+    built, resolved = build_player(folder, served.headers, overrides, verbose=verbose)
+    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
+           "director": str(canvas.build(served, verbose=verbose)), "raylib": str(served.library),
+           "headers": str(served.headers), "settings": overrides, "config": resolved.to_dict(),
+           "model": str(found) if found else None, "greedy": greedy, "watch": watch,
+           "paused": paused, "ticks": ticks, "pictures": str(Path.cwd()),
+           "seed": resolved.eval.seed if seed is None else seed}
+
+    def on_event(kind: str, payload: dict) -> None:
+        if kind == "said":
+            on_said(payload["text"])
+        elif kind == "refused":
+            on_said(str(BuildError(payload["message"], where=payload["text"] or None,
+                                   detail=payload["detail"] or None)))
+
+    result = child.run("puffer_sdk.playing.window:work", job, on_event,
+                           cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
+    return Played(**result)
+
+
+def _find_policy(folder: Path, runs_dir: Path | None, model, on_said) -> Path | None:
+    """The checkpoint; None, and a sentence, where none was named and there is none."""
+    if model is None:
+        return None
+    try:
+        return find_model(paths.runs_dir(folder, runs_dir), model)
+    except UsageError:
+        if model != "latest":
+            raise
+        on_said("no trained policy yet: dice play")
+        return None
+
+
+def _require_display(folder: Path) -> None:
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY")
+                                        or os.environ.get("WAYLAND_DISPLAY")):
+        raise UsageError("there is no display to open a window on",
+                         expected="DISPLAY or WAYLAND_DISPLAY", actual="neither is set",
+                         hint=f"without a screen: puffer-sdk eval {folder.name} --gif out.gif; "
+                              "over ssh: ssh -Y")

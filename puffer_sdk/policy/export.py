@@ -1,0 +1,344 @@
+"""Take a policy elsewhere.  checkpoint -> NAME_policy.bin (C), .onnx, or .pt2 (torch.export)
+
+    puffer_sdk.export("my_env")                     ./my_env_policy.bin, for include/puffernet.h
+    puffer_sdk.export("my_env", to="onnx")          ./my_env_policy.onnx
+    puffer_sdk.export("runs/my_env/0007", to="torch", output="policy.pt2")
+
+Every format holds one tick of the network and what it was made for. In ONNX and torch the state
+goes in and comes out; who calls them zeroes the rows of agents whose episode ended.
+
+Sizes: n agents, D observation, H hidden, L layers, K heads, A sum of head widths.
+"""
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import zlib
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from ..base import paths
+from ..base.errors import RunError, UsageError
+from ..settings.config import Config
+from ..training import backends, checkpoint, runs
+from . import evaluate
+
+SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
+ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
+TRAILER = struct.Struct("<8IQ32s32s")       # puffernet.h draws it
+TRAILER_END = struct.Struct("<II8s")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a checkpoint says about its network, and the weights by name."""
+
+    path: Path
+    name: str                       # of the environment
+    step: int                       # agent steps trained
+    obs_size: int
+    obs_dtype: str                  # "uint8" or "float32"
+    act_sizes: tuple[int, ...]      # a head of width 1 is continuous
+    hidden_size: int
+    num_layers: int
+    scale_obs: bool                 # bytes are divided by 255
+    settings_hash: str              # of all settings of the training
+    config: Config = field(repr=False)
+    weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
+
+    @property
+    def continuous(self) -> int:
+        return sum(width == 1 for width in self.act_sizes)
+
+    def about(self) -> dict:
+        """The facts that go along in every format; JSON-able."""
+        return {"env": self.name, "step": self.step, "obs_size": self.obs_size,
+                "obs_dtype": self.obs_dtype, "act_sizes": list(self.act_sizes),
+                "scale_obs": self.scale_obs, "settings_hash": self.settings_hash,
+                "logstd": [float(x) for x in self.weights.get("logstd", ())]}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written file, and lines of code that use it."""
+
+    path: Path
+    to: str
+    policy: Policy
+
+    def usage(self) -> list[str]:
+        shown, policy = json.dumps(paths.shown(self.path)), self.policy
+        if self.to == "c":
+            sizes = ", ".join(map(str, policy.act_sizes))
+            return [f"int sizes[] = {{{sizes}}};",
+                    f"PufferNet* net = puffernet_load({shown}, env.num_agents, {policy.obs_size}, "
+                    f"sizes, {len(policy.act_sizes)});",
+                    "puffernet_act(net, env.observations, env.actions, env.terminals);"]
+        if self.to == "onnx":
+            return [f"session = onnxruntime.InferenceSession({shown})",
+                    "logits, value, state = session.run(None, {'observations': observations, "
+                    "'state': state})"]
+        return [f"policy = torch.export.load({shown}).module()",
+                "logits, value, state = policy(observations, state)"]
+
+
+def export(run=None, to: str = "c", output: str | Path | None = None, *,
+           model: str | Path | None = None, runs_dir: Path | None = None) -> Path:
+    """Write the policy of a run for C, ONNX or PyTorch, and return the file.
+
+    run       an environment (its newest run), a run's folder, or a checkpoint file
+    to        "c", "onnx" or "torch"
+    output    the file; NAME_policy.bin, .onnx or .pt2 in the current folder unless given
+    model     with an environment: "latest", a run's number or folder, or a checkpoint file
+    An existing file is replaced as a whole. Raises UsageError for what cannot be exported,
+    RunError where the file cannot be written.
+    """
+    return export_policy(run, to, output, model=model, runs_dir=runs_dir).path
+
+
+def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
+                  model: str | Path | None = None, runs_dir: Path | None = None) -> Exported:
+    """export, with the facts about what was written."""
+    if to not in SUFFIXES:
+        raise UsageError("there is no such export format", expected=" or ".join(SUFFIXES),
+                         actual=to)
+    path, env = find_checkpoint(run, model, runs_dir)
+    policy = read_policy(path)
+    if env is not None and policy.name != env:
+        raise UsageError("this checkpoint belongs to another environment", where=path,
+                         expected=env, actual=policy.name)
+    target = Path(output) if output else Path(f"{policy.name}_policy{SUFFIXES[to]}")
+    target = target.expanduser().absolute()
+    if target.is_dir() or not target.parent.is_dir():
+        raise UsageError("the export needs a file name in a folder that exists", where=target)
+    if target.resolve() == path.resolve():
+        raise UsageError("the export would replace the checkpoint itself", where=target)
+    runs.write_atomically(target, WRITERS[to](policy), what="the export",
+                          hint="free some space, or choose another place: --output")
+    return Exported(target, to, policy)
+
+
+def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
+                    ) -> tuple[Path, str | None]:
+    """The checkpoint that is meant, and the environment's name where one was named."""
+    path = Path(run).expanduser() if run is not None else None
+    if path is not None and (path.is_file() or path.suffix == ".safetensors"
+                             or (path / "run.json").is_file()):
+        if model is not None:
+            raise UsageError("two policies are named", where=path, expected="one",
+                             actual=f"this and --load-model-path {model}")
+        return evaluate.find_model(path.resolve().parent, path), None
+    folder = paths.find_env(run)
+    home = paths.runs_dir(folder, runs_dir).resolve()
+    if model in (None, "latest") and runs.latest_run(home, with_checkpoint=True) is None:
+        raise UsageError("there is no trained policy yet", where=home,
+                         hint=f"puffer-sdk train {home.name}")
+    return evaluate.find_model(home, model or "latest"), folder.name
+
+
+def read_policy(path: Path) -> Policy:
+    """A checkpoint as a Policy. Raises UsageError where its weights are not what it says."""
+    past = checkpoint.load(path)
+    env, config = past.facts["env"], Config.from_dict(past.facts["config"])
+    settings = json.dumps(past.facts["config"], sort_keys=True).encode()
+    try:
+        policy = Policy(
+            path=path, name=str(env["name"]), step=past.step, obs_size=int(env["obs_size"]),
+            obs_dtype=str(env["obs_dtype"]), act_sizes=tuple(int(w) for w in env["act_sizes"]),
+            hidden_size=config.policy.hidden_size, num_layers=config.policy.num_layers,
+            scale_obs=bool(config.train.scale_obs) and env["obs_dtype"] == "uint8",
+            settings_hash=hashlib.sha256(settings).hexdigest()[:31], config=config,
+            weights=past.tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError("this checkpoint does not say what it was trained on", where=path,
+                         detail=f"{type(error).__name__}: {error}") from None
+    if config.policy.torch_class:
+        return policy
+    for name, shape in shapes(policy).items():
+        found = past.tensors.get(name)
+        if found is None or found.shape != shape:
+            raise UsageError(f"this checkpoint's weights do not fit its settings: {name}",
+                             where=path, expected=shape,
+                             actual="nothing" if found is None else found.shape)
+    return policy
+
+
+def shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
+    """The network's tensors, in the order of the flat file."""
+    hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
+    logstd = {"logstd": (policy.continuous,)} if policy.continuous else {}
+    layers = {f"layers.{i}": (3 * hidden, hidden) for i in range(policy.num_layers)}
+    return {"encoder": (hidden, policy.obs_size), "decoder": (outputs + 1, hidden), **logstd,
+            **layers}
+
+
+def refuse_torch_class(policy: Policy, what: str) -> None:
+    if policy.config.policy.torch_class:
+        raise UsageError(f"a network of one's own cannot be exported to {what}",
+                         where=policy.path, expected="the network of puffer-sdk",
+                         actual=f"policy.torch_class {policy.config.policy.torch_class}",
+                         hint="--to torch takes it")
+
+
+def require(package: str, extra: str, to: str) -> None:
+    if find_spec(package) is None:
+        raise UsageError(f"--to {to} needs the package {package}, and it is not installed",
+                         hint=f"pip install 'puffer-sdk[{extra}]'")
+
+
+# ---- C ----------------------------------------------------------------------------------------
+
+
+def pack(policy: Policy) -> bytes:
+    """The bytes of NAME_policy.bin: PufferLib's flat weights, then the trailer of puffernet.h."""
+    refuse_torch_class(policy, "C")
+    blocks = []
+    for name in shapes(policy):
+        data = policy.weights[name].astype("<f4").tobytes()
+        blocks.append(data + bytes(-len(data) % 32))            # each starts at 8 floats
+    weights = b"".join(blocks)
+    trailer = TRAILER.pack(1, len(weights) // 4, policy.obs_size, policy.hidden_size,
+                           policy.num_layers, len(policy.act_sizes), policy.obs_dtype == "uint8",
+                           policy.scale_obs, policy.step, _text(policy.name),
+                           _text(policy.settings_hash))
+    trailer += struct.pack(f"<{len(policy.act_sizes)}I", *policy.act_sizes)
+    end = len(trailer) + TRAILER_END.size
+    return weights + trailer + TRAILER_END.pack(zlib.crc32(weights + trailer), end, b"PUFFNET1")
+
+
+def _text(text: str) -> bytes:
+    """At most 31 bytes, whole characters: the 32nd is the zero that C wants."""
+    return text.encode()[:31].decode(errors="ignore").encode()
+
+
+# ---- ONNX -------------------------------------------------------------------------------------
+
+
+def to_onnx(policy: Policy) -> bytes:
+    """observations (n, D), state (n, L, H) -> logits (n, A), value (n), new_state (n, L, H)."""
+    refuse_torch_class(policy, "ONNX")
+    require("onnx", "onnx", "onnx")
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    nodes, constants = [], {}
+    hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
+
+    def node(kind: str, inputs: list[str], output: str | list[str], **attributes) -> str:
+        outputs = [output] if isinstance(output, str) else output
+        nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
+        return outputs[0]
+
+    def constant(name: str, value) -> str:
+        constants[name] = numpy_helper.from_array(np.asarray(value), name)
+        return name
+
+    zero, half = constant("zero", np.float32(0)), constant("half", np.float32(0.5))
+    thirds = constant("thirds", np.int64([hidden] * 3))
+    axis = constant("axis", np.int64([1]))
+    x = node("Cast", ["observations"], "floats", to=TensorProto.FLOAT)
+    if policy.scale_obs:
+        x = node("Div", [x, constant("scale", np.float32(255))], "scaled")
+    x = node("Gemm", [x, constant("encoder", policy.weights["encoder"])], "encoded", transB=1)
+    states = []
+    for i in range(policy.num_layers):
+        weight = constant(f"layers.{i}", policy.weights[f"layers.{i}"])
+        h = node("Gather", ["state", constant(f"index.{i}", np.int64(i))], f"h.{i}", axis=1)
+        products = node("Gemm", [x, weight], f"products.{i}", transB=1)
+        node("Split", [products, thirds], [f"hid.{i}", f"gate.{i}", f"proj.{i}"], axis=1)
+        z, s = node("Sigmoid", [f"gate.{i}"], f"z.{i}"), node("Sigmoid", [f"proj.{i}"], f"s.{i}")
+        grows = node("GreaterOrEqual", [f"hid.{i}", zero], f"grows.{i}")
+        linear = node("Add", [f"hid.{i}", half], f"linear.{i}")
+        curved = node("Sigmoid", [f"hid.{i}"], f"curved.{i}")
+        g = node("Where", [grows, linear, curved], f"g.{i}")
+        h = _lerp(node, h, g, z, f"new_h.{i}")
+        x = _lerp(node, x, h, s, f"x.{i}")
+        states.append(node("Unsqueeze", [h, axis], f"new_state.{i}"))
+    if states:
+        node("Concat", states, "new_state", axis=1)
+    else:
+        node("Identity", ["state"], "new_state")
+    decoder = constant("decoder", policy.weights["decoder"])
+    node("Gemm", [x, decoder], "decoded", transB=1)
+    node("Split", ["decoded", constant("split", np.int64([outputs, 1]))], ["logits", "values"],
+         axis=1)
+    node("Squeeze", ["values", axis], "value")
+
+    observed = TensorProto.UINT8 if policy.obs_dtype == "uint8" else TensorProto.FLOAT
+    state = ["n", policy.num_layers, hidden]
+    value_info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "policy",
+        [value_info("observations", observed, ["n", policy.obs_size]),
+         value_info("state", TensorProto.FLOAT, state)],
+        [value_info("logits", TensorProto.FLOAT, ["n", outputs]),
+         value_info("value", TensorProto.FLOAT, ["n"]),
+         value_info("new_state", TensorProto.FLOAT, state)], list(constants.values()))
+    model = helper.make_model(graph, producer_name="puffer-sdk", ir_version=ONNX_IR,
+                              opset_imports=[helper.make_opsetid("", ONNX_OPSET)])
+    helper.set_model_props(model, {"puffer": json.dumps(policy.about(), sort_keys=True)})
+    onnx.checker.check_model(model, full_check=True)
+    return model.SerializeToString()
+
+
+def _lerp(node, start: str, end: str, weight: str, output: str) -> str:
+    """start + weight (end - start)"""
+    difference = node("Sub", [end, start], f"{output}.difference")
+    return node("Add", [start, node("Mul", [weight, difference], f"{output}.step")], output)
+
+
+# ---- PyTorch ----------------------------------------------------------------------------------
+
+
+def to_torch(policy: Policy) -> bytes:
+    """A torch.export program: (observations (n, D), state) -> (logits, value, new state).
+
+    It needs no class to load, neither ours nor a torch_class. state starts as zeros of the shape
+    that the metadata gives under "state", n in front.
+    """
+    require("torch", "torch", "torch")
+    import torch
+
+    from ..training.reference import build_policy, load_weights
+
+    class Tick(torch.nn.Module):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def forward(self, observations, state):
+            return self.net.step(observations, state)
+
+    backends.require_torch(policy.config)
+    net = build_policy(policy.obs_size, policy.act_sizes, policy.config).eval()
+    load_weights(net, policy.weights)
+    net.requires_grad_(False)
+    kind = torch.uint8 if policy.obs_dtype == "uint8" else torch.float32
+    state = net.initial_state(2)
+    example = torch.zeros((2, policy.obs_size), dtype=kind), state
+    n = torch.export.Dim("n")
+    try:
+        with torch.no_grad():
+            program = torch.export.export(Tick(net).eval(), example, strict=False,
+                                          dynamic_shapes=({0: n}, {0: n}))
+        for node in program.graph.nodes:        # they name files of this machine
+            node.meta.pop("stack_trace", None)
+        about = json.dumps({**policy.about(), "state": list(state.shape[1:])}, sort_keys=True)
+        buffer = io.BytesIO()
+        torch.export.save(program, buffer, extra_files={"puffer.json": about})
+    except Exception as error:                  # torch raises many kinds; the network's code is its
+        own = policy.config.policy.torch_class
+        if not own:
+            raise
+        raise RunError("torch.export cannot take this network", where=own,
+                       detail=f"{type(error).__name__}: {error}"[:2000],
+                       hint="its step() must be traceable for any n") from None
+    return buffer.getvalue()
+
+
+WRITERS = {"c": pack, "onnx": to_onnx, "torch": to_torch}

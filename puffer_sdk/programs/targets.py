@@ -1,0 +1,365 @@
+"""Make programs of an environment.  NAME.c + NAME.h + raylib -> build/NAME-local, -fast, web/
+
+    local   to debug: address, undefined, bounds and leak sanitizers, stops at the first report
+    fast    to enjoy: optimised
+    web     to show: a folder with a page that any web server serves
+
+Each is one compiler command. What a program depends on is hashed, its preprocessed source
+included, and it is compiled again when that changes. It is written under a temporary name.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base import paths, ui
+from ..base.errors import BuildError, RunError, UsageError
+from ..base.spec import Spec
+from ..env import binding, build, header
+from ..raylib import drawing
+from ..raylib.drawing import Served
+from ..settings import config
+from ..toolchain import compilers
+from . import webpage
+
+TARGETS = ("local", "fast", "web")
+RUNTIME = paths.PACKAGE / "programs" / "runtime"     # our own files that are linked into programs
+
+LOCAL = ("-g", "-O1", "-fno-omit-frame-pointer",
+         "-fsanitize=address,undefined,bounds,leak", "-fno-sanitize-recover=all")
+FAST = ("-O2",)
+WEB = ("-O2", "-sASYNCIFY", "-sASYNCIFY_IGNORE_INDIRECT", "-sASYNCIFY_STACK_SIZE=65536",
+       "-sALLOW_MEMORY_GROWTH", "-sTOTAL_STACK=5MB", "-sENVIRONMENT=web", "-sMINIFY_HTML=0",
+       "-Wl,--wrap=WindowShouldClose,--wrap=SetTargetFPS")
+
+_FOR_LINKING = re.compile(r"-s[A-Z]|-Wl,")
+_MAIN = re.compile(r"\bmain\s*\(")
+_RUNTIME_MISSING = re.compile(r"cannot find \S*(?:asan|ubsan|lsan)|clang_rt\.\S*: No such file|"
+                              r"library .*clang_rt.* not found|cannot find \S*clang_rt")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a build gave."""
+
+    target: str             # "local", "fast" or "web"
+    path: Path              # the executable, or build/web/index.html
+    command: list[str]      # what a user would type in the environment's folder to make the same
+    seconds: float
+    cached: bool            # True if an earlier build was still good
+    warnings: str = ""      # what the compiler remarked on
+    bytes: int = 0          # of the executable, or of all the page's files
+    policy: Path | None = None      # what it will play, if it was exported
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One command and all that its product depends on."""
+
+    spec: Spec
+    target: str
+    product: Path
+    source: Path
+    compiler: Sequence[str]
+    flags: Sequence[str]
+    links: Sequence[str]
+    key: Sequence[str]              # compiler and raylib, by name and version
+    inputs: Sequence[Path] = ()     # files beyond the preprocessed source
+    env: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def command(self) -> list[str]:
+        return [*self.compiler, *self.flags, str(self.source), *self.links]
+
+    def shown(self) -> list[str]:
+        """The command for a shell in the environment's folder."""
+        removed = [word for name, value in self.env.items() if value is None
+                   for word in ("-u", name)]
+        given = [f"{name}={value}" for name, value in self.env.items() if value is not None]
+        folder = str(self.spec.folder)
+        words = [word.replace(f"{folder}/", "") if word != f"-I{folder}" else "-I."
+                 for word in [*self.command, "-o", str(self.product)]]
+        return [*(["env", *removed] if removed else []), *given, *words]
+
+
+def build_programs(env=None, settings: Mapping[str, object] | None = None,
+                   targets: Sequence[str] = ("fast",), *, model: str | Path | None = "latest",
+                   runs_dir: Path | None = None, verbose: bool = False,
+                   on_progress: Callable[[str, int, int], None] | None = None) -> list[Program]:
+    """Make programs of ENV (a folder or a name), one per target.
+
+    model    whose policy they play: "latest", a run's number or folder, a checkpoint file; None
+             for random play. Without a run they play at random.
+    Raises UsageError for a refused setting or model, BuildError with the author's file and line.
+    """
+    folder = paths.find_env(env)
+    spec = header.read(folder)
+    resolved = config.resolve(folder, settings, spec=spec)
+    return [build_program(folder, target, env_settings=resolved.env, model=model,
+                          runs_dir=runs_dir, verbose=verbose, on_progress=on_progress)
+            for target in targets]
+
+
+def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float],
+                  model: str | Path | None = "latest", runs_dir: Path | None = None,
+                  verbose: bool = False,
+                  on_progress: Callable[[str, int, int], None] | None = None) -> Program:
+    """Make one program of the environment in `folder`, unless that has been done.
+
+    Raises UsageError for an unknown target or model, BuildError where something is missing or
+    the compiler refuses, RunError when nothing can be written.
+    """
+    if target not in TARGETS:
+        raise UsageError(f"there is no program '{target}'", expected=", ".join(TARGETS))
+    spec = header.read(Path(folder))
+    source = _find_source(spec)
+    build_dir = paths.writable(paths.build_dir(spec.folder), purpose="build products")
+    binding.write_config_header(spec, env_settings, build_dir)
+    policy = _write_policy(spec, env_settings, model, runs_dir, build_dir)
+    served = drawing.static("web" if target == "web" else "desktop", verbose=verbose,
+                                  on_progress=on_progress)
+    began = time.perf_counter()
+    make_plan = _plan_web if target == "web" else _plan_native
+    plan = make_plan(spec, target, source, build_dir, served)
+    key = _key(plan)
+    record = build_dir / f".{spec.name}-{target}.json"
+    warnings, cached = "", _is_done(record, key, plan.product)
+    if not cached:
+        record.unlink(missing_ok=True)
+        warnings = _compile(plan)
+        files = _files(plan)
+        binding.write_if_changed(record, json.dumps({"key": key, "files": files}))
+    size = sum(path.stat().st_size for path in map(plan.product.parent.joinpath, _files(plan)))
+    return Program(target, plan.product, plan.shown(), time.perf_counter() - began, cached,
+                   warnings, size, policy)
+
+
+def _find_source(spec: Spec) -> Path:
+    source = spec.folder / f"{spec.name}.c"
+    if source.is_file():
+        return source
+    raise BuildError(f"there is no {source.name}: programs are made of it", where=spec.folder,
+                     expected=f"{source.name} with a main, beside {spec.header.name}",
+                     hint="`puffer-sdk new` writes one to copy from; check, train and eval "
+                          "need none")
+
+
+# -- the three commands ------------------------------------------------------------------------
+
+
+def _flags(spec: Spec, build_dir: Path, served: Served) -> list[str]:
+    flags = build.env_flags(spec, served.headers)
+    if build_dir.parent != spec.folder:         # #include "build/NAME_config.h"
+        flags.append(f"-I{build_dir.parent}")
+    return flags
+
+
+def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
+                 served: Served) -> _Plan:
+    compiler = compilers.find_compiler()
+    flags = [*_flags(spec, build_dir, served), *(LOCAL if target == "local" else FAST), "-Wall"]
+    runtime = [RUNTIME / "local.c"] if target == "local" else []
+    if "-lX11" in served.link_flags:
+        runtime.append(RUNTIME / "desktop.c")
+        flags.append("-Wl,--wrap=XOpenDisplay")
+    elif served.library.suffix == ".so":        # the wheel's, whose GLFW goes on without
+        runtime.append(RUNTIME / "wheel.c")
+        flags.append("-Wl,--wrap=InitWindow")
+    return _Plan(spec, target, build_dir / f"{spec.name}-{target}", source, compiler.command,
+                 flags, [*map(str, runtime), *served.link_flags],
+                 (compiler.key, *map(os.path.basename, served.link_flags)), runtime)
+
+
+def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Served) -> _Plan:
+    emcc = drawing.find_emcc()
+    policy = build_dir / f"{spec.name}_policy.bin"
+    packed = {policy: policy.name} if policy.is_file() else {}
+    packed.update(_resources(spec))
+    page = build_dir / f"{spec.name}_page.html"
+    binding.write_if_changed(page, webpage.render(spec, source, has_policy=policy in packed))
+    preload = [word for path, name in packed.items()
+               for word in ("--preload-file", f"{path}@{name}")]
+    flags = [*_flags(spec, build_dir, served), *WEB, "-Wall"]
+    links = [str(RUNTIME / "web.c"), *served.link_flags, "--shell-file", str(page), *preload]
+    files = [file for path in packed for file in ([path] if path.is_file() else
+                                                  sorted(p for p in path.rglob("*")
+                                                         if p.is_file()))]
+    key = (emcc, *map(os.path.basename, served.link_flags))
+    return _Plan(spec, target, build_dir / "web" / "index.html", source, [emcc], flags, links,
+                 key, [RUNTIME / "web.c", page, *files], drawing.emscripten_environment())
+
+
+def _resources(spec: Spec) -> dict[Path, str]:
+    """Folders to pack, and what the program calls them. In a tree of many environments (Ocean),
+    those that are this one's and those that are shared."""
+    home = paths.working_dir(spec.folder) / "resources"
+    if not home.is_dir():
+        return {}
+    own = home / spec.name
+    if home.parent == spec.folder or not own.is_dir():
+        return {home: "resources"}
+    folders = {own: f"resources/{spec.name}"}
+    if (home / "shared").is_dir():
+        folders[home / "shared"] = "resources/shared"
+    return folders
+
+
+# -- compiling ---------------------------------------------------------------------------------
+
+
+def _key(plan: _Plan) -> str:
+    """Changes with anything that the product depends on. Raises BuildError without a main."""
+    lines = () if plan.target == "local" else ("-P",)       # a report's lines must be right
+    expand = [*plan.compiler, *(flag for flag in plan.flags if not _FOR_LINKING.match(flag)), "-E",
+              *lines, str(plan.source)]
+    try:
+        text = compilers.run_compiler(expand, source=plan.source, what=plan.source.name,
+                                      env=plan.env)
+    except BuildError as error:
+        error.message = error.message.replace("refused", "could not read")
+        raise
+    if not _MAIN.search(text):
+        raise BuildError(f"{plan.source.name} has no main: it is no program", where=plan.source,
+                         hint="`puffer-sdk new` writes one to copy from")
+    digest = hashlib.sha256(text.encode())
+    relevant = [flag for flag in plan.flags if not flag.startswith("-I")]
+    for part in [*relevant, *plan.key, *(f"{path}" for path in plan.inputs)]:
+        digest.update(part.encode() + b"\0")
+    for path in plan.inputs:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _compile(plan: _Plan) -> str:
+    try:
+        if plan.target == "web":
+            return _compile_page(plan)
+        return compilers.compile_to(plan.product, plan.command, source=plan.source,
+                                    what=plan.source.name)
+    except BuildError as error:
+        if _RUNTIME_MISSING.search(error.detail or ""):
+            raise _no_sanitizers(error) from None
+        raise
+
+
+def _no_sanitizers(error: BuildError) -> BuildError:
+    compiler = compilers.find_compiler()
+    if compiler.kind == "clang":
+        hint = compilers.install_hint(f"libclang-rt-{compiler.version.split('.')[0]}-dev")
+    else:
+        hint = compilers.install_hint("libasan libubsan liblsan") if "dnf" in \
+            compilers.install_hint("x") else compilers.install_hint("gcc")
+    return BuildError(f"{Path(compiler.path).name} has no sanitizers here: --local needs them",
+                      detail=error.detail, hint=f"{hint}; or name another compiler: CC=gcc")
+
+
+def _compile_page(plan: _Plan) -> str:
+    """emcc writes several files. They take their places when all are there, the page last."""
+    home = plan.product.parent
+    try:
+        home.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".web-") as scratch:
+            text = compilers.run_compiler(
+                [*plan.command, "-o", Path(scratch) / plan.product.name], source=plan.source,
+                what=plan.source.name, env=plan.env)
+            made = sorted(Path(scratch).iterdir(), key=lambda path: path.suffix == ".html")
+            for file in made:
+                if file.suffix == ".js":        # emcc names its data by the folder it wrote to
+                    file.write_bytes(file.read_bytes().replace(f"{scratch}/".encode(), b""))
+                file.chmod(0o644)
+                os.replace(file, home / file.name)
+        if not any(file.suffix == ".data" for file in made):
+            (home / "index.data").unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError("cannot write the page", where=home,
+                       detail=error.strerror or str(error),
+                       hint="free some space, or make the folder writable") from None
+    return text
+
+
+def _files(plan: _Plan) -> dict[str, str]:
+    """Each file of the product, by name, and what its bytes hash to."""
+    home = plan.product.parent
+    names = [plan.product.name] if plan.target != "web" else \
+        [name for name in ("index.html", "index.js", "index.wasm", "index.data")
+         if (home / name).is_file()]
+    return {name: hashlib.sha256((home / name).read_bytes()).hexdigest() for name in names}
+
+
+def _is_done(record: Path, key: str, product: Path) -> bool:
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        past = json.loads(record.read_text())
+        return past["key"] == key and product.name in past["files"] and all(
+            hashlib.sha256((product.parent / name).read_bytes()).hexdigest() == digest
+            for name, digest in past["files"].items())
+    return False
+
+
+# -- the policy --------------------------------------------------------------------------------
+
+
+def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Path | None,
+                  runs_dir: Path | None, build_dir: Path) -> Path | None:
+    """build/NAME_policy.bin of the model, or None: the program plays at random.
+
+    A newest run that does not fit is no reason to build nothing; a model that was named is.
+    """
+    from ..policy import evaluate, export
+    from ..training import runs
+
+    target = build_dir / f"{spec.name}_policy.bin"
+    home = paths.runs_dir(spec.folder, runs_dir).resolve()
+    if model is None:
+        target.unlink(missing_ok=True)
+        return None
+    if model == "latest" and runs.latest_run(home, with_checkpoint=True) is None:
+        return target if target.is_file() else None         # the author's own export, perhaps
+    try:
+        policy = export.read_policy(evaluate.find_model(home, model))
+        _check_fits(policy, spec, env_settings)
+        data = export.pack(policy)
+    except UsageError as error:
+        target.unlink(missing_ok=True)
+        if model != "latest":
+            raise
+        ui.warn_once(f"{error.message}: {spec.name} plays at random",
+                     f"puffer-sdk train {spec.name}; or choose one: --load-model-path")
+        return None
+    if not target.is_file() or target.read_bytes() != data:
+        runs.write_atomically(target, data, what="the policy")
+    return target
+
+
+def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:
+    """Raises UsageError where a policy is certain not to fit. Sizes that only the compiled header
+    knows are left to the program, which says the same when it loads the file."""
+    expected = {"environment": (spec.name, policy.name),
+                "observation size": (obs_size(spec, env_settings), policy.obs_size),
+                "observation type": ({"u8": "uint8"}.get(spec.obs_dtype, "float32"),
+                                     policy.obs_dtype),
+                "action heads": (spec.act_widths, policy.act_sizes)}
+    for what, (now, then) in expected.items():
+        if now is not None and now != then:
+            raise UsageError(f"the policy was trained with another {what}", where=policy.path,
+                             expected=now, actual=then)
+
+
+def obs_size(spec: Spec, env_settings: Mapping[str, float]) -> int | None:
+    """OBS_SIZE under these settings, where plain arithmetic tells."""
+    if spec.obs_count is not None:
+        return spec.obs_count
+    values = {name: int(value) for name, value in env_settings.items()}
+    text = re.sub(r"env\s*->\s*(\w+)", lambda m: str(values.get(m[1], m[0])), spec.obs_size or "")
+    if not re.fullmatch(r"[\d\s+*()-]+", text) or "**" in text:
+        return None
+    with suppress(SyntaxError, TypeError):
+        return int(eval(text, {"__builtins__": {}}))  # noqa: S307    digits and + - * ( ) alone
+    return None

@@ -1,0 +1,382 @@
+"""Hand an environment to PufferLib.  an env folder -> binding.c; -> a tree for a pull request
+
+    bind("my_env")                      my_env/binding.c, to be edited by hand from then on
+    export_ocean("my_env", output="pr") pr/ocean/my_env/  my_env.h, my_env.c, binding.c
+                                        pr/config/my_env.ini
+                                        pr/resources/my_env/my_env_weights.bin, and what it opens
+                                        pr/CHECKLIST.md: what remains to be done by hand
+
+PufferLib's own files are never written to. The exported environment is built and compared before
+anything is left behind: it plays the same game as the original, step for step.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base import paths
+from ..base.errors import BuildError, RunError, UsageError
+from ..base.spec import Spec
+from ..env import binding, build, child, header
+from ..settings import config
+from ..training import runs
+
+# Settings of ours that PufferLib does not read; all of [eval] and [check] as well
+OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
+        "train": {"stop_at_goal", "scale_obs", "backend", "device", "precision", "norm_adv",
+                  "reward_clip", "async"}}
+CHANGES_TRAINING = ("scale_obs", "norm_adv", "reward_clip")
+SECTIONS = ("base", "env", "vec", "policy", "train")
+STEPS = 400             # ticks that the export and the original must agree on
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A written binding.c."""
+
+    path: Path
+    spec: Spec
+    notes: tuple[str, ...]          # what its author should know
+
+
+@dataclass
+class OceanExport:
+    """A written tree."""
+
+    folder: Path
+    name: str
+    files: list[str] = field(default_factory=list)      # relative, sorted
+    todo: list[str] = field(default_factory=list)       # what remains by hand
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    obs_size: int
+    act_sizes: tuple[int, ...]
+
+
+# -- bind ----------------------------------------------------------------------------
+
+
+def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
+    """Write ENV's binding.c for PufferLib 4.0, and build it once.
+
+    force    over a binding.c that is there already
+    Raises UsageError where one is there, BuildError where the environment breaks the contract; the
+    folder is then as it was.
+    """
+    folder = paths.find_env(env)
+    if paths.is_packaged(folder):
+        raise UsageError("an example of the package is not written to", where=folder,
+                         hint=f"copy it first: cp -r {folder} .")
+    target = folder / "binding.c"
+    before = target.read_bytes() if target.exists() else None
+    if before is not None and not force:
+        raise UsageError("there is a binding.c already", where=target,
+                         hint="edit it; or --force to write it anew and lose what it says")
+    try:
+        if before is not None:          # the header is what counts, not the old binding
+            target.unlink()
+        spec, settings, sizes = _examine(folder)
+        text = render(spec, settings.env, sizes)
+        binding.write_if_changed(target, text)
+        build.build(folder)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        if before is not None:
+            target.write_bytes(before)
+        raise
+    return Bound(target, spec, tuple(notes(spec, settings.env, sizes)))
+
+
+def _examine(folder: Path) -> tuple[Spec, config.Config, _Sizes]:
+    """What its source says, its settings, and the sizes that both make."""
+    built = build.build(folder)
+    settings = config.resolve(folder, spec=built.spec)
+    job = {"library": str(built.library), "env": dict(settings.env)}
+    seen = child.run("puffer_sdk.projects.ocean:describe_work", job, lambda kind, payload: None,
+                         cwd=paths.working_dir(folder))
+    return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
+
+
+def describe_work(job: dict, link: child.Link) -> dict:
+    """In the child: the sizes that the library states."""
+    from ..env.library import Library
+
+    about = Library(job["library"]).describe(job["env"])
+    return {"obs_size": about.obs_size, "act_sizes": list(about.act_sizes)}
+
+
+def render(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> str:
+    """The text of the binding.c."""
+    types = {f.name: f.type for f in spec.settable}
+    settings = [(name, types[name]) for name in env_settings if name in types]
+    return binding.template("projects/ocean_binding.c.jinja").render(
+        spec=spec, ini=f"{spec.name}.ini", obs_size=sizes.obs_size, act_sizes=_braces(sizes),
+        num_atns=len(sizes.act_sizes), guarded=spec.obs_count is None,
+        rewritten_acts=spec.act_widths is None, settings=settings,
+        sets_agents=any(name == "num_agents" for name, _ in settings),
+        frees_truncations=spec.has_truncations, logs=list(binding.log_values(spec)))
+
+
+def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[str]:
+    """What PufferLib does differently."""
+    said = []
+    if spec.obs_count is None:
+        said.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that change "
+                    f"{_tidy(spec.obs_size)} are refused")
+    if spec.has_truncations:
+        said.append("PufferLib has no truncations: a time limit counts as terminal there")
+    unread = [name for name in env_settings if name not in {f.name for f in spec.settable}]
+    if unread:
+        said.append(f"no field takes [env] {', '.join(unread)}: the binding leaves them out")
+    return said
+
+
+def _tidy(expression: str) -> str:
+    """As a person would type it: the preprocessor leaves blanks around everything."""
+    text = re.sub(r"\s*(->|\.)\s*", r"\1", expression.strip())
+    text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
+    return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
+
+
+def _braces(sizes: _Sizes) -> str:
+    return "{" + ", ".join(map(str, sizes.act_sizes)) + "}"
+
+
+# -- export --------------------------------------------------------------------------
+
+
+def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None = None, *,
+                 model: str | Path | None = None, runs_dir: Path | None = None) -> OceanExport:
+    """Prepare a pull request to PufferLib: its layout in a new folder, checked against ENV.
+
+    output    a folder that is not there yet, or is empty; NAME_ocean unless given
+    model     "latest", a run's number or folder, or a checkpoint file: the policy to take along
+    """
+    folder = paths.find_env(env)
+    target = Path(output or f"{folder.name}_ocean").expanduser().absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError("the folder for the export is not empty", where=target,
+                         hint="another one: --output FOLDER")
+    if not target.parent.is_dir():
+        raise UsageError("the folder for the export cannot be made there", where=target)
+    policy = _find_policy(folder, model, runs_dir)
+    spec, settings, sizes = _examine(folder)
+    with tempfile.TemporaryDirectory(prefix="puffer-ocean-") as name:
+        draft = OceanExport(target, folder.name)
+        tree = Path(name) / "tree"
+        _write_tree(tree, folder, spec, settings, sizes, policy, draft)
+        _compare(folder, spec, settings, tree / "ocean" / folder.name, Path(name))
+        draft.files = sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*")
+                             if path.is_file())
+        try:
+            shutil.copytree(tree, target, dirs_exist_ok=True)
+        except OSError as error:
+            shutil.rmtree(target, ignore_errors=True)
+            raise RunError("the export cannot be written", where=target,
+                           detail=error.strerror or str(error)) from None
+    return draft
+
+
+def _find_policy(folder: Path, model, runs_dir: Path | None):
+    """The policy that is asked for, or that of the newest run; None where there is none."""
+    from ..policy import export
+
+    home = paths.runs_dir(folder, runs_dir).resolve()
+    if model in (None, "latest") and runs.latest_run(home, with_checkpoint=True) is None:
+        if model is not None:
+            raise UsageError("there is no trained policy yet", where=home,
+                             hint=f"puffer-sdk train {folder.name}, or leave the option out")
+        return None
+    path, _ = export.find_checkpoint(folder, model, runs_dir)
+    return export.read_policy(path)
+
+
+def _write_tree(tree: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
+                policy, draft: OceanExport) -> None:
+    """All files of the pull request, and what is to be said about them."""
+    home = tree / "ocean" / spec.name
+    home.mkdir(parents=True)
+    for path in sorted(folder.glob("*.[ch]")):
+        shutil.copyfile(path, home / path.name)
+    for path in sorted(p for p in folder.rglob("*.h") if p.parent != folder
+                       and not {"build", "runs", "tests", "resources"}
+                       & set(p.relative_to(folder).parts)):
+        place = home / path.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    if spec.binding is None:
+        (home / "binding.c").write_text(render(spec, settings.env, sizes))
+        draft.todo += [f"binding.c: {note}" for note in notes(spec, settings.env, sizes)]
+    usable = _usable(policy, sizes, draft)
+    _write_demo(home, folder, spec, settings, sizes, usable)
+    _write_ini(tree, folder, draft)
+    _copy_resources(tree, folder, spec, draft)
+    if usable is not None:
+        from ..policy.export import pack
+        weights = tree / "resources" / spec.name / f"{spec.name}_weights.bin"
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        weights.write_bytes(pack(usable))
+    text = binding.template("projects/ocean_checklist.md.jinja").render(
+        spec=spec, todo=draft.todo, policy=usable, goal=settings.eval.goal)
+    (tree / "CHECKLIST.md").write_text(text)
+
+
+def _usable(policy, sizes: _Sizes, draft: OceanExport):
+    """The policy if PufferLib's puffernet can play it; else None, and why."""
+    if policy is None:
+        draft.todo.append("there is no trained policy here, so the demo plays at random: train, "
+                          "then export again")
+        return None
+    reason = None
+    if policy.config.policy.torch_class:
+        reason = "it is a network of its own (policy.torch_class)"
+    elif policy.scale_obs:
+        reason = "it was trained with train.scale_obs, and PufferLib's puffernet scales nothing"
+    elif (policy.obs_size, policy.act_sizes) != (sizes.obs_size, sizes.act_sizes):
+        reason = "it was trained for other sizes"
+    if reason is None:
+        return policy
+    draft.todo.append(f"the newest policy was left out: {reason}. Train one with PufferLib")
+    return None
+
+
+def _write_demo(home: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
+                policy) -> None:
+    """NAME.c: the author's where it stands on its own, else one that PufferLib can compile."""
+    program = folder / f"{spec.name}.c"
+    text = program.read_text(errors="replace") if program.is_file() else ""
+    if text and "_config.h" not in text:
+        return
+    types = {f.name: f.type for f in spec.settable}
+    values = [(name, binding.c_literal(value, types[name]))
+              for name, value in settings.env.items() if name in types]
+    observations = next(f.type for f in spec.fields if f.name == "observations")
+    demo = binding.template("projects/ocean_demo.c.jinja").render(
+        spec=spec, settings=values, obs_size=sizes.obs_size, act_sizes=_braces(sizes),
+        num_atns=len(sizes.act_sizes), policy=policy, keys=function_text(text, "c_keys"),
+        obs_type=observations.rstrip("* "))
+    (home / f"{spec.name}.c").write_text(demo)
+
+
+def function_text(source: str, name: str) -> str | None:
+    """The definition of a C function; None where there is none."""
+    found = re.search(rf"^(?:static\s+)?(?:inline\s+)?void\s+{name}\s*\([^)]*\)\s*\{{", source,
+                      re.M)
+    if not found:
+        return None
+    depth, end = 0, None
+    tokens = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//[^\n]*|/\*.*?\*/|[{}]', re.S)
+    for token in tokens.finditer(source, found.end() - 1):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            end = token.end()
+            break
+    return source[found.start():end] if end else None
+
+
+def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
+    """config/NAME.ini: the author's lines, without what PufferLib does not read."""
+    ini = config.find_ini(folder)
+    target = tree / "config" / f"{folder.name}.ini"
+    target.parent.mkdir(parents=True)
+    lines, dropped, kept_comments, section = [], [], [], None
+    for line in (ini.read_text(encoding="utf-8-sig") if ini else "").splitlines():
+        text = line.strip()
+        if match := re.fullmatch(r"\[([\w.]+)\]", text):
+            section, kept_comments = match[1], []
+        known = section in SECTIONS or (section or "").startswith("sweep")
+        key = text.partition("=")[0].strip()
+        if text.startswith(("#", ";")):
+            kept_comments.append(line)
+            continue
+        if section is not None and text and not known:
+            dropped += [] if text.startswith("[") else [f"{section}.{key}"]
+        elif text and not text.startswith("[") and key in OURS.get(section or "", ()):
+            dropped.append(f"{section}.{key}")
+        elif section is not None and (known or not text):
+            lines += [*kept_comments, line] if text else [line]
+        kept_comments = []
+    if not any(line.strip() == "[base]" for line in lines):
+        lines = ["[base]", f"env_name = {folder.name}", "", *lines]
+    body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    target.write_text(body + "\n")
+    if dropped:
+        draft.todo.append("config: PufferLib has no " + ", ".join(dropped) + "; left out")
+    changed = [name for name in dropped if name.rpartition(".")[2] in CHANGES_TRAINING]
+    if changed:
+        draft.todo.append(f"config: {', '.join(changed)} changed what was learned here: tune again")
+
+
+def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) -> None:
+    """What the environment opens, at the same places below resources/."""
+    source = paths.working_dir(folder) / "resources"
+    own = source / spec.name
+    chosen = own if own.is_dir() else source if source.parent == folder else None
+    if chosen is None or not chosen.is_dir():
+        return
+    stray = []
+    for path in sorted(p for p in chosen.rglob("*") if p.is_file() and not p.is_symlink()):
+        place = tree / "resources" / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+        if own not in path.parents:
+            stray.append(path.relative_to(source).as_posix())
+    if stray:
+        draft.todo.append(f"resources: move {', '.join(stray[:5])} to resources/{spec.name}/, "
+                          "where PufferLib keeps each environment's own, and correct the paths "
+                          "in C")
+    draft.todo.append("resources: say where each file comes from and under which licence")
+
+
+# -- the proof -----------------------------------------------------------------------
+
+
+def _compare(folder: Path, spec: Spec, settings: config.Config, exported: Path, scratch: Path
+             ) -> None:
+    """The export is built through its binding.c and plays what the original plays."""
+    twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
+    job = {"env": dict(settings.env)}
+    played = []
+    for place in (folder, twin):
+        built = build.build(place)
+        played.append(child.run("puffer_sdk.projects.ocean:play_work",
+                                    {**job, "library": str(built.library)},
+                                    lambda kind, payload: None, cwd=paths.working_dir(place)))
+    if played[0] != played[1]:
+        raise BuildError("the exported environment does not play what the original plays",
+                         where=folder, expected=played[0]["hash"], actual=played[1]["hash"],
+                         hint="does the header change with the macros of binding.c?")
+    if config.resolve(twin, spec=header.read(twin)).env != settings.env:
+        raise BuildError("the exported config does not give the original's [env]", where=folder)
+
+
+def play_work(job: dict, link: child.Link) -> dict:
+    """In the child: random play, as a hash of all that was seen."""
+    import numpy as np
+
+    from ..env.library import Library
+    from ..env.vec import VecEnv
+
+    library = Library(job["library"])
+    agents = library.agents_per_env(job["env"]) * 4
+    draw, digest = np.random.default_rng(0), hashlib.sha256()
+    with VecEnv(library, total_agents=agents, env_settings=job["env"], seed=1,
+                watches=link.watches()) as vec:
+        digest.update(vec.reset())
+        for _ in range(STEPS):
+            for head, width in enumerate(vec.act_sizes):
+                vec.actions[:, head] = (draw.integers(width, size=agents) if width > 1
+                                        else draw.uniform(-1, 1, agents))
+            observations, rewards, terminals, _ = vec.step()
+            for array in (observations, rewards, terminals):
+                digest.update(array)
+        log = vec.log()
+    return {"hash": digest.hexdigest()[:16], "log": {k: float(v) for k, v in log.items()}}

@@ -1,0 +1,404 @@
+"""A name and a template -> a project folder (cookiecutter). Nothing half-written stays.
+
+A template is rendered into a hidden folder beside the place where the project will stand, so
+that a full disk, a bad template or Ctrl-C leaves nothing behind; then it moves there in one
+step. Over an existing project (force), file after file is replaced, and put back if one fails.
+"""
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unicodedata
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import paths, ui
+from ..base.errors import PufferError, RunError, UsageError, did_you_mean
+
+MAX_NAME = 64
+TEMPLATES = ("squared", "target")
+
+# C11, C23 and C++20, the spellings of operators among them; linux and unix are macros of gcc
+KEYWORDS = frozenset("""
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
+    char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
+    constexpr constinit continue decltype default delete do double dynamic_cast else enum
+    explicit export extern false float for friend goto if inline int linux long main mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+    register reinterpret_cast requires restrict return short signed sizeof static static_assert
+    static_cast struct switch template this thread_local throw true try typedef typeid typename
+    typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor
+    xor_eq
+    """.split())
+
+# Headers of C, of POSIX and of ours: NAME.h on the include path would come before them
+HEADERS = frozenset("""
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
+    stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn
+    string tgmath threads time uchar wchar wctype aio alloca cpio dirent dlfcn endian error
+    fcntl features fmtmsg fnmatch ftw getopt glob grp iconv langinfo libgen malloc memory
+    monetary mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn
+    strings stropts syslog tar termios trace ulimit unistd utime utmpx values wordexp omp raylib
+    raymath rlgl raygui cuda cuda_runtime cublas_v2 puffer_abi puffer_prelude puffernet vecenv
+    """.split())
+
+# Types that stand in the templates, or in what they include, whatever raylib's version
+TYPES = frozenset("Log Agent Goal Dict DictItem Env StaticVec".split())
+
+
+@dataclass(frozen=True)
+class Scaffold:
+    """A new project."""
+
+    folder: Path                    # absolute
+    files: tuple[str, ...]          # what the template wrote, relative to folder
+    replaced: tuple[str, ...]       # those of them that were there before (force)
+    next_commands: tuple[str, ...]  # what to type from the current folder
+    repository: bool                # whether `git init` ran
+    dry_run: bool
+
+
+def new(name: str, *, template: str | os.PathLike = "squared",
+        output_dir: str | os.PathLike = ".", force: bool = False, dry_run: bool = False,
+        accept_hooks: bool = False) -> Scaffold:
+    """Make the project output_dir/name from a template.
+
+    name            the folder, the header and (in CamelCase) the env struct; validate_name
+    template        'squared', 'target', or a cookiecutter template: a folder, .zip or URL
+    force           write into an existing folder; files that the template lacks stay
+    dry_run         write nothing; `files` says what would be
+    accept_hooks    let a template from elsewhere run its own code
+    Raises UsageError (name, template, existing folder) and RunError (cannot write).
+    """
+    validate_name(name)
+    source = find_template(template)
+    folder = Path(os.path.expanduser(output_dir)) / name
+    with ExitStack() as stack, _disk_errors(folder):
+        folder = folder.absolute()
+        refuse_existing(folder, force)
+        if folder.is_dir():
+            folder = folder.resolve()   # where a link points: files move within one disk
+        parent = folder.parent
+        staging = stack.enter_context(_staging(None if dry_run else parent, name))
+        rendered = render(source, name, staging, accept_hooks=accept_hooks and not dry_run,
+                          scratch=stack.enter_context(_staging(None, name)))
+        files = list_files(rendered)
+        replaced = tuple(f for f in files if os.path.lexists(folder / f))
+        repository = False
+        if not dry_run:
+            repository = _git_init(rendered, folder)
+            move(rendered, folder, files, staging)
+    return Scaffold(folder, files, replaced, next_commands(folder), repository, dry_run)
+
+
+# -- names ---------------------------------------------------------------------------
+
+def struct_name(name: str) -> str:
+    """'my_env' -> 'MyEnv'"""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def validate_name(name: str) -> None:
+    """Refuse, with a name that would do, what cannot name a folder, a header and a struct."""
+    problem = name_problem(name)
+    if problem is None:
+        return
+    folder, _, last = name.rpartition("/")
+    if folder and name_problem(last) is None:
+        hint = f"puffer-sdk new {last} --output-dir {shlex.quote(folder)}"
+    else:
+        hint = f"try: puffer-sdk new {suggest_name(name)}"
+    shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
+    raise UsageError(f"'{shown}' cannot name an environment: {problem}", hint=hint)
+
+
+def name_problem(name: str) -> str | None:
+    """What is wrong with a name, or None."""
+    if not name:
+        return "it is empty"
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
+            return ("it begins with '_', as the compiler's own names do" if name[0] == "_" else
+                    "folder and header are written in lower case")
+        return ("it is used in C, so it is made of the letters a-z, digits and '_', "
+                "and begins with a letter")
+    if len(name) > MAX_NAME:
+        return f"it has {len(name)} characters, and at most {MAX_NAME} fit"
+    if name in KEYWORDS:
+        return "that is a word of C or C++ itself"
+    if name == "binding":
+        return "binding.c is what a hand-written binding is called"
+    if name in HEADERS:
+        return f"{name}.h would hide the header <{name}.h>"
+    if struct_name(name) in TYPES or _is_taken(struct_name(name)):
+        return f"its struct would be {struct_name(name)}, and raylib or puffer-sdk has one already"
+    return None
+
+
+def suggest_name(name: str) -> str:
+    """The nearest name that is valid: 'My-Env' -> 'my_env', '2048' -> 'env_2048'."""
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
+    text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    text = re.sub(r"[^a-z0-9]+", "_", text).strip("_")
+    if not text:
+        return "my_env"
+    if text[0].isdigit():
+        text = "env_" + text
+    text = text[:MAX_NAME].rstrip("_")
+    return text if name_problem(text) is None else text[:MAX_NAME - 4].rstrip("_") + "_env"
+
+
+def _is_taken(struct: str) -> bool:
+    """Whether raylib's headers or ours say this word, so that a struct of it would not compile."""
+    from ..raylib import headers
+
+    if len(struct) == 1:                        # they name parameters of macros
+        return False
+    folders = [paths.include_dir()]
+    with suppress(PufferError, OSError):        # no wheel: then the compiler will say it
+        folders.append(headers.headers())
+    word = re.compile(rf"\b{struct}\b")
+    comments = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+    return any(word.search(comments.sub("", header.read_text(errors="replace")))
+               for folder in folders for header in sorted(folder.glob("*.h")))
+
+
+# -- templates -----------------------------------------------------------------------
+
+def find_template(template: str | os.PathLike) -> str:
+    """The folder of a template of ours; or a path or URL for cookiecutter, as it is."""
+    text = os.fspath(template)
+    if text in TEMPLATES:
+        return str(paths.data_dir("templates") / text)
+    path = Path(os.path.expanduser(text))
+    if (path / "cookiecutter.json").is_file() or (path.is_file() and path.suffix == ".zip"):
+        return str(path.absolute())
+    if path.exists():
+        raise UsageError(f"'{text}' is not a template", where=path.absolute(),
+                         expected="a cookiecutter.json in it, or a .zip of such a folder",
+                         actual="none")
+    if "://" in text or re.match(r"(gh|gl|bb):|[\w.-]+@[\w.-]+:", text):
+        return text
+    raise UsageError(f"there is no template called '{text}'",
+                     hint=did_you_mean(text, TEMPLATES) + "; or give a folder or a URL")
+
+
+def is_ours(source: str) -> bool:
+    """True for the templates that the package carries."""
+    return Path(source).parent == paths.data_dir("templates")
+
+
+def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch: Path) -> Path:
+    """Run cookiecutter, without a question and without its files in the user's home.
+
+    Returns the one folder that it made in staging. scratch takes clones and replays.
+    """
+    from cookiecutter.exceptions import FailedHookException
+    from cookiecutter.main import cookiecutter
+    from requests import RequestException
+
+    config = {"cookiecutters_dir": str(scratch / "clones"), "replay_dir": str(scratch / "replay")}
+    struct = struct_name(name)
+    before = Path.cwd()
+    try:
+        with _quiet_cookiecutter(scratch, trusted=accept_hooks or is_ours(source)):
+            made = cookiecutter(source, no_input=True, output_dir=str(staging),
+                                extra_context={"name": name, "struct": struct,
+                                               "__struct": struct},
+                                default_config=config, accept_hooks=accept_hooks)
+    except FailedHookException as error:
+        raise RunError("a hook of the template failed", where=source, detail=str(error)) from error
+    except Exception as error:          # whatever a foreign template can provoke
+        if is_ours(source) or (isinstance(error, OSError)
+                               and not isinstance(error, RequestException)):
+            raise
+        raise UsageError("the template cannot be used", where=source,
+                         detail=_what_it_said(error)) from error
+    finally:
+        os.chdir(before)
+    made = Path(made)
+    if made.parent != staging or not (made / f"{name}.h").is_file():
+        raise UsageError("the template makes no environment", where=source,
+                         expected=f"{name}/{name}.h", actual="a project without it",
+                         hint="call folder and header {{cookiecutter.name}}")
+    _tell_about_hooks(source, scratch, accept_hooks)
+    return made
+
+
+def _what_it_said(error: Exception) -> str:
+    """The text of cookiecutter, Jinja or git."""
+    from cookiecutter.exceptions import UnknownRepoType
+
+    if isinstance(error, UnknownRepoType):
+        return "neither a .zip nor plainly git: write git+https://..."
+    output = getattr(error, "output", None)
+    return output.decode(errors="replace") if isinstance(output, bytes) else (
+        str(error) or type(error).__name__)
+
+
+def _tell_about_hooks(source: str, scratch: Path, accepted: bool) -> None:
+    """Say so when a template has hooks that were left out."""
+    folders = [Path(source), *(scratch / "clones").glob("*"), *scratch.glob("tmp*/*")]
+    if not accepted and any((folder / "hooks").is_dir() for folder in folders):
+        ui.warn("the template has hooks, and they did not run",
+                hint="read them, then run this again with --force --accept-hooks")
+
+
+@contextmanager
+def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
+    """No log lines, no password prompts, all temporary files in scratch.
+
+    An untrusted template is rendered in Jinja's sandbox and loads no extensions: text alone.
+    """
+    from cookiecutter import utils
+    from cookiecutter.environment import StrictEnvironment
+    from jinja2.sandbox import SandboxedEnvironment
+
+    class Sandbox(StrictEnvironment, SandboxedEnvironment):
+        def _read_extensions(self, context):
+            if super()._read_extensions(context):
+                raise ValueError("it loads Python code (_extensions): read it, then run this "
+                                 "again with --accept-hooks")
+            return []
+
+    logger = logging.getLogger("cookiecutter")
+    level = logger.level
+    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh") + " -oBatchMode=yes"
+    silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "GIT_SSH_COMMAND": ssh}
+    before = {name: os.environ.get(name) for name in silent}
+    temporary, environment = tempfile.tempdir, utils.StrictEnvironment
+    try:
+        os.environ.update(silent)
+        tempfile.tempdir = str(scratch)
+        logger.setLevel(logging.CRITICAL + 1)
+        if not trusted:
+            utils.StrictEnvironment = Sandbox
+        yield
+    finally:
+        utils.StrictEnvironment = environment
+        logger.setLevel(level)
+        tempfile.tempdir = temporary
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+# -- files ---------------------------------------------------------------------------
+
+def refuse_existing(folder: Path, force: bool) -> None:
+    """Nothing is written over, unless force says so and it is a folder."""
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        raise UsageError(f"'{folder.name}' exists and is not a folder", where=folder,
+                         hint="move it away, or choose another name")
+    if folder.resolve().name != folder.name:
+        raise UsageError(f"'{folder.name}' is a link to a folder of another name", where=folder,
+                         hint="an environment's folder and header are called alike")
+    if not force:
+        raise UsageError(f"the folder '{folder.name}' exists already", where=folder,
+                         hint="choose another name, or --force to write the template's files "
+                              "over it (all others stay)")
+
+
+def list_files(folder: Path) -> tuple[str, ...]:
+    """All files below a folder, relative and sorted; .git aside."""
+    found = (p.relative_to(folder) for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
+    return tuple(sorted(p.as_posix() for p in found if p.parts[0] != ".git"))
+
+
+@contextmanager
+def _staging(parent: Path | None, name: str) -> Iterator[Path]:
+    """A temporary folder in parent, removed in the end; and parent too, if it is new and empty."""
+    made = []
+    if parent is not None:
+        missing = [p for p in (parent, *parent.parents) if not p.exists()]
+        for folder in reversed(missing):
+            folder.mkdir()
+            made.insert(0, folder)
+    temporary = None
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=parent)).resolve()
+        yield temporary
+    finally:
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()          # refuses when the project stands in it, as it should
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """What the file system refuses becomes a RunError that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        cause = error.strerror or (error.__cause__ and error.__cause__.strerror) or str(error)
+        raise RunError(f"cannot write '{folder.name}': {cause}", where=error.filename or folder,
+                       hint="nothing was left behind; choose another --output-dir") from error
+
+
+def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) -> None:
+    """Put the rendered project in its place: at once, or file by file into what is there."""
+    if not folder.exists():
+        try:
+            os.rename(rendered, folder)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                refuse_existing(folder, force=False)    # somebody was faster
+            raise
+        return
+    for file in files:
+        if (folder / file).is_dir() and not (folder / file).is_symlink():
+            raise UsageError(f"'{file}' is a file in the template and a folder here",
+                             where=folder / file, hint="move the folder away")
+    undo: list[tuple[Path, Path | None]] = []       # (file in place, where its old one is)
+    try:
+        for number, file in enumerate(files):
+            target, kept = folder / file, None
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if os.path.lexists(target):
+                kept = staging / f"old-{number}"
+                os.rename(target, kept)
+            undo.append((target, kept))
+            os.rename(rendered / file, target)
+        if (rendered / ".git").is_dir():
+            os.rename(rendered / ".git", folder / ".git")
+    except BaseException:
+        for target, kept in reversed(undo):
+            target.unlink(missing_ok=True)
+            if kept:
+                os.rename(kept, target)
+        raise
+
+
+def _git_init(rendered: Path, folder: Path) -> bool:
+    """Make the project a repository, unless it will stand in one or there is no git."""
+    real = folder.resolve()
+    inside = any((p / ".git").exists() for p in (real, *real.parents))
+    if inside or (rendered / ".git").exists() or shutil.which("git") is None:
+        return False
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    result = subprocess.run(["git", "init", "--quiet", str(rendered)], env=clean,
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if result.returncode:
+        ui.warn(f"git init failed: {result.stderr.strip()}")
+        shutil.rmtree(rendered / ".git", ignore_errors=True)
+        return False
+    return True
+
+
+def next_commands(folder: Path) -> tuple[str, ...]:
+    """What to type next, from the current folder."""
+    text = paths.shown(folder)
+    env = shlex.quote(f"./{text}" if text.startswith("-") else text)
+    return (f"puffer-sdk check {env}", f"puffer-sdk build {env}", f"puffer-sdk train {env}",
+            f"puffer-sdk eval {env}")

@@ -1,0 +1,249 @@
+"""Judge a stranger's environment without trusting it.  a folder or a patch -> Review
+
+    review("their_env")                     check, in a sandbox
+    review("0001-new-env.patch")            applied to a copy of this checkout, then the same
+
+sources.py copies what is reviewed, sandbox.py runs puffer-sdk on the copy where nothing of this
+machine can be reached, meter.py bounds it, inside.py is what runs there. What comes out was said
+by a place where the stranger's code ran: it is read with care, and shown without control
+characters.
+"""
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..base import paths
+from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
+from . import sandbox, sources
+from .meter import Ended, Limits
+from .sandbox import Sandbox
+
+STEPS = ("check", "build", "train", "report")
+DONE_WORDS = {OK: "done", FINDINGS: "done, with findings", 2: "refused", 3: "did not build",
+              4: "failed", 5: "met a bug of puffer-sdk"}
+KEPT = 40               # lines of a step's output that are kept
+
+
+@dataclass
+class Step:
+    """What one puffer-sdk command did to one environment."""
+
+    name: str
+    status: int
+    seconds: float
+    lines: list[tuple[str, str | None]]     # what it printed, and a style
+
+
+@dataclass
+class EnvReview:
+    """One environment's verdict."""
+
+    name: str
+    folder: str                             # in the folder or patch that is reviewed
+    steps: list[Step] = field(default_factory=list)
+    check: dict | None = None               # the document of `check --format json`
+    cause: str | None = None                # what ended the review before its time
+    peak_memory: int = 0
+    peak_processes: int = 0
+    seconds: float = 0.0
+    files: dict[str, bytes] = field(default_factory=dict)       # of the report
+
+    @property
+    def exit_status(self) -> int:
+        return max([RUN if self.cause else OK, *(step.status for step in self.steps)])
+
+    @property
+    def verdict(self) -> str:
+        return "pass" if self.exit_status == OK else "fail"
+
+    def to_dict(self) -> dict:
+        return {"name": self.name, "folder": self.folder, "verdict": self.verdict,
+                "exit_status": self.exit_status, "cause": self.cause,
+                "steps": [{"name": step.name, "status": step.status,
+                           "seconds": step.seconds,
+                           **({} if step.name == "check" and self.check else
+                              {"lines": [text for text, _ in step.lines]})}
+                          for step in self.steps],
+                "check": self.check, "seconds": round(self.seconds, 3),
+                "peak_memory": self.peak_memory, "peak_processes": self.peak_processes}
+
+
+@dataclass
+class Review:
+    """All of it."""
+
+    envs: list[EnvReview]
+    sandbox: str                            # "bwrap", "unshare" or "none"
+    limits: Limits
+    changed: tuple[str, ...] = ()           # by the patch
+    beside: tuple[str, ...] = ()            # changed files of no environment: read them by hand
+
+    @property
+    def exit_status(self) -> int:
+        return max(env.exit_status for env in self.envs)
+
+    @property
+    def verdict(self) -> str:
+        return "pass" if self.exit_status == OK else "fail"
+
+    def to_dict(self) -> dict:
+        return {"verdict": self.verdict, "exit_status": self.exit_status,
+                "sandbox": self.sandbox, "limits": asdict(self.limits),
+                "envs": [env.to_dict() for env in self.envs],
+                "changed": list(self.changed), "beside": list(self.beside)}
+
+
+def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox | None = None,
+           limits: Limits | None = None, strict: bool = False, budget: float = 1.0,
+           build: bool = False, train: int = 0, report: bool = False,
+           on_progress: Callable[[str, int, int], None] | None = None) -> Review:
+    """Check an environment that nobody here has written.
+
+    source      a folder; or a patch, as a file or as its bytes
+    base        what a patch is for; None: the git checkout around the current folder
+    box         from sandbox.find(); Sandbox("none") runs strangers' code as you
+    strict, budget      as check takes them
+    build, train, report    these commands as well; train: so many steps
+    Raises UsageError for what cannot be reviewed, and where there is no sandbox.
+    """
+    box = box or sandbox.find()
+    limits = limits or Limits()
+    steps = _steps({"strict": strict, "budget": budget}, build, train, report)
+    with tempfile.TemporaryDirectory(prefix="puffer-review-") as name:
+        place = Path(name).resolve()
+        if box.name != "none":
+            place.chmod(0o755)
+        copy = _copy(source, base, place / "in", limits)
+        envs = []
+        for number, env in enumerate(copy.envs):
+            if on_progress:
+                on_progress("reviewing", number, len(copy.envs))
+            scratch = place / f"scratch-{number}"
+            scratch.mkdir()
+            envs.append(_review_env(env, copy, box, limits, steps, scratch))
+    return Review(envs, box.name, limits, copy.changed, copy.beside)
+
+
+def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
+    """What inside.py is to run: words behind `python -m`."""
+    steps = [{"name": "check", "words": ["puffer_sdk.reviewing.inside", "check", "{env}",
+                                         json.dumps(options)]}]
+    if build:
+        steps.append({"name": "build", "words": ["puffer_sdk", "build", "{env}"]})
+    if train:
+        steps.append({"name": "train", "words": ["puffer_sdk", "train", "{env}",
+                                                 "--train.total-timesteps", str(train)]})
+    if report:
+        steps.append({"name": "report", "files": True,
+                      "words": ["puffer_sdk", "report", "{env}", "--output", "{out}/report.html"]})
+    return steps
+
+
+def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Copy:
+    target.mkdir()
+    if not isinstance(source, bytes):
+        path = Path(source).expanduser()
+        if path.is_dir():
+            if base is not None:
+                raise UsageError("--base is for patches", where=path, expected="a patch",
+                                 actual="a folder")
+            return sources.copy_folder(path, target, limit=limits.disk // 2)
+        if not path.is_file():
+            raise UsageError("there is nothing to review", where=path,
+                             expected="a folder or a patch", actual="neither")
+        try:
+            source = path.read_bytes()
+        except OSError as error:
+            raise UsageError("the patch cannot be read", where=path,
+                             detail=error.strerror or str(error)) from None
+    return sources.apply_patch(source, base, target, limit=limits.disk // 2)
+
+
+def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, steps: list[dict],
+                scratch: Path) -> EnvReview:
+    """One environment in a sandbox of its own: it cannot touch the others' verdicts."""
+    apart = box.name != "none"
+    inputs = {"/in": copy.folder}
+    caches = {}
+    for name in _caches(steps):
+        place = paths.cache_dir() / name
+        if place.is_dir():
+            inputs[f"/cache/{name}"] = place
+            caches[name] = f"/cache/{name}" if apart else str(place)
+    job = {"source": "/in" if apart else str(copy.folder), "env": env, "steps": steps,
+           "caches": caches}
+    ended = box.run(sandbox.python("puffer_sdk.reviewing.inside"), inputs=inputs, scratch=scratch,
+                    limits=limits, stdin=json.dumps(job).encode())
+    return read_outcome(env, copy.folder, ended, steps)
+
+
+def _caches(steps: list[dict]) -> list[str]:
+    """Folders of the cache that spare these steps a minute of compiling, or the network."""
+    wanted = {step["name"] for step in steps}
+    return ["trainer"] * bool(wanted & {"train", "report"}) + ["raylib"] * ("report" in wanted)
+
+
+# -- reading what came out -----------------------------------------------------------
+
+
+def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvReview:
+    """The document of inside.py as an EnvReview. Whatever is odd about it fails the review."""
+    name = (root / env).resolve().name
+    seen = EnvReview(name, env, cause=ended.cause, seconds=ended.seconds,
+                     peak_memory=ended.peak_memory, peak_processes=ended.peak_processes)
+    if ended.cause:
+        return seen
+    try:
+        document = plain(json.loads(ended.stdout.decode("utf-8", "replace")))
+        if document.get("failed"):
+            seen.cause = f"the sandbox could not work: {document['failed']}"
+            return seen
+        for step in steps:
+            seen.steps.append(_read_step(step["name"], document["steps"][step["name"]], seen))
+        for file, data in document["files"].items():
+            seen.files[file] = base64.b64decode(data, validate=True)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        said = plain(ended.stderr.decode(errors="replace")).strip().splitlines()
+        seen.cause = "it printed no result that can be read" + (f": {said[-1]}" if said else "")
+    return seen
+
+
+def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
+    status, seconds = int(facts["status"]), float(facts["seconds"])
+    if status < 0 or status > BUG:
+        status = RUN
+    if name == "check" and facts["stdout"].strip().startswith("{"):
+        found = json.loads(facts["stdout"])
+        lines = [(plain(str(text)), style if style in STYLES else None)
+                 for text, style in found["lines"]]
+        seen.check = found["check"]
+        # A verdict that does not fit the status is no verdict
+        if (found["verdict"] == "pass") != (status == OK):
+            raise ValueError("the verdict contradicts the status")
+        return Step(name, status, seconds, lines)
+    said = (facts["stdout"] if status == OK else facts["stderr"] + facts["stdout"]).strip()
+    lines = [(text, None) for text in said.splitlines()[-KEPT:]
+             if not text.startswith("next ")]           # of no use outside
+    if name == "check" and status == OK:
+        raise ValueError("a check without a report")
+    return Step(name, status, seconds, lines)
+
+
+STYLES = {"bold red", "bold yellow", "bold green", "dim", "cyan", "yellow"}
+
+
+def plain(item):
+    """The same without control characters: no text from inside may speak to a terminal."""
+    if isinstance(item, str):
+        return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+                       for c in item)
+    if isinstance(item, list):
+        return [plain(each) for each in item]
+    if isinstance(item, dict):
+        return {plain(key): plain(value) for key, value in item.items()}
+    return item

@@ -1,0 +1,409 @@
+"""Settle every setting.  defaults < the environment's ini < the command line -> Config
+
+    config = resolve(folder, {"train.learning_rate": "0.01"}, spec)
+    config.train.learning_rate      0.01
+    config.env["size"]              11.0
+    config.origin["train.gamma"]    "squared.ini:14"
+
+Strict: an unknown key, a wrong type, a value out of range or a contradiction is refused with its
+line and the nearest valid spelling, all of them at once. Inis of Ocean environments (where a
+hand-written binding.c stands in the folder) hold what upstream's sweeps left behind; there,
+fractions of whole numbers are cut off and unknown keys skipped, each with a warning.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..base import ui
+from ..base.errors import UsageError, nearest
+from ..base.spec import SCALARS, Spec
+from . import inifile, table
+from .consistency import COMMAND_LINE, Contradictions, Given, choose
+from .table import ALIAS, AUTO, IGNORED, KEYS, Base, Check, Eval, Policy, Train, Vec, show
+
+SECTIONS = {"base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
+            "check": Check}
+
+
+class FrozenDict(dict):
+    """A dict that nobody changes: settings are passed around, and pickled to workers."""
+
+    def _refuse(self, *args, **kwargs):
+        raise TypeError("settings are fixed once resolved; resolve again with overrides")
+
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
+
+    def __reduce__(self):
+        return FrozenDict, (dict(self),)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Resolved settings. Immutable; to_ini() and resolve() are each other's inverse."""
+
+    base: Base
+    vec: Vec
+    policy: Policy
+    train: Train
+    eval: Eval
+    check: Check
+    env: Mapping[str, float] = field(default_factory=FrozenDict)    # in the ini's order
+    origin: Mapping[str, str] = field(default_factory=FrozenDict)   # 'train.gamma' -> where from
+    skipped: Mapping[str, str] = field(default_factory=FrozenDict, compare=False)
+    #         keys of the ini that have no effect -> where they stand
+
+    def __post_init__(self):
+        for name in ("env", "origin", "skipped"):
+            object.__setattr__(self, name, FrozenDict(getattr(self, name)))
+
+    def __getitem__(self, full: str):
+        """config['train.gamma']"""
+        section, _, name = full.partition(".")
+        if section == "env":
+            return self.env[name]
+        return getattr(getattr(self, section), KEYS[full].field)
+
+    def items(self) -> list[tuple[str, object]]:
+        """Every setting that has an effect, [env] included, as ('train.gamma', 0.99)."""
+        rows = []
+        for section in ("base", "env", "vec", "policy", "train", "eval", "check"):
+            if section == "env":
+                rows += [(f"env.{name}", value) for name, value in self.env.items()]
+            else:
+                rows += [(key.full, self[key.full]) for key in table.used_keys(section)]
+        return rows
+
+    def with_auto(self, full: str, value: object, reason: str) -> Config:
+        """The same with one value chosen by us, and why."""
+        return _with_value(self, full, value, f"auto: {reason}")
+
+    def to_dict(self) -> dict:
+        """JSON-able; from_dict is the way back."""
+        tree: dict = {}
+        for full, value in self.items():
+            section, _, name = full.partition(".")
+            tree.setdefault(section, {})[name] = value
+        return {**tree, "env": dict(self.env), "origin": dict(self.origin)}
+
+    @classmethod
+    def from_dict(cls, tree: Mapping) -> Config:
+        """A Config from to_dict's form; keys it lacks take their defaults.
+
+        Raises UsageError on a key or a value that this version does not know.
+        """
+        config = defaults()
+        for section, made in SECTIONS.items():
+            values = {}
+            for name, value in tree.get(section, {}).items():
+                key = KEYS.get(f"{section}.{name}")
+                try:
+                    values[key.field if key else name] = (table.parse(key, show(value))
+                                                          if key else None)
+                except ValueError:
+                    key = None
+                if key is None or key.status != table.USED:
+                    raise UsageError("saved settings hold one that this version does not know",
+                                     where=f"[{section}] {name}",
+                                     expected=key.expected if key else "a known setting",
+                                     actual=show(value))
+            config = replace(config, **{section: made(**{
+                **{key.field: config[key.full] for key in table.used_keys(section)},
+                **values})})
+        return replace(config, env={name: float(value) for name, value
+                                    in tree.get("env", {}).items()},
+                       origin={**config.origin, **tree.get("origin", {})})
+
+    def to_ini(self) -> str:
+        """All settings, one a line; the reason stands above each value we chose."""
+        lines, section = [], None
+        for full, value in self.items():
+            head, _, name = full.partition(".")
+            if head != section:
+                lines += [""] * bool(lines) + [f"[{head}]"]
+                section = head
+            origin = self.origin.get(full, "")
+            if origin.startswith("auto: "):
+                lines.append(f"# {origin}")
+            lines.append(f"{name} = {show(value)}".rstrip())
+        return "\n".join(lines) + "\n"
+
+
+def _with_value(config: Config, full: str, value: object, origin: str) -> Config:
+    section, field = full.partition(".")[0], KEYS[full].field
+    return replace(config, **{section: replace(getattr(config, section), **{field: value})},
+                   origin={**config.origin, full: origin})
+
+
+def find_ini(folder: Path) -> Path | None:
+    """FOLDER/NAME.ini; in upstream's layout (ocean/NAME) also config/NAME.ini beside ocean."""
+    candidates = [folder / f"{folder.name}.ini"]
+    if folder.parent.name == "ocean":
+        candidates.append(folder.parent.parent / "config" / f"{folder.name}.ini")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def defaults(overrides: Mapping[str, object] | None = None) -> Config:
+    """A Config without an environment: the table's defaults and these overrides."""
+    return _Resolver(None, None, False).run(None, overrides or {})
+
+
+def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
+            spec: Spec | None = None, ocean: bool | None = None,
+            ini: Path | None = None, *, warn_unread: bool = True) -> Config:
+    """Every setting of the environment in this folder.
+
+    overrides   {'train.learning_rate': '0.01'}; dashes or underscores, text or plain values
+    spec        lets [env] be checked against the struct's fields
+    ocean       be as lenient as upstream's inis need; None: if binding.c stands in the folder
+    warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
+    ini         read this file (a run's config.ini, say) in place of the environment's own
+
+    Raises UsageError naming file, line, what was expected and the nearest valid key.
+    """
+    folder = Path(folder).resolve()
+    if ocean is None:
+        ocean = (folder / "binding.c").is_file()
+    resolver = _Resolver(folder, spec, ocean)
+    config = resolver.run(ini or find_ini(folder), overrides or {})
+    if warn_unread:
+        resolver.warn_unread()
+    return config
+
+
+class _Resolver:
+    """One pass over ini and overrides; collects faults, then raises them together."""
+
+    def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool):
+        self.folder, self.spec, self.ocean = folder, spec, ocean
+        self.given: dict[str, Given] = {}
+        self.env: dict[str, float] = {}
+        self.origin: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}
+        self.faults: list[UsageError] = []
+
+    def run(self, ini: Path | None, overrides: Mapping[str, object]) -> Config:
+        if ini is not None:
+            self._read_ini(ini)
+        elif self.folder is not None:
+            self._warn_without_ini()
+        self._read_overrides(overrides)
+        inifile.raise_all(self.faults)
+        config = self._fill()
+        config = Contradictions(config, self.given, self.ocean, self.folder, self.spec).settle()
+        return config
+
+    # -- the ini
+
+    def _read_ini(self, path: Path) -> None:
+        entries, sections, faults = inifile.read(path)
+        self.faults += faults
+        known = [*SECTIONS, "env", "sweep", "torch", "selfplay"]
+        for section, line in sections.items():
+            if section in known or section.startswith("sweep."):
+                continue
+            hint = inifile.section_hint(section, known)
+            if self.ocean:
+                self._skip(f"[{section}]", path, line, "is no section of ours", hint)
+            else:
+                self._fault(f"there is no section [{section}]", inifile.where(path, line),
+                            "a known section", f"[{section}]", hint)
+        layer: dict[str, Given] = {}
+        for entry in entries:
+            if entry.section == "sweep" or entry.section.startswith("sweep."):
+                continue
+            if entry.section in known:
+                self._take(entry.section, entry.key, entry.text, f"{path.name}:{entry.line}",
+                           inifile.where(path, entry.line), layer)
+
+    def _warn_without_ini(self) -> None:
+        strays = sorted(path.name for path in self.folder.glob("*.ini"))
+        if strays:
+            ui.warn_once(f"{self.folder.name} has no {self.folder.name}.ini; "
+                         f"{', '.join(strays)} is not read", "rename it, or its folder")
+
+    def _skip(self, name: str, path: Path | str, line: int | None, why: str,
+              hint: str | None) -> None:
+        place = inifile.where(path, line) if line else str(path)
+        self.skipped[name] = place
+        ui.warn_once(f"{place}: {name} {why}; skipped", hint)
+
+    # -- the command line
+
+    def _read_overrides(self, overrides: Mapping[str, object]) -> None:
+        layer: dict[str, Given] = {}
+        for raw, value in overrides.items():
+            section, dot, name = str(raw).strip().lstrip("-").partition(".")
+            section = section.replace("-", "_")
+            name = name.replace("-", "_")
+            flag = f"--{section}.{name.replace('_', '-')}" if dot else f"--{section}"
+            place = f"{COMMAND_LINE}, {flag}"
+            if not dot:
+                homes = [key.flag for key in table.used_keys() if key.name == section]
+                self._fault(f"'{raw}' is not a setting", place, "--section.key",
+                            flag, f"write {' or '.join(homes)}" if homes else None)
+                continue
+            if section not in SECTIONS and section not in ("env", "torch", "selfplay"):
+                self._fault(f"there is no setting {flag}", place, "a known section",
+                            f"[{section}]", inifile.section_hint(section, [*SECTIONS, "env"]))
+                continue
+            text = show(value).strip()
+            if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text):
+                self._fault(f"the value of {flag} holds a character that no ini can hold",
+                            place, "text on one line", repr(text), None)
+                continue
+            self._take(section, name, text, COMMAND_LINE, place, layer)
+
+    # -- one key, from either
+
+    def _take(self, section: str, name: str, text: str, origin: str, where: str,
+              layer: dict[str, Given]) -> None:
+        if section == "env":
+            self._take_env(name, text, origin, where)
+            return
+        key = KEYS.get(f"{section}.{name}")
+        from_ini = origin != COMMAND_LINE
+        if key is None:
+            hint = table.hint_for(section, name, flags=not from_ini)
+            if self.ocean and from_ini:
+                self._skip(f"[{section}] {name}", where, None, "is no setting of ours", hint)
+            else:
+                self._fault(f"[{section}] has no setting '{name}'", where,
+                            f"a setting of [{section}]", f"'{name}'", hint)
+            return
+        if key.status == IGNORED:
+            if from_ini:
+                self._skip(key.shown, where, None,
+                           f"belongs to PufferLib's own trainer ({key.help}) and has no effect "
+                           "here", None)
+            else:
+                self._fault(f"{key.flag} has no effect here", where, "a setting that is used",
+                            f"one of PufferLib's own ({key.help})", "leave it out")
+            return
+        target = KEYS[key.target] if key.status == ALIAS else key
+        try:
+            value = table.parse(target, text, cut=self.ocean and from_ini)
+        except ValueError as error:
+            shown = key.shown if from_ini else key.flag
+            self._fault(f"{shown} cannot be '{text}'" if text else f"{shown} has no value",
+                        where, target.expected, f"'{text}'" if text else "nothing",
+                        str(error) or None)
+            return
+        if target.type in ("int", "bool") and table.has_fraction(text):
+            ui.warn_once(f"{where}: {key.name} = {text} is not a whole number; "
+                         f"{show(value)} is used")
+        self._give(target.full, Given(value, origin, where, key.full), layer)
+
+    def _give(self, full: str, given: Given, layer: dict[str, Given]) -> None:
+        """Take a value; two names of one key may not disagree within one layer."""
+        other = layer.get(full)
+        if other is not None and other.value != given.value:
+            self._fault(f"{given.key} and {other.key} are one setting with two values",
+                        given.where, f"{show(other.value)}, as {other.where} says",
+                        show(given.value), f"keep {full} alone")
+            return
+        layer[full] = self.given[full] = given
+
+    def _take_env(self, name: str, text: str, origin: str, where: str) -> None:
+        shown = f"[env] {name}"
+        if origin == COMMAND_LINE and not self._env_exists(name):
+            names = self._env_names()
+            close = nearest(name, names)
+            hint = f"did you mean --env.{close}?" if close else (
+                "[env] has " + ", ".join(names) if names else "this environment has no settings")
+            homes = [key.flag for key in table.used_keys() if key.name == name]
+            self._fault(f"the environment has no setting '{name}'", where,
+                        "a key of [env] or a field of the struct", f"'{name}'",
+                        f"did you mean {homes[-1]}?" if homes and not close else hint)
+            return
+        c_type = None
+        if self.spec is not None and not self.ocean:
+            c_type = next((f.type for f in self.spec.settable if f.name == name), None)
+        try:
+            value = table.parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
+        except ValueError as error:
+            what = {"not a number": None}.get(str(error), f"the value is {error}")
+            hint = "a comment stands on a line of its own" if re.search(r"\s[#;]", text) else what
+            self._fault(f"{shown} is not a number", where, _c_expected(c_type),
+                        f"'{text}'" if text else "nothing", hint)
+            return
+        if c_type is not None:
+            low, high = SCALARS[c_type]
+            if c_type not in ("float", "double") and isinstance(value, float) or \
+                    not low <= value <= high:
+                line = next(f.line for f in self.spec.fields if f.name == name)
+                self._fault(f"{shown} does not fit its C field", where, _c_expected(c_type),
+                            text, f"{self.spec.header.name}:{line} declares {c_type} {name}")
+                return
+        self.env[name] = float(value)
+        self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
+        self.origin[f"env.{name}"] = origin
+
+    def warn_unread(self) -> None:
+        """One warning for each [env] key of the ini that no struct field takes."""
+        if self.spec is None or self.ocean:
+            return
+        fields = [f.name for f in self.spec.settable]
+        for name in self.env:
+            if name not in fields:
+                close = nearest(name, fields)
+                ui.warn_once(f"{self.given[f'env.{name}'].where}: [env] {name} sets nothing: "
+                             f"struct {self.spec.struct} has no numeric field of that name",
+                             hint=f"did you mean '{close}'?" if close else None)
+
+    def _env_exists(self, name: str) -> bool:
+        if name in self.env or self.spec is None:
+            return True
+        if any(field.name == name for field in self.spec.settable):
+            return True
+        return self.ocean and f'"{name}"' in self._binding_text()
+
+    def _env_names(self) -> list[str]:
+        names = [*self.env, *re.findall(r'dict_get\w*\s*\(\s*\w+\s*,\s*"(\w+)"',
+                                        self._binding_text() if self.ocean else "")]
+        if not self.ocean:
+            names += [f.name for f in self.spec.settable if f.name != "num_agents"]
+        return list(dict.fromkeys(names))
+
+    def _binding_text(self) -> str:
+        path = getattr(self.spec, "binding", None) or (self.folder / "binding.c")
+        try:
+            return Path(path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def _fault(self, message, where, expected, actual, hint) -> None:
+        self.faults.append(UsageError(message, where=where, expected=expected, actual=actual,
+                                      hint=hint))
+
+    # -- the rest of the table
+
+    def _fill(self) -> Config:
+        """Defaults where nothing was given, then the values that depend on others."""
+        chosen, autos = {}, []
+        for key in table.used_keys():
+            given = self.given.get(key.full)
+            chosen[key.full] = given.value if given else key.default
+            self.origin[key.full] = given.origin if given else "default"
+            if key.auto and chosen[key.full] == AUTO:
+                autos.append(key.full)
+        if not chosen["base.env_name"] and self.folder is not None:
+            chosen["base.env_name"] = self.folder.name
+        for full in autos:      # in the table's order: each may read those before it
+            value, reason = choose(full, chosen, self.env)
+            chosen[full], self.origin[full] = value, f"auto: {reason}"
+        parts = {section: cls(**{key.field: chosen[key.full]
+                                 for key in table.used_keys(section)})
+                 for section, cls in SECTIONS.items()}
+        return Config(**parts, env=self.env, origin=self.origin, skipped=self.skipped)
+
+
+def _c_expected(c_type: str | None) -> str:
+    if c_type is None:
+        return "a number"
+    if c_type in ("float", "double"):
+        return f"a number that a {c_type} holds"
+    low, high = SCALARS[c_type]
+    return f"a whole number from {low} to {high} ({c_type})"

@@ -1,0 +1,296 @@
+"""What one setting means for another.  values -> chosen automatically, or refused together.
+
+choose(key) gives a value to a key that stands at `auto`; Contradictions finds values that are
+each fine and cannot be together.
+"""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base import ui
+from ..base.errors import UsageError, nearest
+from . import inifile, table
+from .goal import FORM, parse_goal
+from .table import show
+
+if TYPE_CHECKING:
+    from ..base.spec import Spec
+    from .config import Config
+
+COMMAND_LINE = "command line"
+CHECKPOINT_TICKS = 16384
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value somebody wrote."""
+
+    value: object
+    origin: str     # "squared.ini:14" or "command line": what Config.origin says
+    where: str      # "squared/squared.ini:14" or "command line, --train.gamma": what an error says
+    key: str        # the name they used, which may be an alias
+
+
+def choose(full: str, chosen: Mapping[str, object],
+           env: Mapping[str, float]) -> tuple[object, str]:
+    """The value of a key that stands at `auto`, and the reason.
+
+    chosen  the values so far: given, default, or chosen before this one in the table's order
+    """
+    return _AUTO[full](chosen, env)
+
+
+def _auto_interval(chosen, env) -> tuple[int, str]:
+    # a checkpoint restarts the envs: much more often, and long episodes would never end
+    epochs = -(-CHECKPOINT_TICKS // chosen["train.horizon"])
+    return epochs, f"{CHECKPOINT_TICKS} ticks of each agent"
+
+
+def _auto_buffers(chosen, env) -> tuple[int, str]:
+    total, rows = chosen["vec.total_agents"], max(1, int(env.get("num_agents", 1)))
+    gpus = chosen["train.gpus"]
+    each = "" if gpus == 1 else " on each GPU"
+    if total % (2 * gpus * rows) == 0:
+        return 2 * gpus, f"one slice{each} steps while the other waits for its actions"
+    return gpus, f"{total} agents do not make two equal slices{each}"
+
+
+def available_cores() -> int:
+    """Cores that this process may run on: a container or a batch system may grant it a few."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return os.cpu_count() or 1
+
+
+def _auto_threads(chosen, env) -> tuple[int, str]:
+    cores = available_cores()
+    return min(cores, 1024), f"{cores} core{'s' * (cores != 1)} available"
+
+
+def _auto_minibatch(chosen, env) -> tuple[int, str]:
+    horizon, gpus = chosen["train.horizon"], chosen["train.gpus"]
+    steps, unit = chosen["vec.total_agents"] * horizon, horizon * gpus
+    if steps <= 8192:
+        return steps, f"all {steps} steps of an epoch"
+    return (max(1, 8192 // unit) * unit,
+            "8192 steps, in whole horizons" + (" for each GPU" if gpus > 1 else ""))
+
+
+def _auto_backend(chosen, env) -> tuple[str, str]:
+    if chosen["policy.torch_class"]:
+        return "torch", "[policy] torch_class is a network in PyTorch"
+    return "native", "the fastest trainer that this version has"
+
+
+def _auto_device(chosen, env) -> tuple[str, str]:
+    if chosen["train.backend"] == "native":
+        if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
+            return "cuda", "vec.device is cuda"
+        from ..training.native import cuda
+        return cuda.choose_device("auto")
+    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
+        return "cpu", "no GPU on this machine"
+    # counted through the driver's own library: a CUDA context here would not survive a fork
+    asked = os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    try:
+        import torch
+        found = torch.cuda.is_available()
+    except ImportError:
+        return "cpu", "PyTorch is not installed"
+    finally:
+        del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
+        if asked is not None:
+            os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = asked
+    return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
+
+
+_AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
+         "vec.num_threads": _auto_threads,
+         "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
+         "train.device": _auto_device}
+
+
+class Contradictions:
+    """Values that are each fine and cannot be together."""
+
+    def __init__(self, config: Config, given: Mapping[str, Given], ocean: bool,
+                 folder: Path | None, spec: Spec | None):
+        self.config, self.given, self.ocean, self.folder = config, given, ocean, folder
+        self.widths = getattr(spec, "act_widths", None)
+        # a binding of one's own decides what its my_log reports
+        own_log = getattr(spec, "binding", None) is not None
+        self.log_names = () if own_log else getattr(spec, "log_names", ())
+        self.faults: list[UsageError] = []
+
+    def settle(self) -> Config:
+        """The config, mended where an Ocean ini needs it. Raises UsageError otherwise."""
+        self._name()
+        self._buffers()
+        self._minibatch()
+        self._trainer()
+        self._gpus()
+        self._texts()
+        for name in () if self.ocean else self.config.env:
+            twin = "max_" + name[4:]
+            if name.startswith("min_") and self.config.env[name] > self.config.env.get(
+                    twin, float("inf")):
+                self._clash((f"env.{name}", f"env.{twin}"), f"[env] {name} is above {twin}",
+                            f"at most {show(self.config.env[twin])}",
+                            show(self.config.env[name]), "swap the two")
+        inifile.raise_all(self.faults)
+        return self.config
+
+    def _clash(self, keys: tuple[str, ...], message: str, expected: str, actual: str, hint: str,
+               mend: tuple[str, object] | None = None) -> None:
+        """Refuse; or, where only an Ocean ini is to blame, mend one value with a warning."""
+        asked = [full for full in keys if self.config.origin.get(full) == COMMAND_LINE]
+        if mend and self.ocean and not asked:
+            full, value = mend
+            ui.warn_once(f"{self._where(keys)}: {message}; {full} = {show(value)} is used")
+            self.config = self.config.with_auto(full, value, message)
+            return
+        self.faults.append(UsageError(message, where=self._where(keys), expected=expected,
+                                      actual=actual, hint=hint))
+
+    def _where(self, keys: tuple[str, ...]) -> str | None:
+        """The place of the first key that somebody wrote, the command line's before the ini's."""
+        places = [self.given[full] for full in keys if full in self.given]
+        places.sort(key=lambda given: given.origin != COMMAND_LINE)
+        if places:
+            return places[0].where
+        return next((self.config.origin[full] for full in keys
+                     if full in self.config.origin), None)
+
+    def _name(self) -> None:
+        name = self.config.base.env_name
+        if not self.ocean and self.folder is not None and name != self.folder.name:
+            self._clash(("base.env_name",), "[base] env_name is not this environment's name",
+                        f"'{self.folder.name}'", f"'{name}'", "leave env_name out")
+
+    def _buffers(self) -> None:
+        total, slices = self.config.vec.total_agents, self.config.vec.num_buffers
+        if total % slices and self.config.train.gpus == 1:
+            fits = next(n for n in range(min(slices, total), 0, -1) if total % n == 0)
+            near = max(1, round(total / slices)) * slices
+            self._clash(("vec.num_buffers", "vec.total_agents"),
+                        f"total_agents = {total} does not divide into num_buffers = {slices} "
+                        "equal slices", f"a multiple of {slices}", str(total),
+                        f"num_buffers = {fits} works, or total_agents = {near}",
+                        ("vec.num_buffers", fits))
+
+    def _minibatch(self) -> None:
+        size, horizon = self.config.train.minibatch_size, self.config.train.horizon
+        total = self.config.vec.total_agents
+        steps = total * horizon
+        keys = ("train.minibatch_size", "train.horizon", "vec.total_agents")
+        fits = max(1, min(size, steps) // horizon) * horizon
+        if size > steps:
+            self._clash(keys, f"minibatch_size = {size} is more than an epoch holds",
+                        f"at most {steps} (total_agents {total} x horizon {horizon})", str(size),
+                        f"minibatch_size = {fits} works", ("train.minibatch_size", fits))
+        elif size % horizon:
+            self._clash(keys, f"minibatch_size = {size} is not a multiple of "
+                        f"horizon = {horizon}", f"a multiple of {horizon}", str(size),
+                        f"minibatch_size = {fits} works", ("train.minibatch_size", fits))
+
+    def _trainer(self) -> None:
+        """What one of the trainers cannot do."""
+        train, network = self.config.train, self.config.policy.torch_class
+        if train.backend == "native" and network:
+            self._clash(("train.backend", "policy.torch_class"),
+                        "[policy] torch_class is a network in PyTorch, which the native trainer "
+                        "cannot train", "train.backend = torch", "native",
+                        "leave train.backend at auto")
+        if self.config.vec.device == "cuda" and (train.backend, train.device) != ("native", "cuda"):
+            self._clash(("vec.device", "train.device", "train.backend"),
+                        "environments on a GPU need the native trainer there",
+                        "vec.device = cpu, or train.device = cuda",
+                        f"train.device = {train.device}, train.backend = {train.backend}",
+                        "leave train.device at auto, or vec.device at cpu", ("vec.device", "cpu"))
+        if train.async_ and (train.backend, train.device) != ("native", "cuda"):
+            self._clash(("train.async", "train.device", "train.backend"),
+                        "learning during a rollout needs the native trainer on a GPU",
+                        "train.async = false, or train.device = cuda",
+                        f"train.device = {train.device}, train.backend = {train.backend}",
+                        "leave train.async out")
+        if train.backend == "torch" and train.precision != "fp32":
+            self._clash(("train.precision", "train.backend"),
+                        f"the PyTorch trainer computes in fp32, not in {train.precision}",
+                        "train.precision = fp32, or train.backend = native", train.precision,
+                        "leave train.precision at fp32")
+
+    def _gpus(self) -> None:
+        """Several GPUs share everything equally."""
+        train, vec = self.config.train, self.config.vec
+        gpus = train.gpus
+        if gpus == 1:
+            return
+        if (train.backend, train.device) != ("native", "cuda"):
+            self._clash(("train.gpus", "train.device", "train.backend"),
+                        f"{gpus} GPUs need the native trainer on a GPU",
+                        "train.gpus = 1, or train.device = cuda",
+                        f"train.device = {train.device}, train.backend = {train.backend}",
+                        "leave train.gpus out", ("train.gpus", 1))
+            return
+        if vec.num_buffers % gpus or vec.total_agents % vec.num_buffers:
+            self._clash(("vec.num_buffers", "train.gpus", "vec.total_agents"),
+                        f"num_buffers = {vec.num_buffers} slices of {vec.total_agents} agents "
+                        f"cannot be dealt to {gpus} GPUs",
+                        f"a multiple of {gpus}, and total_agents a multiple of that",
+                        f"{vec.num_buffers}, {vec.total_agents}",
+                        f"num_buffers = {2 * gpus} and total_agents = "
+                        f"{max(1, round(vec.total_agents / (2 * gpus))) * 2 * gpus} work")
+        segments = train.minibatch_size // train.horizon
+        if segments % gpus and train.minibatch_size % train.horizon == 0:
+            unit = gpus * train.horizon
+            self._clash(("train.minibatch_size", "train.gpus", "train.horizon"),
+                        f"minibatch_size = {train.minibatch_size} cannot be shared by {gpus} GPUs "
+                        "in whole horizons",
+                        f"a multiple of {unit} ({gpus} GPUs x horizon {train.horizon})",
+                        str(train.minibatch_size),
+                        f"minibatch_size = {max(1, train.minibatch_size // unit) * unit} works")
+
+    def _goal(self) -> None:
+        text, known = self.config.eval.goal, self.log_names
+        try:
+            goal = parse_goal(text)
+        except ValueError:
+            self._clash(("eval.goal",), "[eval] goal cannot be read", FORM, f"'{text}'",
+                        "such as score >= 800")
+            return
+        if goal and known and goal.name not in known:
+            meant = nearest(goal.name, known)
+            self._clash(("eval.goal",), f"[eval] goal names '{goal.name}', which is not logged",
+                        "one of " + ", ".join(known), f"'{text}'",
+                        f"did you mean '{meant}'?" if meant else "add it to Log")
+        if self.config.train.stop_at_goal and not goal:
+            self._clash(("train.stop_at_goal",), "[train] stop_at_goal without a goal",
+                        "[eval] goal beside it", "none", "such as goal = score >= 800")
+
+    def _texts(self) -> None:
+        """Texts with a form of their own."""
+        text, widths = self.config.eval.idle_action, self.widths
+        try:
+            action = table.parse_action(text)
+        except ValueError:
+            self._clash(("eval.idle_action",), "[eval] idle_action is not an action",
+                        "one number per head, such as 4, 2", f"'{text}'", "0 for a single head")
+            action = ()
+        if action and widths and (len(action) != len(widths) or not all(
+                width == 1 or (0 <= value < width and value.is_integer())
+                for value, width in zip(action, widths, strict=True))):
+            self._clash(("eval.idle_action",), "[eval] idle_action does not fit ACT_SIZES",
+                        "one id per head, below {" + ", ".join(map(str, widths)) + "}",
+                        f"'{text}'", "such as " + ", ".join("0" for _ in widths))
+        self._goal()
+        network = self.config.policy.torch_class
+        if network and not re.fullmatch(r".+\.py:[A-Za-z_]\w*", network):
+            self._clash(("policy.torch_class",), "[policy] torch_class does not name a class",
+                        "FILE.py:CLASS", f"'{network}'", "such as network.py:MyPolicy")

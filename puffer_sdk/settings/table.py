@@ -1,0 +1,486 @@
+"""The one table of settings. In: nothing. Out: SECTIONS, KEYS, and docs/reference/settings.md.
+
+Every key is declared once, below, with its type, default, bounds and meaning. Parsing, error
+texts, `puffer-sdk config`, the command line and the reference page are made from these lines.
+Regenerate the page with
+
+    python -m puffer_sdk.settings.table > docs/reference/settings.md
+
+A key is *used*, or an *alias* of another, or *ignored*: known to PufferLib and without effect
+here. PufferLib 4.0's names are the canonical ones.
+"""
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from dataclasses import MISSING, dataclass, field, fields
+
+from ..base.errors import nearest
+
+USED, ALIAS, IGNORED = "used", "alias", "ignored"
+AUTO = "auto"
+MAX_AGENTS = 2**24
+MAX_SEED = 2**63 - 1
+
+
+def setting(default, help: str, *, low=None, high=None, above=None, below=None,
+            choices: tuple[str, ...] = (), auto: str | None = None,
+            default_doc: str | None = None):
+    """One used key.
+
+    low, high       inclusive bounds
+    above, below    exclusive bounds
+    auto            how `auto` chooses, for keys that accept it
+    default_doc     how the reference page words a default that depends on something
+    """
+    return field(default=default, metadata={
+        "help": help, "status": USED, "low": low, "high": high, "above": above, "below": below,
+        "choices": tuple(choices), "auto": auto, "default_doc": default_doc})
+
+
+def alias(target: str, help: str):
+    """A second name of another key."""
+    return field(default=None, init=False, repr=False, compare=False,
+                 metadata={"help": help, "status": ALIAS, "target": target})
+
+
+def ignored(help: str):
+    """A key of PufferLib's that changes nothing here."""
+    return field(default=None, init=False, repr=False, compare=False,
+                 metadata={"help": help, "status": IGNORED})
+
+
+@dataclass(frozen=True)
+class Base:
+    """The run as a whole."""
+
+    env_name: str = setting("", "name of the environment, as its folder is called",
+                            default_doc="the folder's name")
+    checkpoint_interval: int = setting(AUTO, "epochs between two checkpoints, each of which starts "
+                                             "the environments anew", low=1, high=10**9,
+                                       auto="16384 ticks of each agent, so that long episodes "
+                                            "end in between")
+    reset_state: bool = setting(False, "zero the recurrent state at every horizon "
+                                       "instead of carrying it on")
+    seed: int = alias("train.seed", "the run's seed")
+    eval_episodes: int = alias("eval.episodes", "episodes of an evaluation")
+    rank: int = ignored("number of this process among several GPUs")
+    world_size: int = ignored("number of processes over several GPUs")
+    gpu_id: int = ignored("the GPU to use")
+    nccl_id: str = ignored("rendezvous of several GPUs")
+    profile: bool = ignored("profiling build")
+    checkpoint_dir: str = ignored("checkpoints lie in the run's own folder")
+    log_dir: str = ignored("logs lie in the run's own folder")
+    cudagraphs: int = ignored("epoch at which CUDA graphs are captured")
+
+
+@dataclass(frozen=True)
+class Vec:
+    """How many agents, and who steps them."""
+
+    total_agents: int = setting(4096, "agents over all environments (N)", low=1, high=MAX_AGENTS)
+    num_buffers: int = setting(AUTO, "slices of the agents: one steps while another waits for "
+                                     "its actions", low=1, high=1024,
+                               auto="2 where whole environments fill two equal slices, else 1")
+    num_threads: int = setting(AUTO, "threads that step environments, and that the native "
+                                     "trainer computes on; they change no result", low=1, high=1024,
+                               auto="the cores this process may use")
+    step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
+                                        "close counts as hung", above=0, high=86400)
+    device: str = setting("cpu", "where environments play during training: on a GPU they need "
+                                 "train.device cuda, and C that compiles for one",
+                          choices=("cpu", "cuda"))
+    backend: str = ignored("how environments are run in parallel")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The network."""
+
+    hidden_size: int = setting(128, "width of every layer (H)", low=1, high=16384)
+    num_layers: int = setting(4, "recurrent layers", low=1, high=64)
+    torch_class: str = setting("", "a network of your own, FILE.py:CLASS, beside the header")
+    expansion_factor: int = ignored("width of the recurrent layers over hidden_size")
+
+
+@dataclass(frozen=True)
+class Train:
+    """The algorithm and its schedule."""
+
+    seed: int = setting(42, "seed of everything random in a run", low=0, high=MAX_SEED)
+    total_timesteps: int = setting(10_000_000, "agent steps to train for", low=1, high=10**15)
+    stop_at_goal: bool = setting(False, "end the run as soon as [eval] goal is reached")
+    learning_rate: float = setting(0.015, "step size of the optimiser", low=0, high=10)
+    anneal_lr: bool = setting(True, "let the learning rate fall along a cosine")
+    min_lr_ratio: float = setting(0.0, "where it falls to, as a part of learning_rate",
+                                  low=0, high=1)
+    gamma: float = setting(0.995, "discount of the next step's value", low=0, high=1)
+    gae_lambda: float = setting(0.90, "how far advantages look ahead", low=0, high=1)
+    replay_ratio: float = setting(1.0, "times that each step is trained on", above=0, high=100)
+    clip_coef: float = setting(0.2, "how far a probability ratio counts", above=0, high=10)
+    vf_coef: float = setting(2.0, "weight of the value loss", low=0, high=1000)
+    vf_clip_coef: float = setting(0.2, "how far a value may move per epoch before its loss is "
+                                       "clipped", above=0, high=1000)
+    max_grad_norm: float = setting(1.5, "gradients are scaled down to this norm",
+                                   above=0, high=1e6)
+    ent_coef: float = setting(0.001, "weight of the entropy bonus", low=0, high=100)
+    anneal_ent_coef: bool = setting(False, "let ent_coef fall along a cosine")
+    min_ent_coef_ratio: float = setting(0.1, "where it falls to, as a part of ent_coef",
+                                        low=0, high=1)
+    beta1: float = setting(0.95, "momentum of Muon", low=0, below=1)
+    beta2: float = setting(0.999, "second moment of Adam, for the vectors that Muon leaves out",
+                           low=0, below=1)
+    eps: float = setting(1e-12, "Adam's guard against division by zero", above=0, high=1)
+    minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon",
+                                  low=1, high=2**31 - 1,
+                                  auto="8192, or all steps of an epoch where they are fewer; "
+                                       "in whole horizons")
+    horizon: int = setting(64, "steps of one agent between two epochs (T)", low=1, high=65536)
+    vtrace_rho_clip: float = setting(1.0, "largest weight of a step's own error",
+                                     above=0, high=1000)
+    vtrace_c_clip: float = setting(1.0, "largest weight that is passed back in time",
+                                   above=0, high=1000)
+    prio_alpha: float = setting(0.0, "how strongly large advantages are preferred; "
+                                     "0 = every segment once", low=0, high=1)
+    prio_beta0: float = setting(0.2, "first correction for that preference; it ends at 1",
+                                low=0, high=1)
+    reward_clip: float = setting(0.0, "rewards are clipped to [-this, this]; 0 = off",
+                                 low=0, high=1e9)
+    norm_adv: bool = setting(True, "normalise advantages over the minibatch")
+    scale_obs: bool = setting(False, "divide byte observations by 255")
+    backend: str = setting(AUTO, "which trainer runs: the native one, or PyTorch's",
+                           choices=("native", "torch"),
+                           auto="native; torch where policy.torch_class asks for it")
+    device: str = setting(AUTO, "where the network is trained", choices=("cpu", "cuda"),
+                          auto="cuda where a GPU can be used, and the reason is said")
+    precision: str = setting("fp32", "number format of the matrix products; bf16 needs the "
+                                     "native trainer, and a GPU or a CPU that has it",
+                             choices=("fp32", "bf16"))
+    async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
+                                  "one update ago; needs device cuda and the native trainer")
+    gpus: int = setting(1, "GPUs that share the agents and every minibatch", low=1, high=16)
+
+
+@dataclass(frozen=True)
+class Eval:
+    """How a policy is measured."""
+
+    episodes: int = setting(100, "finished episodes to collect", low=1, high=10**9)
+    steps: int = setting(1000, "steps per agent, for environments without endings",
+                         low=1, high=10**9)
+    seed: int = setting(1, "seed of the evaluation's environments and actions",
+                        low=0, high=MAX_SEED)
+    goal: str = setting("", "what counts as solved, such as score >= 800: something the "
+                            "environment logs")
+    idle_action: str = setting("", "the action that does nothing, one number per head",
+                               default_doc="all zeros")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `check` is asked to overlook, and the tests beside it."""
+
+    allow: str = setting("", "rule codes to overlook, and the reason")
+    test: str = setting("", "command that runs the environment's own tests, in its folder, "
+                            "for `check --mutate`")
+
+
+@dataclass(frozen=True)
+class Torch:
+    """PufferLib's choice of network modules; here [policy] torch_class."""
+
+    network: str = ignored("class of the network")
+    encoder: str = ignored("class of the encoder")
+    decoder: str = ignored("class of the decoder")
+
+
+@dataclass(frozen=True)
+class Selfplay:
+    """PufferLib's pool of opponents."""
+
+    enabled: bool = ignored("play against older policies")
+    max_size: int = ignored("policies in the pool")
+    swap_winrate: float = ignored("win rate at which the opponent changes")
+    min_games: int = ignored("games before the opponent may change")
+    elo_init: float = ignored("first rating")
+    elo_k: float = ignored("speed of the ratings")
+    seed: int = ignored("seed of the choice of opponents")
+    snapshot_interval: int = ignored("steps between two snapshots")
+    opp_timeout_steps: int = ignored("steps after which the opponent changes")
+
+
+SECTIONS = {"base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
+            "check": Check, "torch": Torch, "selfplay": Selfplay}
+
+# names of PufferLib 2, 3 and 5, and what takes their place
+RENAMED = {
+    "bptt_horizon": "train.horizon", "update_epochs": "train.replay_ratio",
+    "adam_beta1": "train.beta1", "momentum": "train.beta1", "adam_beta2": "train.beta2",
+    "adam_eps": "train.eps", "num_envs": "vec.total_agents", "num_workers": "vec.num_threads",
+    "reset_every_horizon": "base.reset_state", "rnn_hidden_size": "policy.hidden_size",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One row of the table."""
+
+    section: str
+    name: str
+    type: str                       # 'int', 'float', 'bool' or 'str'
+    default: object
+    help: str
+    status: str                     # USED, ALIAS or IGNORED
+    target: str | None = None       # of an alias: the key it stands for
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    below: float | None = None
+    choices: tuple[str, ...] = ()
+    auto: str | None = None
+    default_doc: str | None = None
+
+    @property
+    def full(self) -> str:
+        """'train.learning_rate'"""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def field(self) -> str:
+        """Its name in the dataclass: 'async_' for what Python would read as its own word."""
+        return self.name + "_" * keyword.iskeyword(self.name)
+
+    @property
+    def flag(self) -> str:
+        """'--train.learning-rate'"""
+        return "--" + self.full.replace("_", "-")
+
+    @property
+    def shown(self) -> str:
+        """'[train] learning_rate'"""
+        return f"[{self.section}] {self.name}"
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.choices:
+            words = list(self.choices)
+            if self.auto:
+                words.insert(0, AUTO)
+            return words[0] if len(words) == 1 else " or ".join((", ".join(words[:-1]), words[-1]))
+        kind = {"int": "a whole number", "float": "a number", "bool": "true, false, 1 or 0",
+                "str": "text"}[self.type]
+        bounds = self.bounds
+        return kind + (f" {bounds}" if bounds else "") + (f", or {AUTO}" if self.auto else "")
+
+    @property
+    def bounds(self) -> str:
+        """'from 0 to 1', 'above 0, up to 100', 'from 0, below 1' or ''."""
+        parts = []
+        if self.low is not None:
+            parts.append(f"from {show(self.low)}")
+        elif self.above is not None:
+            parts.append(f"above {show(self.above)}")
+        if self.high is not None:
+            parts.append(f"to {show(self.high)}" if self.low is not None
+                         else f"up to {show(self.high)}")
+        elif self.below is not None:
+            parts.append(f"below {show(self.below)}")
+        both = len(parts) == 2 and not (self.low is not None and self.high is not None)
+        return (", " if both else " ").join(parts)
+
+    def allows(self, value: float) -> bool:
+        """True if a number is inside the bounds."""
+        return ((self.low is None or value >= self.low)
+                and (self.high is None or value <= self.high)
+                and (self.above is None or value > self.above)
+                and (self.below is None or value < self.below))
+
+
+def _rows(section: str, cls) -> list[Key]:
+    return [Key(section, item.name.rstrip("_"), item.type,
+                None if item.default is MISSING else item.default, **item.metadata)
+            for item in fields(cls)]
+
+
+KEYS: dict[str, Key] = {key.full: key for section, cls in SECTIONS.items()
+                        for key in _rows(section, cls)}
+
+
+def used_keys(section: str | None = None) -> list[Key]:
+    """The keys that do something, in the order of the table."""
+    return [key for key in KEYS.values()
+            if key.status == USED and section in (None, key.section)]
+
+
+def meant(section: str, name: str) -> Key | None:
+    """The key that an unknown one most likely stands for, in its own section if possible."""
+    if name in RENAMED:
+        return KEYS[RENAMED[name]]
+    known = [key for key in KEYS.values() if key.status != IGNORED]
+    here = [key for key in known if key.section == section]
+    lower = name.lower()
+    for pool, word in ((here, lower), (known, lower),
+                       (here, nearest(lower, [key.name for key in here])),
+                       (known, nearest(lower, [key.name for key in known]))):
+        found = [key for key in pool if key.name == word]
+        if found:
+            return min(found, key=lambda key: key.status == ALIAS)
+    return None
+
+
+def hint_for(section: str, name: str, *, flags: bool = False) -> str | None:
+    """What to write in place of an unknown key; flags: as a command-line option."""
+    key = meant(section, name)
+    if key is None:
+        own = ", ".join(key.flag if flags else key.name for key in used_keys(section))
+        return f"[{section}] has {own}" if own else None
+    if flags:
+        return f"did you mean {key.flag}?"
+    if name in RENAMED:
+        return f"PufferLib 4.0 calls it '{key.name}', in [{key.section}]"
+    if key.section == section:
+        return f"did you mean '{key.name}'?"
+    if key.name == name.lower():
+        return f"'{key.name}' belongs to [{key.section}]"
+    return f"did you mean '{key.name}', in [{key.section}]?"
+
+
+def show(value: object) -> str:
+    """A value as an ini holds it; parse(show(x)) == x."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        return repr(value)
+    return str(value)
+
+
+_NUMBER = re.compile(r"([+-]?)(\d+(?:_\d+)*)?(?:\.(\d+(?:_\d+)*)?)?(?:[eE]([+-]?\d{1,6}))?",
+                     re.ASCII)
+
+
+def parse_number(text: str) -> int | float:
+    """The number that a text spells: exact for whole ones, however written (1e8, 100_000_000).
+
+    Raises ValueError with a reason ('not a number', 'not finite', 'too large').
+    """
+    match = _NUMBER.fullmatch(text)
+    if len(text) > 400 or not match or not (match[2] or match[3]):
+        word = text.lower().lstrip("+-")
+        raise ValueError("not finite" if word in ("nan", "inf", "infinity") else "not a number")
+    sign, whole, part, exponent = match.groups()
+    whole, part = (whole or "").replace("_", ""), (part or "").replace("_", "")
+    power = int(exponent or 0) - len(part)
+    digits = int(whole + part)
+    if digits and power + len(str(digits)) > 308:
+        raise ValueError("too large")
+    if power >= 0 or digits == 0:
+        result = digits * 10**power if digits else 0
+    elif -power < 400 and digits % 10**-power == 0:
+        result = digits // 10**-power
+    else:
+        value = float(text.replace("_", ""))
+        if not math.isfinite(value):
+            raise ValueError("too large")
+        return value
+    return -result if sign == "-" else result
+
+
+def has_fraction(text: str) -> bool:
+    """True for a number that is not whole."""
+    try:
+        return isinstance(parse_number(text), float)
+    except ValueError:
+        return False
+
+
+def parse(key: Key, text: str, *, cut: bool = False):
+    """The value that a text gives to a key; AUTO where the key has it.
+
+    cut     a fraction for a whole number is cut off (inis that upstream's sweeps left)
+
+    Raises ValueError with a hint, or an empty text, when the value is refused.
+    """
+    if key.auto and text == AUTO:
+        return AUTO
+    if key.type == "str":
+        if key.choices and text not in key.choices:
+            close = "cuda" if text.lower() == "gpu" and "cuda" in key.choices else \
+                nearest(text, key.choices)
+            raise ValueError(f"did you mean '{close}'?" if close else "")
+        return text
+    if key.type == "bool" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        value = parse_number(text)
+    except ValueError as error:
+        raise ValueError(_number_hint(text, str(error))) from None
+    if key.type in ("int", "bool") and isinstance(value, float):
+        if not cut:
+            raise ValueError("")
+        value = int(value)
+    if key.type == "bool":
+        if value not in (0, 1):
+            raise ValueError("")
+        return bool(value)
+    if not key.allows(value):
+        raise ValueError("")
+    return float(value) if key.type == "float" else value
+
+
+def parse_action(text: str) -> tuple[float, ...]:
+    """'4, 2' or '{4, 2}' as numbers, one per head; () for an empty text. Raises ValueError."""
+    text = text.strip().strip("{}").strip()
+    return tuple(float(parse_number(part)) for part in re.split(r"\s*,\s*|\s+", text)) \
+        if text else ()
+
+
+def _number_hint(text: str, reason: str) -> str:
+    if re.search(r"\s[#;]", text):
+        return "a comment stands on a line of its own"
+    if text[:1] in "'\"" and text[:1]:
+        return "numbers are written without quotes"
+    if "," in text:
+        return "write 1_000_000, or 1e6; the decimal point is a point"
+    return "" if reason == "not a number" else f"the value is {reason}"
+
+
+def page() -> str:
+    """docs/reference/settings.md."""
+    out = ["# Settings", "",
+           ("<!-- Made by `python -m puffer_sdk.settings.table > docs/reference/settings.md`. "
+            "Do not edit. -->"), "",
+           ("Defaults < `NAME.ini` < command line. Every key is an option of every command that "
+            "takes settings:"), "",
+           "    puffer-sdk train my_env --train.learning-rate 0.01 --vec.total_agents=1_024", "",
+           ("Numbers may be written `1e8` or `100_000_000`, switches `true`, `false`, `1` or `0`. "
+            "`puffer-sdk config my_env` shows the value that holds and where it came from. "
+            "`[env]` goes to the environment: its keys are fields of the env struct. "
+            "`[sweep]` and `[sweep.*]` may stand in an ini and are not read yet."), ""]
+    for section, cls in SECTIONS.items():
+        rows = used_keys(section)
+        if not rows:
+            continue
+        out += [f"## [{section}]", "", cls.__doc__, "", "| key | default | value | meaning |",
+                "|---|---|---|---|"]
+        for key in rows:
+            default = key.default_doc or f"`{show(key.default)}`" if key.default != "" \
+                else key.default_doc or "empty"
+            meaning = key.help + (f" (`auto`: {key.auto})" if key.auto else "")
+            out.append(f"| `{key.name}` | {default} | {key.expected} | {meaning} |")
+        out.append("")
+    out += ["## Aliases", "", "| key | stands for |", "|---|---|"]
+    out += [f"| `{key.full}` | `{key.target}` |" for key in KEYS.values() if key.status == ALIAS]
+    out += ["", "## PufferLib's keys without effect here", "",
+            "In an ini each costs one warning; on the command line they are refused.", "",
+            "| key | meaning in PufferLib |", "|---|---|"]
+    out += [f"| `{key.full}` | {key.help} |" for key in KEYS.values() if key.status == IGNORED]
+    return "\n".join(out) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+    sys.stdout.write(page())

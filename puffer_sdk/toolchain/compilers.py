@@ -1,0 +1,429 @@
+"""The C compiler. In: a command. Out: the file it makes, or a BuildError that names the line.
+
+Nothing here knows what is compiled: building.py, raylib.py and checking/ bring the commands.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..base import paths, ui
+from ..base.errors import BuildError, PufferError, RunError
+
+COMPILERS = ("cc", "gcc", "clang")
+TIMEOUT = 120           # seconds one compiler command may take
+DETAIL_LINES = 20       # lines of the compiler's text that an error shows
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# emcc repeats clang's whole command behind what clang said
+_EMCC_ECHO = re.compile(r"^em\w+: error: '.*' failed \(returned \d+\)$", re.M)
+_ERROR = re.compile(r"^(?P<file>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: ")
+_INCLUDED = re.compile(r"(?:In file included from|^\s+from) (?P<file>[^:\n]+):(?P<line>\d+)")
+_MENTION = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+)(?::\d+)?: ")
+_LINKER = re.compile(r"(?P<file>[^:\s]+):(?P<line>\d+): undefined reference")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler that answered when asked for its version.
+
+    path      the program itself, absolute
+    version   "12.2.0"
+    kind      "gcc", "clang" or "other"
+    args      words that CC put behind the program: CC="ccache gcc -m64"
+    banner    the first line of --version: the version with the vendor's revision
+    """
+
+    path: str
+    version: str
+    kind: str
+    args: tuple[str, ...] = ()
+    banner: str = ""
+
+    @property
+    def command(self) -> list[str]:
+        """How every command of this compiler begins."""
+        return [self.path, *self.args]
+
+    @property
+    def key(self) -> str:
+        """What a cache key must hold for this compiler: a wrapper, its flags, its version."""
+        return f"{shlex.join(self.command)}\n{self.banner}"
+
+
+def install_hint(package: str = "gcc") -> str:
+    """The one line that installs a system package here."""
+    if platform.system() == "Darwin":
+        return "xcode-select --install" if package in ("gcc", "make", "git") \
+            else f"brew install {package}"
+    for manager, line in (("apt-get", "sudo apt-get install -y"), ("dnf", "sudo dnf install -y"),
+                          ("pacman", "sudo pacman -S"), ("apk", "sudo apk add"),
+                          ("zypper", "sudo zypper install")):
+        if shutil.which(manager):
+            extra = " libc6-dev" if package == "gcc" and manager == "apt-get" else ""
+            return f"{line} {package}{extra}"
+    return f"install {package} with your system's package manager"
+
+
+def find_compiler() -> Compiler:
+    """The compiler named by CC, else the first of cc, gcc, clang on PATH.
+
+    CC may hold flags and wrappers. Raises BuildError when there is none, or none that runs.
+    """
+    return _find_compiler(os.environ.get("CC", "").strip(), os.environ.get("PATH", os.defpath))
+
+
+@cache
+def _find_compiler(named: str, path: str) -> Compiler:
+    if named:
+        return _ask_version(*_split_command(named), origin="CC names")
+    for name in COMPILERS:
+        found = shutil.which(name, path=path)
+        if found:
+            return _ask_version(os.path.abspath(found), (), origin="PATH holds")
+    raise BuildError("there is no C compiler on this machine",
+                     expected=f"one of {', '.join(COMPILERS)} on PATH, or CC set", actual="none",
+                     hint=install_hint("gcc"))
+
+
+def _split_command(named: str) -> tuple[str, tuple[str, ...]]:
+    """CC's program as an absolute path, and the words behind it."""
+    whole = shutil.which(named)
+    if whole:                                   # a path with blanks in it
+        return os.path.abspath(whole), ()
+    try:
+        words = shlex.split(named)
+    except ValueError as error:
+        raise BuildError(f"CC cannot be read: {named}", detail=str(error),
+                         hint="close the quotes, or unset CC") from None
+    if not words:
+        raise BuildError(f"CC names no program: {named}", hint="unset CC to use cc, gcc or clang")
+    program = shutil.which(words[0])
+    if program is None:
+        raise BuildError(f"CC names '{words[0]}', which is not there",
+                         hint=f"unset CC to use cc, gcc or clang, or: {install_hint('gcc')}")
+    return os.path.abspath(program), tuple(words[1:])
+
+
+def _ask_version(program: str, args: tuple[str, ...], *, origin: str) -> Compiler:
+    shown = shlex.join([program, *args])
+    try:
+        done = subprocess.run([program, *args, "--version"], capture_output=True, check=False,
+                              timeout=20, stdin=subprocess.DEVNULL, env=_environment())
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{origin} '{shown}', which does not run", detail=str(error),
+                         hint=install_hint("gcc")) from None
+    text = (done.stdout + done.stderr).decode(errors="replace").strip()
+    if done.returncode:
+        raise BuildError(f"{origin} '{shown}', which failed when asked for its version",
+                         detail=shorten(text) or f"exit status {done.returncode}",
+                         hint="unset CC to use cc, gcc or clang, or name a compiler that works")
+    number = re.search(r"\d+(?:\.\d+)+", text)
+    kind = "clang" if "clang" in text else "other"
+    if kind == "other" and re.search(r"\bgcc\b|Free Software Foundation", text, re.IGNORECASE):
+        kind = "gcc"
+    return Compiler(program, number.group() if number else "unknown", kind, args,
+                    text.partition("\n")[0])
+
+
+def _environment(changes: Mapping[str, str | None] | None = None) -> dict[str, str]:
+    """Our environment with the compiler's messages in English and without colours."""
+    merged = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "CCACHE_COLOR": "0",
+              **(changes or {})}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: str,
+                 verbose: bool = False, timeout: float = TIMEOUT,
+                 env: Mapping[str, str | None] | None = None) -> str:
+    """Runs one compiler command and returns what it said (warnings, perhaps).
+
+    source    the author's file that the command is about: errors in its folder come first
+    what      how messages call the thing being compiled
+    env       variables that the command needs; None takes one away
+    Raises BuildError at the first error's file:line, or after `timeout` seconds. The command
+    and everything it started is gone when this returns, also on Ctrl-C.
+    """
+    return run_compilers([command], source=source, what=what, verbose=verbose, timeout=timeout,
+                         env=env)[0]
+
+
+def run_compilers(commands: Sequence[Sequence[str | os.PathLike]], *, source: Path, what: str,
+                  verbose: bool = False, timeout: float = TIMEOUT,
+                  env: Mapping[str, str | None] | None = None,
+                  on_done: Callable[[int], None] = lambda count: None) -> list[str]:
+    """Runs compiler commands, as many at once as there are cores; what each of them said.
+
+    on_done(count) after each one. Raises what run_compiler does, for the first that fails; the
+    others are gone by then.
+    """
+    waiting = [(number, [os.fspath(word) for word in command])
+               for number, command in enumerate(commands)]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    running: list[_Running] = []
+    said: dict[int, str] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < (cores or 1):
+                number, words = waiting.pop(0)
+                if verbose:
+                    ui.say(_shown(words, env))
+                running.append(_Running(number, words, env, timeout))
+            over = running.pop(_first_over(running))
+            try:
+                text = over.finish(source, what)
+            finally:
+                over.kill()
+            said[over.number] = text
+            on_done(len(said))
+    finally:
+        for command in running:
+            command.kill()
+    return [said[number] for number in sorted(said)]
+
+
+def _shown(words: Sequence[str], env: Mapping[str, str | None] | None) -> str:
+    """The command as a user could type it."""
+    changes = (env or {}).items()
+    drop = [word for name, value in changes if value is None for word in ("-u", name)]
+    give = [f"{name}={value}" for name, value in changes if value is not None]
+    return shlex.join([*(["env", *drop, *give] if changes else []), *words])
+
+
+class _Running:
+    """A compiler command on its way."""
+
+    def __init__(self, number: int, words: list[str], env: Mapping[str, str | None] | None,
+                 timeout: float):
+        self.number, self.words, self.timeout = number, words, timeout
+        try:
+            self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                          stderr=subprocess.STDOUT, env=_environment(env),
+                                          start_new_session=True)
+        except OSError as error:
+            raise BuildError(f"'{words[0]}' does not run", detail=str(error),
+                             hint=install_hint("gcc")) from None
+        self.deadline = time.monotonic() + timeout
+        _limit_orphan(self.child.pid, int(timeout) + 10)
+        self.raw = bytearray()
+
+    def read(self) -> bool:
+        """Takes in what the command said; False once it has said all."""
+        chunk = os.read(self.child.stdout.fileno(), 1 << 16)
+        self.raw += chunk
+        return bool(chunk)
+
+    def finish(self, source: Path, what: str) -> str:
+        """Its text. Raises BuildError when it failed, or is not over although its time is."""
+        try:
+            self.child.wait(max(0.0, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"compiling {what} took more than {self.timeout:g} seconds",
+                             where=source, detail=shlex.join(self.words),
+                             hint="look for a macro or a table that expands without end"
+                             ) from None
+        text = _ESCAPES.sub("", self.raw.decode(errors="replace"))
+        if self.child.returncode:
+            raise _refusal(text, self.child.returncode, self.words, source, what)
+        return text
+
+    def kill(self) -> None:
+        kill_group(self.child)
+
+
+def _first_over(running: Sequence[_Running]) -> int:
+    """Waits until a command has closed its output, or its time is over; which one."""
+    with selectors.DefaultSelector() as selector:
+        for number, command in enumerate(running):
+            selector.register(command.child.stdout, selectors.EVENT_READ, number)
+        while True:
+            first = min(running, key=lambda command: command.deadline)
+            left = first.deadline - time.monotonic()
+            if left <= 0:
+                return running.index(first)
+            for key, _ in selector.select(left):
+                if not running[key.data].read():
+                    return key.data
+
+
+def _limit_orphan(pid: int, seconds: int) -> None:
+    """Bounds the CPU time of a command and its children, should we be killed before them."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):     # Linux only
+        import resource
+        resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def kill_group(child: subprocess.Popen) -> None:
+    """Ends whatever is left of a command and of what it started."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    if child.stdout:
+        child.stdout.close()
+
+
+def _refusal(text: str, status: int, words: list[str], source: Path, what: str) -> PufferError:
+    if "No space left on device" in text or "Disk quota exceeded" in text:
+        return RunError(f"the disk is full: {what} was not compiled", detail=shorten(text),
+                        hint="free some space, or point PUFFER_CACHE and TMPDIR at another disk")
+    missing = re.search(r"fatal error: (\S+): No such file", text)
+    undefined = re.search(r"undefined reference to [`'](\w+)'", text)
+    hint = None
+    if missing and missing.group(1) in ("stdio.h", "stdlib.h", "math.h", "stdint.h", "string.h"):
+        hint = install_hint("gcc")
+    elif missing:
+        hint = f"put {missing.group(1)} beside the header, or correct the #include"
+    elif undefined:
+        hint = f"define {undefined.group(1)}, or link what defines it"
+    said = _EMCC_ECHO.sub("", text).strip()
+    if not said:
+        ended = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        said = f"the compiler said nothing and ended with {ended}:\n{shlex.join(words)}"
+    return BuildError(f"the compiler refused {what}", where=find_location(text, source) or source,
+                      detail=shorten(said), hint=hint)
+
+
+def find_location(text: str, source: Path) -> str | None:
+    """The "file:line" in a compiler's text that the author can act on.
+
+    The first error in the folder of `source` (build products there come second), else an
+    include line or a note that leads there, else the first error anywhere.
+    """
+    folder = source.resolve().parent
+    lines = text.splitlines()
+    errors = [match for line in lines if (match := _ERROR.match(line) or _LINKER.search(line))]
+    leads = [match for line in lines if (match := _INCLUDED.search(line) or _MENTION.match(line))]
+
+    def own(match: re.Match) -> bool:
+        file = Path(match["file"]).resolve()
+        return folder in file.parents and "build" not in file.relative_to(folder).parts
+
+    def near(match: re.Match) -> bool:
+        return folder in Path(match["file"]).resolve().parents
+
+    for chosen in (filter(own, errors), filter(own, leads), filter(near, errors), iter(errors)):
+        match = next(chosen, None)
+        if match:
+            return f"{paths.shown(match['file'])}:{match['line']}"
+    return None
+
+
+def shorten(text: str) -> str:
+    """At most DETAIL_LINES lines, beginning with the first error's, and a count of the rest."""
+    lines = text.strip().splitlines()
+    if len(lines) <= DETAIL_LINES:
+        return "\n".join(lines)
+    first = next((number for number, line in enumerate(lines) if _ERROR.match(line)), 0)
+    while first and re.match(r"In file included|\s+from |\S+: In function", lines[first - 1]):
+        first -= 1
+    shown = lines[first:first + DETAIL_LINES]
+    errors = sum(1 for line in lines if _ERROR.match(line))
+    note = f"... {len(lines) - len(shown)} more lines"
+    return "\n".join([*shown, note + (f", {errors} errors in all" if errors > 1 else "")])
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A temporary path beside `target` that takes its place once the block has succeeded.
+
+    A reader sees the old file or the new one, never a part; on failure nothing is left.
+    """
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-",
+                                    suffix=target.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    umask = os.umask(0)
+    os.umask(umask)
+    try:
+        yield temporary
+        temporary.chmod((0o777 if target.suffix in (".so", "") else 0o666) & ~umask)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_file(target: Path, text: str) -> None:
+    """Writes a small text file so that no reader ever sees a part of it. OSError on failure."""
+    with replacing(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Path, what: str,
+               verbose: bool = False, timeout: float = TIMEOUT,
+               env: Mapping[str, str | None] | None = None) -> str:
+    """`command -o target`, in one stroke: target is the finished file or what it was before.
+
+    Returns the compiler's text. Raises BuildError as run_compiler does, RunError when the
+    folder cannot be written.
+    """
+    try:
+        with replacing(target) as temporary:
+            text = run_compiler([*command, "-o", temporary], source=source, what=what,
+                                verbose=verbose, timeout=timeout, env=env)
+            if not temporary.stat().st_size:
+                raise BuildError(f"the compiler made no file of {what}",
+                                 where=source, detail=shlex.join(map(os.fspath, command)),
+                                 hint="does CC name a C compiler?")
+    except OSError as error:
+        raise RunError(f"cannot write {what}", where=target, detail=error.strerror or str(error),
+                       hint="free some space, or point PUFFER_CACHE at another disk") from None
+    return text
+
+
+def include_dirs(compiler: Compiler) -> tuple[str, ...]:
+    """Where the compiler finds <stdio.h> and <stddef.h>: what libclang has to be told.
+
+    In search order. Remembered in memory and on disk; empty if the compiler will not say.
+    """
+    surroundings = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "SDKROOT")]
+    stamp = os.stat(compiler.path).st_mtime_ns
+    key = hashlib.sha256(repr((compiler.key, stamp, surroundings)).encode()).hexdigest()[:16]
+    return _include_dirs(compiler, key, paths.cache_dir())
+
+
+@cache
+def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, ...]:
+    remembered = cache_dir / "toolchain" / f"include-{key}.json"
+    with suppress(OSError, ValueError):
+        known = json.loads(remembered.read_text())
+        if known and all(isinstance(item, str) and os.path.isdir(item) for item in known):
+            return tuple(known)
+    text = run_compiler([*compiler.command, "-E", "-v", "-x", "c", os.devnull],
+                        source=Path(os.devnull), what="an empty file", timeout=20)
+    _, _, rest = text.partition("#include <...> search starts here:")
+    listed = rest.partition("End of search list.")[0].splitlines()
+    found = tuple(os.path.normpath(line.strip()) for line in listed
+                  if os.path.isdir(line.strip()))
+    with suppress(OSError):                     # only speed is lost
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        write_file(remembered, json.dumps(found))
+    return found
+
+
+@cache
+def cpu_features_key() -> str:
+    """Twelve hex digits that name this CPU's instruction set: -march=native depends on it."""
+    described = platform.processor()
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() in ("flags", "Features"):
+                described = " ".join(sorted(value.split()))
+                break
+    return hashlib.sha256(f"{platform.machine()} {described}".encode()).hexdigest()[:12]

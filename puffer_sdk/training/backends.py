@@ -1,0 +1,135 @@
+"""Which trainer computes.  settings -> NativePPO or TorchPPO, and the actor that belongs to it
+
+The native trainer computes by default, on a GPU where one can be used. PyTorch is needed for a
+network of one's own ([policy] torch_class), and for the referee.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base.errors import UsageError
+from ..settings.config import Config
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: one thread is faster
+
+
+def require(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> None:
+    """What the settings' trainer needs is there: PyTorch, or the compiled native trainer.
+
+    folder    the environment's, which is compiled for the GPU where it shall play there
+    Raises UsageError without PyTorch or without a usable GPU where one is asked for, BuildError
+    where the native trainer or the environment does not compile.
+    """
+    if resolved.train.backend == "torch":
+        require_torch(resolved)
+    elif resolved.train.device == "cuda":
+        from .native import cuda
+        plays = resolved.vec.device == "cuda"
+        try:
+            cuda.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
+        except UsageError as error:             # all that keeps this run off the CPU
+            also = " --vec.device cpu" * plays + " --train.gpus 1" * (resolved.train.gpus > 1)
+            error.hint = error.hint and error.hint.replace("--train.device cpu",
+                                                           f"--train.device cpu{also}")
+            raise
+        cuda.require_gpus(resolved.train.gpus)
+        cuda.build(verbose=verbose)
+        if plays and folder is not None:
+            from .native.envs import build_program
+            build_program(folder, verbose=verbose)
+    else:
+        from .native import build_trainer
+        build_trainer(verbose=verbose)
+
+
+def require_actor(trained: Config, *, verbose: bool = False) -> None:
+    """require, for playing with a checkpoint's weights."""
+    if trained.policy.torch_class:
+        require_torch(trained)
+    else:
+        from .native import build_trainer
+        build_trainer(verbose=verbose, referee=False)
+
+
+def require_torch(resolved: Config) -> None:
+    """Raises UsageError where PyTorch is not installed."""
+    if find_spec("torch") is not None:
+        return
+    why = "[policy] torch_class" if resolved.policy.torch_class else "train.backend torch"
+    raise UsageError(f"{why} needs PyTorch, and it is not installed",
+                     hint="pip install 'puffer-sdk[torch]'")
+
+
+def use_threads(resolved: Config) -> None:
+    """Let PyTorch compute on as many threads as the sizes alone say.
+
+    Its products and sums round differently on different numbers of threads. So that number
+    depends neither on vec.num_threads nor on the machine: a run gives the same bytes whatever
+    they are. Small products go to one thread, which is done before a second has woken up.
+    """
+    import torch
+
+    small = resolved.train.minibatch_size * resolved.policy.hidden_size < SMALL_WORK
+    torch.set_num_threads(1 if small else 2)
+
+
+def with_class_file(resolved: Config, folder: Path) -> Config:
+    """policy.torch_class by its absolute path: the file lies beside the header, or here."""
+    file, colon, name = resolved.policy.torch_class.rpartition(":")
+    for parent in (folder, Path.cwd()):
+        if file and (parent / file).is_file():
+            full = f"{(parent / file).resolve()}{colon}{name}"
+            return replace(resolved, policy=replace(resolved.policy, torch_class=full))
+    return resolved
+
+
+def where_trained(resolved: Config) -> str:
+    """Where the network is trained, and why there: "on the CPU (no NVIDIA driver on this machine)"
+    """
+    where, given = "the CPU", f"train.device is {resolved.train.device}"
+    if resolved.train.device == "cuda":
+        where = "a GPU" if resolved.train.gpus == 1 else f"{resolved.train.gpus} GPUs"
+        if resolved.train.backend == "native":
+            from .native import cuda
+            where, given = cuda.emulated_name(where), cuda.reason()
+        if resolved.vec.device == "cuda":
+            return f"on {where}, environments too ({given})"
+    origin = resolved.origin.get("train.device", "")
+    why = origin.removeprefix("auto: ") if origin.startswith("auto: ") else given
+    return f"on {where} ({why})"
+
+
+def make_trainer(vec, resolved: Config, *, timed: bool = False):
+    """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO."""
+    if resolved.train.backend == "torch":
+        from .reference import TorchPPO
+        use_threads(resolved)
+        return TorchPPO(vec, resolved, resolved.train.device)
+    from .native import NativePPO
+    return NativePPO(vec, resolved, device=resolved.train.device, timed=timed)
+
+
+def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,
+               greedy: bool = False, threads: int = 1):
+    """Acts for all agents of `vec` with a checkpoint's weights: NativeActor, or torch_ppo.Actor.
+
+    trained    the settings that the checkpoint was trained with
+    """
+    if not trained.policy.torch_class:
+        from .native import NativeActor
+        exact = replace(trained, train=replace(trained.train, precision="fp32"))
+        return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
+                           seed, vec.num_agents, greedy=greedy, threads=threads)
+    from .reference import Actor, build_policy, load_weights
+
+    use_threads(trained)
+    policy = build_policy(vec.obs_size, vec.act_sizes, trained)
+    load_weights(policy, tensors)
+    return Actor(policy, vec.act_sizes, seed, vec.num_agents, greedy=greedy)

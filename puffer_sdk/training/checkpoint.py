@@ -1,0 +1,135 @@
+"""Save and load a training state.  tensors + facts <-> runs/NAME/NNNN/checkpoints/STEP.safetensors
+
+A checkpoint is a safetensors file: any tool that reads the format reads the weights. Its metadata
+holds what a resumed run needs besides tensors, as one JSON text under the key "puffer":
+
+    format_version   1; a greater one is refused
+    env              name, spec hash, observation size and type, head widths
+    config           the resolved settings
+    counters         epoch, global step, ... (the trainer's own)
+    epoch, step      where the run was
+    goal             where it was first met, if it was: {"goal", "step", "seconds"}
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import RunError, UsageError
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint."""
+
+    path: Path
+    tensors: dict[str, np.ndarray]
+    facts: dict                     # the metadata described above
+
+    @property
+    def step(self) -> int:
+        """Agent steps trained before it was written."""
+        return int(self.facts["step"])
+
+
+def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
+    """Write a checkpoint whole or not at all. Raises RunError (a full disk, say)."""
+    from safetensors.numpy import save as serialize
+
+    facts = {"format_version": FORMAT_VERSION, **facts}
+    tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    data = serialize(tensors, metadata={"puffer": json.dumps(facts, sort_keys=True)})
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise RunError("cannot save the checkpoint; the ones before it are untouched",
+                       where=path, detail=error.strerror or str(error),
+                       hint="free some space, or choose another place with --runs-dir") from None
+    return path
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a writer that was killed left half. Call it when nobody writes there."""
+    for path in folder.glob(".*.safetensors.*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint. Raises UsageError naming what is wrong with the file."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError("there is no such checkpoint", where=path,
+                         hint="puffer-sdk runs lists what there is")
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError("this file is damaged, or not a checkpoint", where=path,
+                         detail=str(error), hint="take an earlier one from the same folder"
+                         ) from None
+    try:
+        facts = json.loads(metadata["puffer"])
+        version = int(facts["format_version"])
+        if version <= FORMAT_VERSION:
+            _ = {**facts["env"]}, {**facts["config"]}, {**facts["counters"]}
+            _ = int(facts["epoch"]), int(facts["step"]), float(facts["seconds"])
+    except (KeyError, ValueError, TypeError):
+        raise UsageError("this safetensors file is not a puffer-sdk checkpoint", where=path,
+                         expected="metadata under the key 'puffer'",
+                         actual=", ".join(metadata) or "no metadata") from None
+    if version > FORMAT_VERSION:
+        raise UsageError("this checkpoint was written by a newer puffer-sdk", where=path,
+                         expected=f"format_version {FORMAT_VERSION} or less", actual=version,
+                         hint="upgrade puffer-sdk")
+    bad = [name for name, value in tensors.items() if not np.isfinite(value).all()]
+    if bad:
+        raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,
+                       hint="take an earlier one from the same folder")
+    return Checkpoint(path, tensors, facts)
+
+
+def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float]) -> None:
+    """Refuse a checkpoint of another environment, or of other sizes.
+
+    env         the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
+    settings    [env] as it would be now
+    """
+    theirs = checkpoint.facts["env"]
+    if theirs.get("name") != env["name"]:
+        raise UsageError("this checkpoint belongs to another environment", where=checkpoint.path,
+                         expected=env["name"], actual=theirs.get("name"))
+    for key, what in (("obs_size", "observation size"), ("obs_dtype", "observation type"),
+                      ("act_sizes", "set of action heads")):
+        if theirs.get(key) != env[key]:
+            raise UsageError(f"this checkpoint was trained with another {what}",
+                             where=checkpoint.path, expected=env[key], actual=theirs.get(key),
+                             hint=_settings_hint(checkpoint, settings))
+
+
+def _settings_hint(checkpoint: Checkpoint, settings: Mapping[str, float]) -> str:
+    trained = checkpoint.facts["config"].get("env", {})
+    other = [f"--env.{key.replace('_', '-')} {value:g}" for key, value in trained.items()
+             if settings.get(key) != value]
+    if not other:
+        return "the environment has changed since: train anew"
+    return f"it was trained with {' '.join(other)}"

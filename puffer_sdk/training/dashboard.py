@@ -1,0 +1,266 @@
+"""What a person sees while a policy trains: a panel that redraws, or plain lines in a pipe."""
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..base import ui
+from ..settings.config import Config
+from .runs import Run
+
+PLAIN_EVERY = 2.0               # seconds between two plain lines; more as the run grows old
+PLAIN_MOST = 60.0
+REDRAW_EVERY = 0.1
+WIDEST = 100                    # columns of the panel
+HEADLINE = ("perf", "score", "episode_return", "episode_length")
+LOSSES = ("policy", "value", "entropy", "approx_kl", "clipfrac", "explained_variance")
+NAMES = {"episode_return": "return", "episode_length": "length", "n": "ended",
+         "approx_kl": "approx KL", "clipfrac": "clipped", "explained_variance": "explained"}
+PARTS = {"env": "environment", "forward": "acting", "train": "learning"}    # of an epoch's time
+BLOCKS = "▁▂▃▄▅▆▇█"
+ROWS = 6                        # below each column's heading
+
+
+class Dashboard:
+    """Fed with rows of metrics; draws them to stderr for as long as the context lasts."""
+
+    def __init__(self, run: Run, config: Config, where: str = ""):
+        """where: the device, and why that one"""
+        self.run, self.config, self.where = run, config, where
+        batch = config.vec.total_agents * config.train.horizon
+        self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
+        self.name = run.folder.parent.name
+        self.row: dict = {}
+        self.env: dict = {}             # the last known value of every env/ key
+        self.curve: list[float] = []    # perf (or what comes next) at each epoch with episodes
+        self.stopping = False           # a signal came: the child is saving
+        self.began = self.drawn = time.monotonic()
+        self.said = None                # the epoch of the last plain line
+        self.live = None
+
+    def __enter__(self) -> Dashboard:
+        if ui.is_interactive():
+            from rich.live import Live
+            self.quiet = quiet_keys()
+            self.quiet.__enter__()
+            self.live = Live(self.panel(), console=ui.console(stderr=True), auto_refresh=False,
+                             transient=False)
+            self.live.start()
+        else:
+            ui.say(f"training {self.name}: {self.total:,} steps, run {self.run.folder.name}"
+                   + f", {self.where}" * bool(self.where))
+        return self
+
+    def __exit__(self, kind, *exc) -> None:
+        if self.live:
+            self.stopping = False
+            self.live.update(self.panel(), refresh=True)
+            self.live.stop()
+            self.quiet.__exit__(None, None, None)
+        elif self.row:
+            self.plain_line()
+
+    def update(self, row: dict) -> None:
+        """A new row of metrics."""
+        self.row = row
+        self.env.update({k.removeprefix("env/"): v for k, v in row.items()
+                         if k.startswith("env/")})
+        headline = self.headline()
+        if headline and f"env/{headline}" in row and math.isfinite(self.env[headline]):
+            self.curve.append(self.env[headline])
+
+    def headline(self) -> str | None:
+        """The number that the curve shows: perf, or what there is in its place."""
+        return next((name for name in HEADLINE if name in self.env), None)
+
+    def tick(self) -> None:
+        """Redraw if it is time."""
+        now = time.monotonic()
+        if self.live:
+            if now - self.drawn >= REDRAW_EVERY:
+                self.drawn = now
+                self.live.update(self.panel(), refresh=True)
+        elif self.row and (self.said is None or now - self.drawn >= self.pause(now)):
+            self.drawn = now
+            self.plain_line()
+
+    def pause(self, now: float) -> float:
+        """Seconds between plain lines: a long run is not told by thousands of them."""
+        return min(PLAIN_MOST, max(PLAIN_EVERY, (now - self.began) / 30))
+
+    # -- plain ---------------------------------------------------------------
+
+    def plain_line(self) -> None:
+        """One line a row; a row is told once."""
+        row = self.row
+        if row["epoch"] == self.said:
+            return
+        self.said = row["epoch"]
+        width = len(f"{self.total:,}")
+        parts = [f"{min(1.0, row['step'] / self.total):4.0%}", f"{row['step']:{width},} steps",
+                 f"{short(row['sps']):>5}/s"]
+        parts += [f"{NAMES.get(name, name)} {self.env[name]:.3f}"
+                  for name in HEADLINE if name in self.env]
+        if "loss/entropy" in row:
+            parts.append(f"entropy {row['loss/entropy']:.3f}")
+        ui.say("  ".join(parts))
+
+    # -- panel ---------------------------------------------------------------
+
+    def panel(self):
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.table import Table
+        from rich.text import Text
+
+        width = min(ui.console(stderr=True).width, WIDEST)
+        inside = width - 4
+        columns = Table.grid(padding=(0, 4, 0, 0))
+        wide = (inside - 8) // 3 if inside >= 66 else (inside - 4) // 2
+        cells = [self.column("episodes", self.env_rows(), wide),
+                 self.column("losses", self.loss_rows(), wide)]
+        if inside >= 66:
+            cells.append(self.time_column(inside - 8 - 2 * wide))
+        columns.add_row(*cells)
+        body = [self.head(inside), Text(""), columns, Text(""), self.curve_line(inside)]
+        title = Text.assemble((self.name, "bold"), " · run ", self.run.folder.name,
+                              f" · {self.run.tag}" if self.run.tag else "")
+        return Panel(Group(*body), title=title, title_align="left", width=width,
+                     subtitle=Text(self.where, "dim") if self.where else None,
+                     subtitle_align="right", border_style="blue", padding=(0, 1))
+
+    def head(self, width: int):
+        """The bar, and below it the speed and the clock."""
+        from rich.text import Text
+
+        step, sps = self.row.get("step", 0), self.row.get("sps", 0.0)
+        share = min(1.0, step / self.total)
+        right = f"  {share:4.0%}"
+        bar = max(10, width - len(right))
+        full = round(bar * share)
+        gone = self.row.get("seconds", time.monotonic() - self.began)
+        if self.stopping:
+            last = "saving ..."
+        elif not self.row:
+            last = "starting ..."
+        else:
+            last = f"{clock((self.total - step) / sps)} left" if share < 1 else "done"
+        facts = Text.assemble((f"{short(step)}", "bold"), f" of {short(self.total)} steps    ",
+                              (short(sps), "bold"), " steps/s    ", (clock(gone), "bold"),
+                              " gone    ", (last, "bold yellow" if self.stopping else "bold"))
+        facts.truncate(width)
+        return Text.assemble(("━" * full, "cyan"), ("─" * (bar - full), "grey37"), right, "\n",
+                             facts)
+
+    def curve_line(self, width: int):
+        from rich.text import Text
+
+        name = self.headline()
+        if name is None or len(self.curve) < 2:
+            return Text("no episode has ended yet" if self.row and name is None else "",
+                        style="dim")
+        label, low, high = NAMES.get(name, name), number(min(self.curve)), number(max(self.curve))
+        room = width - len(label) - len(low) - len(high) - 4
+        return Text.assemble((f"{label} {low} ", "dim"), (sparkline(self.curve, room), "cyan"),
+                             (f" {high}", "dim"))
+
+    def env_rows(self) -> list[tuple[str, str]]:
+        names = [n for n in HEADLINE if n in self.env]
+        names += [n for n in self.env if n not in names and n != "n"]
+        names = names[:ROWS - 1] + ["n"] * ("n" in self.env)
+        return [(NAMES.get(n, n), f"{self.env[n]:,.0f}" if n == "n" else number(self.env[n]))
+                for n in names]
+
+    def loss_rows(self) -> list[tuple[str, str]]:
+        return [(NAMES.get(name, name), number(self.row[f"loss/{name}"]))
+                for name in LOSSES if f"loss/{name}" in self.row]
+
+    @staticmethod
+    def column(title: str, rows: list[tuple[str, str]], width: int):
+        """Names to the left, numbers to the right, ROWS lines always: the panel keeps its size."""
+        from rich.text import Text
+
+        lines = [Text(title, style="bold")]
+        for name, value in rows + [("", "")] * (ROWS - len(rows)):
+            room = max(1, width - len(value) - 1)
+            name = name if len(name) <= room else name[:room - 1] + "…"
+            lines.append(Text.assemble((f"{name:<{room}} ", "dim"), value))
+        return Text("\n").join(lines)
+
+    def time_column(self, width: int):
+        """How an epoch's time is spent."""
+        from rich.text import Text
+
+        seconds = {name: self.row.get(f"time/{name}", 0.0) for name in PARTS}
+        total = sum(seconds.values()) or 1.0
+        lines = [Text("time", style="bold")]
+        for name, value in seconds.items() if self.row else ():
+            share = value / total
+            room = max(1, width - 17)
+            lines.append(Text.assemble((f"{PARTS[name]:<12}", "dim"),
+                                       (f"{'█' * round(room * share):<{room}}", "cyan"),
+                                       f"{share:5.0%}"))
+        if self.row:
+            epochs = max(1, round(self.total * self.row["epoch"] / max(1, self.row["step"])))
+            lines += [Text(), Text.assemble((f"{'epoch':<12}", "dim"),
+                                            f"{self.row['epoch']:,} of {epochs:,}")]
+        return Text("\n").join(lines)
+
+
+@contextmanager
+def quiet_keys() -> Iterator[None]:
+    """The terminal does not write ^C into the panel when that is pressed."""
+    import termios
+
+    try:
+        fd = sys.stdin.fileno()
+        old = termios.tcgetattr(fd)
+    except (OSError, ValueError, AttributeError, termios.error):
+        yield
+        return
+    new = [*old[:3], old[3] & ~termios.ECHOCTL, *old[4:]]
+    termios.tcsetattr(fd, termios.TCSANOW, new)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, old)
+
+
+def short(value: float) -> str:
+    """1234567 -> '1.23M'"""
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 0.9995 * size:
+            scaled = value / size
+            digits = 2 if abs(scaled) < 9.995 else 1 if abs(scaled) < 99.95 else 0
+            return f"{scaled:.{digits}f}{letter}"
+    return f"{value:.0f}"
+
+
+def number(value: float) -> str:
+    """A number in at most nine characters."""
+    if value is None or not math.isfinite(value):
+        return "-" if value is None else str(value)
+    if value == 0 or 0.0005 <= abs(value) < 1e6:
+        return f"{value:,.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:.1e}"
+
+
+def clock(seconds: float) -> str:
+    """75 -> '1:15'"""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def sparkline(values: list[float], width: int) -> str:
+    """Values as a row of block characters, averaged down (or repeated) to fill `width`."""
+    width = max(1, width)
+    edges = [len(values) * i // width for i in range(width + 1)]
+    means = [sum(values[a:max(b, a + 1)]) / max(b - a, 1)
+             for a, b in zip(edges, edges[1:], strict=False)]
+    low, high = min(means), max(means)
+    span = (high - low) or 1.0
+    return "".join(BLOCKS[round((m - low) / span * (len(BLOCKS) - 1))] for m in means)

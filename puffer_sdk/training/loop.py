@@ -1,0 +1,160 @@
+"""Trainer: training for loops of your own.  a VecEnv and settings -> rollout(), update(), save()"""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base.errors import UsageError
+from ..env import header
+from ..settings import config
+from ..settings.config import Config
+from . import backends, checkpoint
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..env.vec import VecEnv
+
+
+class Trainer:
+    """A policy and its training over one VecEnv, for loops of your own.
+
+        vec = puffer_sdk.make("my_env", num_envs=1024)
+        with puffer_sdk.Trainer(vec, {"train.learning_rate": 0.02}) as trainer:
+            while not trainer.finished:
+                trainer.rollout()                   # T ticks of all agents
+                losses = trainer.update()           # learn from them
+                print(trainer.global_step, vec.log(), losses)
+            trainer.save("policy.safetensors")      # for `puffer-sdk eval`, or load()
+
+    vec       its envs are reset before the first rollout; play none of them in between
+    config    settings over those of the environment's ini, or a Config of configure()'s
+    Also here: epoch, total_epochs, global_step, batch_size, horizon, agents, learning_rate.
+    Raises UsageError where sizes or settings contradict each other.
+    """
+
+    def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None):
+        self.config = _config_for(vec, config)
+        self._trainer = backends.make_trainer(vec, self.config)
+        self._env_facts = _facts_of(vec)
+        self._rolled_out = False        # whether there is something to learn from
+        self._seconds = 0.0             # spent in rollout and update, over all loaded parts
+        self.metrics: dict[str, float] = {}     # what the last update() returned
+
+    # -- the loop
+
+    def rollout(self) -> None:
+        """`horizon` ticks of all agents with the present policy."""
+        began, self._rolled_out = time.perf_counter(), False
+        self._trainer.rollout()
+        self._rolled_out = True
+        self._seconds += time.perf_counter() - began
+
+    def update(self) -> dict[str, float]:
+        """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl."""
+        if not self._rolled_out:
+            raise UsageError("there is no rollout to learn from", hint="roll out first: rollout()")
+        began = time.perf_counter()
+        self.metrics = self._trainer.update()
+        self._seconds += time.perf_counter() - began
+        return self.metrics
+
+    def use(self, vec: VecEnv) -> None:
+        """Go on with other envs, as many agents of the same sizes, say of a harder level."""
+        self._trainer.barrier(vec)
+        self.config = replace(self.config, env=vec.env_settings)
+
+    vec = property(lambda self: self._trainer.vec, doc="the envs it plays")
+    epoch = property(lambda self: self._trainer.epoch, doc="updates done")
+    total_epochs = property(lambda self: self._trainer.total_epochs,
+                            doc="updates that train.total_timesteps allows")
+    global_step = property(lambda self: self._trainer.global_step, doc="agent steps trained on")
+    finished = property(lambda self: self._trainer.finished,
+                        doc="True once train.total_timesteps are done; going on is allowed")
+    learning_rate = property(lambda self: self._trainer.learning_rate, doc="of the next update")
+    agents = property(lambda self: self._trainer.agents, doc="N")
+    horizon = property(lambda self: self._trainer.horizon, doc="T")
+    batch_size = property(lambda self: self._trainer.batch_size, doc="agent steps of one epoch")
+
+    # -- weights
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The live weights, by name, without a copy: encoder (H, D), layers.i (3H, H), decoder
+        (A + 1, H) with the value's row last, logstd. After writing into one, call touch()."""
+        if self.config.train.backend == "torch":
+            return {name: weight.detach().cpu().numpy()
+                    for name, weight in self._trainer.policy.named_parameters()}
+        return self._trainer.parameters
+
+    def touch(self) -> None:
+        """Say that weights were written to."""
+        if self.config.train.backend != "torch":
+            self._trainer.touch()
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """A checkpoint: weights, optimiser, counters and settings, whole or not at all.
+
+        `puffer-sdk eval ENV --load-model-path PATH` plays it.
+        """
+        facts = {"env": self._env_facts, "config": self.config.to_dict(),
+                 "counters": self._trainer.counters, "epoch": self._trainer.epoch,
+                 "step": self._trainer.global_step, "seconds": self._seconds}
+        return checkpoint.save(Path(path), self._trainer.state_tensors(), facts)
+
+    def load(self, path: str | os.PathLike) -> None:
+        """Go on from a checkpoint, with fresh episodes. UsageError where it does not fit."""
+        past = checkpoint.load(Path(path))
+        vec = self._trainer.vec
+        checkpoint.check_fits(past, self._env_facts, vec.env_settings)
+        self._trainer.load_state_tensors(past.tensors)
+        self._trainer.load_counters(past.facts["counters"])
+        self._trainer.barrier(vec)
+        self._rolled_out = False
+        self._seconds = float(past.facts["seconds"])
+
+    # -- the end
+
+    def close(self) -> None:
+        """Let threads and memory go. The envs stay open: they are yours."""
+        if self.config.train.backend != "torch":
+            self._trainer.close()
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+
+def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None) -> Config:
+    """The settings that hold for these envs: their number and [env] are as they were made."""
+    folder = vec.library.folder
+    if not isinstance(given, Config):
+        asked = dict(given or {})
+        own = {"vec.total_agents": vec.num_agents, "vec.num_buffers": vec.num_buffers}
+        for name, value in asked.items():
+            if name.startswith("env.") or name in own:
+                raise UsageError(f"{name} is settled: these envs are made", where=name,
+                                 expected="settings of the training", actual=value,
+                                 hint="give it to puffer_sdk.make")
+        asked.update(own)
+        given = config.resolve(folder, asked, warn_unread=False) if folder \
+            else config.defaults(asked)
+    if folder:
+        given = backends.with_class_file(given, folder)
+    return replace(given, env=vec.env_settings, vec=replace(
+        given.vec, total_agents=vec.num_agents, num_buffers=vec.num_buffers))
+
+
+def _facts_of(vec: VecEnv) -> dict[str, object]:
+    """What a checkpoint says of its environment."""
+    about, folder = vec.description, vec.library.folder
+    return {"name": folder.name if folder else about.name,
+            "spec_hash": header.read(folder).hash() if folder else None,
+            "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
+            "act_sizes": list(about.act_sizes)}

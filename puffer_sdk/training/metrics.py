@@ -1,0 +1,125 @@
+"""Where metrics go while a run lasts: metrics.jsonl always; Weights & Biases, TensorBoard if asked.
+
+All sinks get the same rows, described in docs/reference/metrics.md.
+"""
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import suppress
+from importlib.util import find_spec
+
+from ..base.errors import RunError, UsageError
+from ..settings.config import Config
+from .runs import Run
+
+EXTRAS = {"wandb": "wandb", "tensorboard": "tensorboardX"}     # option -> module that it needs
+
+
+def require(**wanted: bool) -> None:
+    """Raises UsageError when a sink that is wanted is not installed: before anything runs."""
+    for name, module in EXTRAS.items():
+        if wanted.get(name) and find_spec(module) is None:
+            raise UsageError(f"--{name} needs a package that is not installed",
+                             expected=module, actual="not installed",
+                             hint=f"pip install 'puffer-sdk[{name}]'")
+
+
+def without_nan(value):
+    """The same, with None for the numbers that JSON cannot write: NaN and the infinities."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(item) for item in value]
+    return value
+
+
+class open_sinks:
+    """A context in which log(row) sends a row of metrics to every sink."""
+
+    def __init__(self, run: Run, config: Config, *, wandb: bool = False,
+                 tensorboard: bool = False):
+        self.sinks = [JsonLines(run)]
+        if wandb:
+            self.sinks.append(Wandb(run, config))
+        if tensorboard:
+            self.sinks.append(TensorBoard(run))
+
+    def log(self, row: dict) -> None:
+        for sink in self.sinks:
+            sink.log(row)
+
+    def __enter__(self) -> open_sinks:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for sink in self.sinks:
+            with suppress(Exception):       # a service that is down does not fail a finished run
+                sink.close()
+
+
+class JsonLines:
+    """metrics.jsonl: one object a line, written as it comes, whole or not at all."""
+
+    def __init__(self, run: Run):
+        self.path = run.metrics_path
+        try:
+            self.file = self.path.open("ab", buffering=0)
+        except OSError as error:
+            raise self._refused(error) from None
+
+    def log(self, row: dict) -> None:
+        line = (json.dumps(without_nan(row)) + "\n").encode()
+        end = self.file.seek(0, os.SEEK_END)
+        try:
+            while line:
+                line = line[self.file.write(line):]
+        except OSError as error:
+            with suppress(OSError):
+                self.file.truncate(end)
+            raise self._refused(error) from None
+
+    def close(self) -> None:
+        self.file.close()
+
+    def _refused(self, error: OSError) -> RunError:
+        return RunError("cannot write the metrics", where=self.path,
+                        detail=error.strerror or str(error),
+                        hint="free some space, or choose another place: --runs-dir")
+
+
+class Wandb:
+    """A Weights & Biases run named after ours. WANDB_MODE=offline works as it always does."""
+
+    def __init__(self, run: Run, config: Config):
+        import wandb
+
+        self.run = wandb.init(project=run.folder.parent.name, name=run.folder.name,
+                              tags=[run.tag] if run.tag else None, dir=str(run.folder),
+                              config=dict(config.items()))
+
+    def log(self, row: dict) -> None:
+        self.run.log(row, step=row["step"])
+
+    def close(self) -> None:
+        self.run.finish()
+
+
+class TensorBoard:
+    """Event files under the run's tensorboard/ folder."""
+
+    def __init__(self, run: Run):
+        from tensorboardX import SummaryWriter
+
+        self.writer = SummaryWriter(str(run.folder / "tensorboard"))
+
+    def log(self, row: dict) -> None:
+        for name, value in row.items():
+            if name != "step":
+                self.writer.add_scalar(name, value, row["step"])
+
+    def close(self) -> None:
+        self.writer.close()

@@ -1,0 +1,155 @@
+"""What the trainer steps.  a VecEnv, or any object with step() -> PufferTrainerEnvs"""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ...base.errors import UsageError
+from ...env.library import ABI_VERSION, Settings
+from ...env.vec import VecEnv
+from .handle import Handle
+
+
+def bind_envs(vec, handle: Handle, threads: int, program: Path | None = None):
+    """program: what plays the envs on the GPU, or None"""
+    if isinstance(vec, VecEnv):
+        return CompiledEnvs(vec, handle, threads, program)
+    return PythonEnvs(vec, handle, threads)
+
+
+def build_program(folder: Path, *, verbose: bool = False) -> Path:
+    """The environment in this folder, compiled for the GPU that trains here, or for an emulated
+    one, unless that was done before. Raises BuildError where its C does not compile for one."""
+    from ...env.gpu import programs
+    from . import cuda
+
+    arch = None if cuda.is_emulated() else programs.default_arch()
+    return programs.build_program(folder, arch, verbose=verbose).path
+
+
+def find_program(vec, device: str, given: Path | None = None) -> Path:
+    """What plays this vec's envs on the GPU: given, or made. UsageError where nothing can."""
+    problem, actual = None, None
+    if device != "cuda":
+        problem, actual = "need the trainer there too", f"train.device = {device}"
+    elif not isinstance(vec, VecEnv):
+        problem, actual = "are compiled C, in a VecEnv", type(vec).__name__
+    elif given is None and vec.library.folder is None:
+        problem, actual = "are compiled from their folder", f"{vec.library.path} alone"
+    if problem:
+        raise UsageError(f"environments on a GPU {problem}", where="vec.device cuda",
+                         actual=actual, hint="leave vec.device at cpu")
+    return given or build_program(vec.library.folder)
+
+
+def check_arrays(vec) -> dict[str, np.ndarray | None]:
+    """The vec's arrays by name. Raises UsageError where C would take one for what it is not."""
+    n, f32 = vec.num_agents, (np.float32,)
+    arrays = {}
+    for name, shape, dtypes in (
+            ("observations", (n, vec.obs_size), (np.uint8, np.float32)),
+            ("actions", (n, len(vec.act_sizes)), f32), ("rewards", (n,), f32),
+            ("terminals", (n,), f32), ("truncations", (n,), f32),
+            ("action_mask", (n, sum(vec.act_sizes)), (np.uint8, np.bool_))):
+        array = arrays[name] = getattr(vec, name)
+        if array is None and name == "action_mask":
+            continue
+        if not isinstance(array, np.ndarray):
+            raise UsageError(f"the envs' {name} are no NumPy array", expected="a NumPy array",
+                             actual=type(array).__name__)
+        if array.dtype not in dtypes:
+            raise UsageError(f"the envs' {name} have another type", actual=array.dtype.str,
+                             expected=" or ".join(np.dtype(each).name for each in dtypes))
+        if array.shape != shape:
+            raise UsageError(f"the envs' {name} have another shape", expected=shape,
+                             actual=array.shape)
+        if not array.flags.c_contiguous:
+            raise UsageError(f"the envs' {name} are not contiguous", expected="rows in one piece",
+                             actual=f"strides of {array.strides} bytes",
+                             hint="the native trainer looks at whole rows")
+        if name == "actions" and not array.flags.writeable:
+            raise UsageError(f"the envs' {name} are read-only", expected="a writable array",
+                             actual="a read-only one", hint="the trainer writes into them")
+    return arrays
+
+
+class Envs:
+    """A PufferTrainerEnvs over a vec's own arrays; keeps what C looks at alive."""
+
+    def __init__(self, owner, handle: Handle, first_row: np.ndarray, **fields):
+        self.owner, self.first_row, self.arrays = owner, first_row, check_arrays(owner)
+        self.c = handle.ffi.new("PufferTrainerEnvs*", {
+            **{name: handle.pointer({"observations": "void*", "action_mask": "unsigned char*"}
+                                    .get(name, "float*"), array)
+               for name, array in self.arrays.items()},
+            "first_row": handle.pointer("int64_t*", self.first_row),
+            "num_envs": len(self.first_row) - 1, **fields})
+
+    def check(self) -> None:
+        """Raises UsageError where these envs cannot be stepped any more."""
+
+    def after(self, ticks: int) -> None:
+        """The trainer has stepped them so often."""
+
+    def failed(self) -> BaseException | None:
+        """What stepping them raised in the last rollout, once."""
+
+
+class CompiledEnvs(Envs):
+    """The envs of a VecEnv: the trainer's threads step them through their library's own API.
+
+    With a program their copies play on the GPU, from the same settings and seeds, and add what
+    they log to these; the vec's own arrays stay as they are.
+    """
+
+    def __init__(self, vec, handle: Handle, threads: int, program: Path | None = None):
+        ffi = handle.ffi
+        self.watches, self.settings = vec.watches_for(threads), Settings(vec.env_settings)
+        self.program = ffi.new("char[]", os.fsencode(program)) if program else ffi.NULL
+        super().__init__(vec, handle, vec.first_row, api=vec.library.api, vec=vec.handle,
+                         whole_steps=int(vec.description.whole_steps), watches=self.watches,
+                         ticks=vec.ticks, block=ffi.cast("void*", vec.block.ctypes.data),
+                         block_bytes=vec.block.nbytes, program=self.program,
+                         settings=self.settings.c)
+
+    def check(self) -> None:
+        _ = self.owner.handle             # raises UsageError once it is closed
+
+    def after(self, ticks: int) -> None:
+        self.owner.ticks += ticks
+
+
+class PythonEnvs(Envs):
+    """Any object with step(): one env of N agents whose step calls back into Python."""
+
+    def __init__(self, vec, handle: Handle, threads: int):
+        ffi = handle.ffi
+        self.failure: BaseException | None = None
+        self.watches = ffi.new("PufferWatch[]", threads)
+        self.call_step = ffi.callback(
+            "void(PufferVec*, int32_t, int32_t, int32_t, PufferWatch*)", self.step,
+            onerror=self.keep)
+        self.count = ffi.callback("int32_t(const PufferVec*)", lambda _: 1)
+        self.seed = ffi.callback("uint32_t(const PufferVec*, int32_t)", lambda _, env: 0)
+        self.api = ffi.new("PufferApi*", {
+            "abi_version": ABI_VERSION, "struct_size": ffi.sizeof("PufferApi"),
+            "step": self.call_step, "num_envs": self.count, "env_seed": self.seed})
+        self.nothing = ffi.new("char[1]")
+        super().__init__(vec, handle, np.array([0, vec.num_agents], np.int64), api=self.api,
+                         vec=ffi.cast("PufferVec*", self.nothing), whole_steps=1,
+                         watches=self.watches, ticks=0)
+
+    def step(self, vec, first, count, flags, watch) -> None:
+        if self.failure is None:
+            self.owner.step()
+
+    def keep(self, kind, error, trace) -> None:
+        """Nothing may pass through the C side."""
+        if self.failure is None:
+            self.failure = error.with_traceback(trace)
+
+    def failed(self) -> BaseException | None:
+        failure, self.failure = self.failure, None
+        return failure

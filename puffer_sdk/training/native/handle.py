@@ -1,0 +1,172 @@
+"""One PufferTrainer: its calls, its memory as NumPy arrays, its error texts as errors."""
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...base.errors import PufferError, RunError, UsageError, did_you_mean
+from ...base.philox import MAX_SEED
+from ...env import abi
+from ...settings.consistency import available_cores
+from ..schedules import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT, check_tensors
+from .library import PATHS, PRECISIONS, library
+
+PATH_VARIABLE = "PUFFER_TRAINER_PATH"       # forces an instruction set, for tests and reports
+PLAY_HINT = ("puffer-sdk check finds what an environment does wrong; with --vec.device cpu it "
+             "plays on the CPU")
+MAX_THREADS = 64                            # watches on the page that a parent reads
+MEMORY_HINT = "lower vec.total_agents, train.horizon, policy.hidden_size or policy.num_layers"
+
+
+class Handle:
+    """One PufferTrainer: its calls, and its memory as NumPy arrays.
+
+    The arrays hold the handle, and the C side is destroyed with the last of them.
+    """
+
+    def __init__(self, fields: Mapping[str, object], lib=None):
+        """fields: of PufferTrainerConfig. lib: the opened library, or the CPU trainer's"""
+        self.ffi, self.lib = abi.trainer_ffi(), lib or library()
+        self.act_sizes = tuple(fields["act_sizes"])
+        config = self.ffi.new("PufferTrainerConfig*")
+        config.struct_size = self.ffi.sizeof("PufferTrainerConfig")
+        config.version = int(abi.constants(abi.trainer_header())["PUFFER_TRAINER_VERSION"])
+        for name, value in fields.items():
+            if isinstance(value, (list, tuple)):
+                getattr(config, name)[0:len(value)] = list(value)
+            else:
+                setattr(config, name, value)
+        self.error = self.ffi.new("char[]", int(abi.constants(abi.env_header())
+                                                ["PUFFER_ERROR_SIZE"]))
+        made = self.lib.puffer_trainer_create(config, self.error)
+        if made == self.ffi.NULL:
+            raise self._refusal()
+        self.trainer = self.ffi.gc(made, self.lib.puffer_trainer_destroy)
+        self.counters = self.lib.puffer_trainer_counters(self.trainer)
+        self.plays = False              # whether its envs are on the GPU
+
+    def call(self, name: str, *args) -> None:
+        """One of the calls that return 0, or -1 with a text."""
+        if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
+            raise self._failure()
+
+    def tell(self, name: str, *args):
+        """One of the calls that cannot fail."""
+        return getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args)
+
+    def arrays(self, *kinds: str) -> dict[str, np.ndarray]:
+        """Views of the tensors of these kinds ("WEIGHT", "OPTIMIZER", "ROLLOUT"), by name."""
+        wanted = [getattr(self.lib, f"PUFFER_{kind}") for kind in kinds]
+        out, found, index = self.ffi.new("PufferTrainerTensor*"), {}, 0
+        while self.tell("tensor", index, out):
+            index += 1
+            if out.kind in wanted:
+                found[self.ffi.string(out.name).decode()] = np.asarray(Memory(self, out))
+        return found
+
+    def fetch(self, *kinds: str) -> None:
+        """Bring what lives on a GPU to the arrays of these kinds; the CPU's are up to date."""
+        for kind in kinds:
+            self.call("fetch", getattr(self.lib, f"PUFFER_{kind}"))
+
+    def pointer(self, kind: str, array: np.ndarray | None):
+        """The array's memory as C takes it. The caller keeps the array alive."""
+        return self.ffi.NULL if array is None else self.ffi.cast(kind, array.ctypes.data)
+
+    def _texts(self) -> tuple[str, str | None]:
+        """The error buffer as (what, where)."""
+        text = self.ffi.string(self.error).decode(errors="replace").replace("-nan", "nan")
+        what, _, where = text.partition("\t")
+        return what or "the native trainer failed and did not say why", where or None
+
+    def _refusal(self) -> PufferError:
+        what, where = self._texts()
+        if "memory" in what:
+            return UsageError(what, where=where, hint=MEMORY_HINT)
+        if "threads" in what:
+            return RunError(what, where=where, hint="lower vec.num_threads")
+        return UsageError(what, where=where,
+                          hint="use --train.precision fp32" if "bf16" in what else None)
+
+    def _failure(self) -> RunError:
+        """What went wrong in a call, with the hints that the referee gives."""
+        what, where = self._texts()
+        parts = {"hint": None}
+        head = re.search(r"no legal action in head (\d+)", what)
+        if head:
+            width = self.act_sizes[int(head[1])]
+            parts = {"expected": f"a nonzero byte among this head's {width} in action_mask",
+                     "actual": "zeros only", "hint": MASK_HINT}
+        elif re.match(r"(observations|rewards)\b", what):
+            parts["hint"] = ENV_HINT
+        elif "overflow" in what:
+            parts["hint"] = SCALE_HINT
+        elif "went bad" in what:
+            parts["hint"] = BAD_HINT
+        elif what.startswith("this takes"):
+            parts["hint"] = MEMORY_HINT
+        elif what.startswith("malloc has nothing left"):
+            parts["hint"] = ("free what c_reset and c_step allocate, or lower vec.total_agents"
+                             if "step" in (where or "") else
+                             "allocate less in init, or lower vec.total_agents")
+        elif "on the GPU" in what or (self.plays and what.startswith("the GPU stopped")):
+            parts["hint"] = PLAY_HINT
+        return RunError(what, where=where, **parts)
+
+
+class Memory:
+    """A tensor of the C side, for NumPy to look at; keeps its trainer alive."""
+
+    def __init__(self, handle: Handle, tensor):
+        self.handle = handle
+        order = "<" if sys.byteorder == "little" else ">"
+        dims = tensor.dims
+        self.__array_interface__ = {
+            "version": 3, "typestr": f"{order}f4" if tensor.dtype else "|u1",
+            "shape": tuple(tensor.shape[0:dims]), "strides": tuple(tensor.strides[0:dims]),
+            "data": (int(handle.ffi.cast("intptr_t", tensor.data)), False)}
+
+
+def choose_path(name: str = "auto") -> int:
+    """The number of an instruction set; `auto` asks PUFFER_TRAINER_PATH first."""
+    if name == "auto":
+        name = os.environ.get(PATH_VARIABLE) or "auto"
+    if name not in PATHS:
+        raise UsageError(f"the native trainer has no path '{name}'", where=PATH_VARIABLE,
+                         expected=", ".join(PATHS), actual=name, hint=did_you_mean(name, PATHS))
+    return PATHS.index(name)
+
+
+def choose_threads(config, threads: int | None = None) -> int:
+    """How many threads work: as asked, or [vec] num_threads, or the cores there are."""
+    if threads is None:
+        threads = getattr(getattr(config, "vec", None), "num_threads", None) or available_cores()
+    return max(1, min(int(threads), MAX_THREADS))
+
+
+def network_fields(config, obs_dtype, obs_size: int, act_sizes: Sequence[int],
+                    agents: int) -> dict[str, object]:
+    """What acting needs of PufferTrainerConfig."""
+    seed = config.train.seed
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError("a seed is out of range", expected=f"0 to {MAX_SEED}", actual=seed)
+    if config.policy.torch_class:
+        raise UsageError("a network of your own needs the PyTorch trainer",
+                         where=config.policy.torch_class, hint="use --train.backend torch")
+    return {"agents": agents, "obs_dtype": 0 if np.dtype(obs_dtype) == np.uint8 else 1,
+            "obs_size": obs_size, "num_atns": len(act_sizes), "act_sizes": tuple(act_sizes),
+            "hidden_size": config.policy.hidden_size, "num_layers": config.policy.num_layers,
+            "precision": PRECISIONS.index(getattr(config.train, "precision", "fp32")),
+            "scale_obs": int(config.train.scale_obs), "seed": seed}
+
+
+def load_tensors(handle: Handle, targets: Mapping[str, np.ndarray],
+          tensors: Mapping[str, np.ndarray]) -> None:
+    check_tensors({name: target.shape for name, target in targets.items()}, tensors)
+    for name, target in targets.items():
+        target[...] = tensors[name]
+    handle.tell("touch")

@@ -1,0 +1,364 @@
+"""The native trainer's loop.  a VecEnv and settings -> a trained policy
+
+Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
+S segments in a minibatch.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...base.errors import UsageError
+from ...env import abi
+from ...env.vec import whole_number
+from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes
+from .envs import bind_envs, check_arrays, find_program
+from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
+from .library import PATHS, library
+
+ENV_PHASE = "rollout: environments"         # of puffer_trainer_phase()
+FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
+    "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
+    "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha", "prio_beta0",
+    "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
+
+
+def library_for(device: str):
+    """The opened library of the trainer on this device."""
+    if device != "cuda":
+        return library()
+    from . import cuda
+
+    return cuda.library()
+
+
+def count_slices(vec) -> int:
+    """Parts of equal size that a GPU infers in turn: those that the envs were created in."""
+    whole = getattr(getattr(vec, "description", None), "whole_steps", True)
+    return 1 if whole else vec.num_buffers
+
+
+class NativePPO(Schedules):
+    """The training loop's two halves over one VecEnv: rollout() fills the buffers, update() learns.
+
+    `vec` is a VecEnv, whose envs the trainer's own threads step without Python; or any object with
+    observations, actions, rewards, terminals, truncations, action_mask (arrays that stay where
+    they are), num_agents, obs_size, act_sizes, reset() and step(), which is called every tick.
+
+    threads         workers; [vec] num_threads unless given
+    device          "cpu", or "cuda": the same loop with its numbers on the GPU
+    gpus            CUDA: the numbers of those that share the work; [train] gpus of them from 0 on
+                    unless given. The slices of the vec are dealt to them in their order
+    path            CPU: instruction set: "auto", "generic", "avx2", "avx512", "neon"
+    block_agents    CPU: agents that a worker steps and infers in turn; 0 = auto
+    timed           CUDA: time every kernel by itself (kernels()), which takes longer
+    program         CUDA: the environment compiled for the GPU, where copies of the vec's envs then
+                    play; with [vec] device = cuda it is made unless given
+    first_agent     the global number of the first row, where several processes share a run
+    """
+
+    def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
+                 path: str = "auto", block_agents: int = 0, first_agent: int = 0,
+                 timed: bool = False, gpus: Sequence[int] | None = None,
+                 program: Path | None = None):
+        self.config, self.settings, self.device = config, config.train, device
+        self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
+        self.threads = choose_threads(config, threads)
+        check_arrays(vec)
+        check_sizes(vec, config.train)
+        train = self.settings
+        plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
+        self.program = find_program(vec, device, program) if plays or program else None
+        self.gpus = list(range(train.gpus) if gpus is None else gpus)
+        most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
+        if not 1 <= len(self.gpus) <= most:
+            raise UsageError("that many GPUs cannot share a run", expected=f"1 to {most}",
+                             actual=len(self.gpus))
+        self._handle = Handle({
+            **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
+                              self.agents),
+            **{name: float(getattr(train, name)) for name in FROM_TRAIN},
+            "horizon": self.horizon, "minibatch_size": train.minibatch_size,
+            "has_masks": int(vec.action_mask is not None), "threads": self.threads,
+            "block_agents": block_agents, "path": choose_path(path),
+            "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
+            "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
+            "first_agent": first_agent, "total_epochs": self.total_epochs,
+            "slices": count_slices(vec), "timed": int(timed), "gpus": len(self.gpus),
+            "devices": self.gpus,
+            "overlap": int(train.async_)},
+            library_for(device))
+        self._parameters = self._handle.arrays("WEIGHT")
+        self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
+        self._meter = _Meter(self._handle)
+        self.vec = vec
+        self.barrier(vec)
+
+    # -- counters
+
+    epoch = property(lambda self: int(self._open.counters.epoch), doc="updates done")
+    global_step = property(lambda self: int(self._open.counters.global_step),
+                           doc="agent steps trained on")
+    minibatch_carry = property(lambda self: float(self._open.counters.minibatch_carry),
+                               doc="the fraction of a minibatch that the last epoch left over")
+
+    @property
+    def counters(self) -> dict[str, int | float]:
+        """The numbers that a resume needs beside the tensors; JSON keeps them exactly."""
+        now = self._open.counters
+        return {"epoch": int(now.epoch), "global_step": int(now.global_step),
+                "minibatch_carry": float(now.minibatch_carry),
+                "optimizer_steps": int(now.optimizer_steps)}
+
+    def load_counters(self, counters: Mapping[str, int | float]) -> None:
+        now = self._open.counters
+        now.epoch, now.global_step = int(counters["epoch"]), int(counters["global_step"])
+        now.minibatch_carry = float(counters["minibatch_carry"])
+        now.optimizer_steps = int(counters["optimizer_steps"])
+
+    # -- the loop
+
+    def barrier(self, vec) -> None:
+        """Go on with freshly created envs and zero carried state, as a resumed run does.
+
+        The envs are reset when the next rollout starts, once, however often this is called.
+        """
+        check_same_envs(vec, self.vec)
+        self.vec, self._envs = vec, None
+
+    def rollout(self) -> None:
+        """T ticks of all agents into the buffers, then the value of what comes next.
+
+        Raises what an env in Python raised; then nothing counts as stepped, and the next rollout
+        begins with fresh episodes.
+        """
+        handle, began = self._open, time.perf_counter()
+        if self._envs is None:
+            envs = bind_envs(self.vec, handle, self.threads, self.program)
+            self.vec.reset()
+            handle.plays = self.program is not None
+            handle.call("attach", envs.c)
+            self._envs = envs
+            handle.envs = envs          # what C looks at lives as long as it may look
+            self._meter.seconds["env"] += time.perf_counter() - began
+        envs, before = self._envs, self.global_step
+        envs.check()
+        try:
+            handle.call("rollout")
+        finally:                        # also after Ctrl-C, which Python sees once C has returned
+            failure = envs.failed()
+            if failure is not None:     # it comes first: what else went wrong follows from it
+                handle.counters.global_step, self._envs = before, None
+                raise failure
+            envs.after((self.global_step - before) // self.agents)
+            self._meter.seconds["rollout"] += time.perf_counter() - began
+
+    def update(self) -> dict[str, float]:
+        """Learn from the rollout; the metrics of this epoch. The epoch counter moves on.
+
+        With train.async the losses are those of the epoch before, and the first has none.
+        """
+        handle, began = self._open, time.perf_counter()
+        losses = handle.ffi.new("PufferTrainerLosses*")
+        handle.call("update", losses)
+        self._meter.seconds["train"] += time.perf_counter() - began
+        metrics = {"train/learning_rate": losses.learning_rate,
+                   "train/ent_coef": losses.ent_coef,
+                   "train/reward_clipped": int(losses.reward_clipped)}
+        if losses.minibatches:
+            metrics |= {f"loss/{name}": getattr(losses, name)
+                        for name in (*LOSSES, "explained_variance", "grad_norm")}
+        return metrics
+
+    def take_timers(self) -> dict[str, float]:
+        """Seconds in env, forward and train since the last call; then they start again at 0.
+
+        env is that of all threads together, over their number; what else a rollout takes is
+        forward. So they add up to the time that passed.
+        """
+        return self._meter.take_timers()
+
+    def stats(self) -> dict[str, object]:
+        """Where the time went since the last call, and how the work is cut.
+
+        {"seconds": {phase: of all threads together}, "rollout": s, "update": s, "threads",
+        "path", "block_agents", "blocks", "lockstep", "allocations", "bytes"}
+        """
+        return self._meter.take_stats()
+
+    # -- of a GPU alone
+
+    def gpu(self) -> dict[str, object] | None:
+        """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
+        "plays", "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many
+        share the work; "plays": whether the envs are there as well. None for the CPU trainer."""
+        handle = self._open
+        out = handle.ffi.new("PufferTrainerDevice*")
+        if not handle.tell("device", out):
+            return None
+        return {"name": handle.ffi.string(out.name).decode(errors="replace"),
+                "compute_capability": (int(out.major), int(out.minor)),
+                "driver": _version(out.driver), "runtime": _version(out.runtime),
+                "emulated": bool(out.emulated), "gpus": int(out.gpus), "plays": bool(out.plays),
+                "memory": int(out.memory), "used": int(out.used)}
+
+    def kernels(self) -> dict[str, dict[str, float]]:
+        """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
+        handle, found, index = self._open, {}, 0
+        out = handle.ffi.new("PufferTrainerKernel*")
+        while handle.tell("kernel", index, out):
+            index += 1
+            found[handle.ffi.string(out.name).decode()] = {
+                name: getattr(out, name) for name in ("calls", "seconds", "bytes", "flops")}
+        return found
+
+    def peaks(self) -> tuple[float, float]:
+        """At best, on this GPU: bytes/s of a copy, read and written; FLOP/s of a product."""
+        handle = self._open
+        copy_rate, product_rate = handle.ffi.new("double*"), handle.ffi.new("double*")
+        handle.tell("peaks", copy_rate, product_rate)
+        return copy_rate[0], product_rate[0]
+
+    # -- tensors
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The live weights, without a copy: encoder (H, D), layers.i (3H, H), decoder (A + 1, H)
+        with the value's row last, logstd. Call touch() after writing into them. On a GPU: as they
+        are when this is asked for."""
+        self._open.fetch("WEIGHT")
+        return dict(self._parameters)
+
+    @property
+    def rollout_tensors(self) -> dict[str, np.ndarray]:
+        """The rollout's buffers: obs (N, T, D), actions (N, T, K), ... Without a copy, but on a GPU
+        as they are when this is asked for."""
+        self._open.fetch("ROLLOUT")
+        return self._open.arrays("ROLLOUT")
+
+    def touch(self) -> None:
+        """Weights were written to: what was made of them is made again."""
+        self._open.tell("touch")
+
+    def state_tensors(self) -> dict[str, np.ndarray]:
+        """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
+        self._open.fetch("WEIGHT")
+        return {name: array.copy() for name, array in self._state.items()}
+
+    def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """What state_tensors() gave. Missing names and other sizes are refused before any copy."""
+        self._open.fetch("WEIGHT")
+        load_tensors(self._open, self._state, tensors)
+
+    # -- for experiments and parity tests
+
+    def replay(self, rows, q) -> None:
+        """The next update takes these segments and weights instead of picking: (minibatches, S).
+
+        With several GPUs each part of a minibatch, in their order, is of that GPU's agents.
+        """
+        rows, q = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(q, np.float32)
+        size = self.settings.minibatch_size // self.horizon
+        if rows.ndim != 2 or rows.shape[1] != size or rows.shape != q.shape:
+            raise UsageError("these segments have another shape",
+                             expected=f"rows and q of (minibatches, {size})",
+                             actual=f"{rows.shape} and {q.shape}")
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
+            raise UsageError("there is no such segment", expected=f"0 to {self.agents - 1}",
+                             actual=int(rows.max() if rows.max() >= self.agents else rows.min()))
+        gpus = len(self.gpus)
+        owner = np.repeat(np.arange(gpus), max(1, size // gpus))[:size]
+        if (rows // (self.agents // gpus) != owner).any():
+            raise UsageError("these segments are of another GPU's agents",
+                             expected=f"{size // gpus} segments of each GPU's "
+                                      f"{self.agents // gpus} agents, in their order")
+        handle = self._open
+        handle.tell("replay", handle.pointer("int32_t*", rows), handle.pointer("float*", q),
+                    len(rows))
+
+    def advantages(self) -> np.ndarray:
+        """(N, T): what the next minibatch would see."""
+        handle, out = self._open, np.empty((self.agents, self.horizon), np.float32)
+        handle.call("advantages", handle.pointer("float*", out))
+        return out
+
+    def pick(self, advantages: np.ndarray, minibatch: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """The S segments that this epoch's minibatch would take from them, and their weights q."""
+        handle = self._open
+        whole_number("minibatch", minibatch, 0, 2**31 - 1)
+        advantages = np.ascontiguousarray(advantages, np.float32)
+        if advantages.shape != (self.agents, self.horizon):
+            raise UsageError("these advantages have another shape",
+                             expected=(self.agents, self.horizon), actual=advantages.shape)
+        size = self.settings.minibatch_size // self.horizon
+        rows, q = np.empty(size, np.int32), np.empty(size, np.float32)
+        handle.call("pick", handle.pointer("float*", advantages), minibatch,
+                    handle.pointer("int32_t*", rows), handle.pointer("float*", q))
+        return rows, q
+
+    # -- the end
+
+    def close(self) -> None:
+        """Let the C side go; it ends with the last array that looks at its memory."""
+        self._handle = self._parameters = self._state = self._envs = self._meter = None
+
+    @property
+    def _open(self) -> Handle:
+        if self._handle is None:
+            raise UsageError("this trainer is closed", hint="make a new one")
+        return self._handle
+
+    def __enter__(self) -> NativePPO:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+
+def _version(number: int) -> tuple[int, int]:
+    """CUDA writes 13.1 as 13010."""
+    return number // 1000, number % 1000 // 10
+
+
+class _Meter:
+    """Clocks: our own, and PufferTrainerStats, which start again at 0 with each reading."""
+
+    def __init__(self, handle: Handle):
+        self.handle = handle
+        self.phases = []
+        while (name := handle.lib.puffer_trainer_phase(len(self.phases))) != handle.ffi.NULL:
+            self.phases.append(handle.ffi.string(name).decode())
+        self.seconds = {"env": 0.0, "rollout": 0.0, "train": 0.0}       # that Python saw pass
+        self.kept = dict.fromkeys((*self.phases, "rollout", "update"), 0.0)     # not yet taken
+
+    def _read(self):
+        now = self.handle.ffi.new("PufferTrainerStats*")
+        self.handle.tell("stats", now)
+        for number, name in enumerate(self.phases):
+            self.kept[name] += now.seconds[number]
+        self.kept["rollout"] += now.rollout
+        self.kept["update"] += now.update
+        in_envs = now.seconds[self.phases.index(ENV_PHASE)] / now.threads
+        self.seconds["env"] += min(in_envs, now.rollout)
+        return now
+
+    def take_timers(self) -> dict[str, float]:
+        self._read()
+        taken = {"env": self.seconds["env"],
+                 "forward": self.seconds["rollout"] - self.seconds["env"],
+                 "train": self.seconds["train"]}
+        self.seconds = dict.fromkeys(self.seconds, 0.0)
+        return taken
+
+    def take_stats(self) -> dict[str, object]:
+        now = self._read()
+        facts = {name: int(getattr(now, name)) for name in
+                 ("allocations", "bytes", "threads", "block_agents", "blocks")}
+        taken = {"seconds": {name: self.kept[name] for name in self.phases},
+                 "rollout": self.kept["rollout"], "update": self.kept["update"], **facts,
+                 "path": PATHS[now.path], "lockstep": bool(now.lockstep)}
+        self.kept = dict.fromkeys(self.kept, 0.0)
+        return taken

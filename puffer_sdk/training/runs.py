@@ -1,0 +1,337 @@
+"""Run folders: made, described, listed, compared, deleted.
+
+    runs/squared/0007/
+      run.json            {"status", "tag", "started", "ended", "pid", "pid_started", "host",
+                           "step", "total"}: written whole, under a temporary name, then renamed
+      config.ini          the resolved settings          spec.json      what the header said
+      metrics.jsonl       one object per logged epoch    checkpoints/   *.safetensors
+
+Two processes that start at once get two folders: a run is prepared under a hidden name and
+renamed to the next free number, which only one of them can take.
+
+status      running, finished, interrupted or failed, as the run itself says; `killed` for one
+            that says running and whose process is gone; `damaged` where run.json cannot be read
+"""
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ..base.errors import PufferError, RunError, UsageError
+from ..settings import inifile
+
+STATUSES = ("running", "finished", "interrupted", "failed")
+_TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last records
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's folder. Everything is read when asked for: another process may be writing."""
+
+    folder: Path
+
+    @property
+    def number(self) -> int:
+        return int(self.folder.name)
+
+    @property
+    def info(self) -> dict:
+        """run.json, or {} where it cannot be read."""
+        try:
+            info = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return info if isinstance(info, dict) else {}
+
+    @property
+    def status(self) -> str:
+        return _status(self.info)
+
+    @property
+    def tag(self) -> str:
+        return str(self.info.get("tag") or "")
+
+    @property
+    def started(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat(self.info["started"])
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    @property
+    def config_path(self) -> Path:
+        return self.folder / "config.ini"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.folder / "metrics.jsonl"
+
+    @property
+    def checkpoints_path(self) -> Path:
+        return self.folder / "checkpoints"
+
+    def set_status(self, status: str, **facts: object) -> None:
+        """Note how the run stands, and facts such as step=4096 or error='...'.
+
+        'running' also notes this process as the one that runs it. Raises RunError.
+        """
+        if status not in STATUSES:
+            raise ValueError(f"{status!r} is not one of {STATUSES}")
+        info = {**self.info, "status": status, **facts}
+        if status == "running":
+            info.update(_process(), ended=None)
+        elif "ended" not in facts:
+            info["ended"] = _now()
+        self._write(info)
+
+    def set_progress(self, **facts: object) -> None:
+        """Note facts (step=..., total=...) and leave the status as it is. Raises RunError."""
+        self._write({**self.info, **facts})
+
+    def _write(self, info: dict) -> None:
+        write_atomically(self.folder / "run.json", json.dumps(info, indent=1) + "\n",
+                         what="the run's state")
+
+    def checkpoints(self) -> list[Path]:
+        """Finished checkpoints, oldest first by the numbers in their names."""
+        def order(path: Path):
+            return [int(part) for part in re.findall(r"\d+", path.name)], path.name
+        return sorted((path for path in self.checkpoints_path.glob("*.safetensors")
+                       if not path.name.startswith(".")), key=order)
+
+    def metrics(self) -> list[dict]:
+        """All records. Lines that a killed writer left half are passed over."""
+        try:
+            return _records(self.metrics_path.read_bytes())
+        except OSError:
+            return []
+
+    def last_metrics(self) -> dict:
+        """The newest record, or {}; reads the file's end only."""
+        try:
+            with self.metrics_path.open("rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - _TAIL))
+                records = _records(file.read())
+        except OSError:
+            return {}
+        return records[-1] if records else {}
+
+    def settings(self) -> dict[str, str]:
+        """config.ini as {'train.gamma': '0.99'}, unchecked; {} where it cannot be read."""
+        try:
+            entries, _, _ = inifile.read(self.config_path)
+        except PufferError:
+            return {}
+        return {f"{entry.section}.{entry.key}": entry.text for entry in entries}
+
+
+def create_run(runs_dir: Path, tag: str = "", total: int | None = None) -> Run:
+    """A new run folder with the next number, its status 'running'. Raises RunError."""
+    info = {"status": "running", "tag": tag, "started": _now(), "ended": None, **_process(),
+            "step": 0, "total": total}
+    draft = None
+    try:
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".new-", dir=runs_dir))
+        draft.chmod(0o777 & ~_umask())
+        (draft / "checkpoints").mkdir()
+        (draft / "run.json").write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
+        number = max((run.number for run in list_runs(runs_dir)), default=0) + 1
+        while not _take(draft, runs_dir / f"{number:04d}"):
+            number += 1
+    except OSError as error:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
+        raise RunError("cannot create a run folder", where=runs_dir,
+                       detail=error.strerror or str(error),
+                       hint="free some space, or choose another place: --runs-dir") from None
+    return Run(runs_dir / f"{number:04d}")
+
+
+def _take(draft: Path, target: Path) -> bool:
+    """Rename draft to target unless target exists: a run is never an empty folder."""
+    try:
+        draft.rename(target)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
+def list_runs(runs_dir: Path) -> list[Run]:
+    """All runs of one environment, oldest first."""
+    try:
+        names = [item.name for item in os.scandir(runs_dir) if item.is_dir()]
+    except OSError:
+        return []
+    return [Run(runs_dir / name) for name in
+            sorted((name for name in names if re.fullmatch(r"\d{4,}", name)), key=int)]
+
+
+def latest_run(runs_dir: Path, *, with_checkpoint: bool = False) -> Run | None:
+    """The newest run, or the newest that has a checkpoint."""
+    return next((run for run in reversed(list_runs(runs_dir))
+                 if not with_checkpoint or run.checkpoints()), None)
+
+
+def find_run(runs_dir: Path, text: str) -> Run:
+    """The run that '7', '0007', 'latest' or a path names. Raises UsageError."""
+    runs = list_runs(runs_dir)
+    if text == "latest" and runs:
+        return runs[-1]
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        found = next((run for run in runs if run.number == int(text)), None)
+        if found:
+            return found
+    else:
+        path = Path(text).resolve()
+        if re.fullmatch(r"\d{4,}", path.name) and (path / "run.json").is_file():
+            return Run(path)
+    if not runs:
+        raise UsageError("there are no runs yet", where=runs_dir,
+                         hint=f"puffer-sdk train {runs_dir.name}")
+    numbers = ", ".join(str(run.number) for run in runs[-12:])
+    raise UsageError(f"there is no run '{text}'", where=runs_dir,
+                     expected=("the newest of " if len(runs) > 12 else "one of ") + numbers,
+                     actual=text)
+
+
+def delete_run(run: Run) -> None:
+    """Remove a run that is not running: all of it, or nothing. Raises UsageError, RunError."""
+    if run.status == "running":
+        info = run.info
+        raise UsageError(f"run {run.number} is running", where=run.folder,
+                         expected="a run that has ended",
+                         actual=f"process {info.get('pid')} on {info.get('host')}",
+                         hint="stop it first: Ctrl-C, or kill its process")
+    grave = run.folder.with_name(f".deleted-{run.folder.name}-{os.getpid()}")
+    try:
+        run.folder.rename(grave)
+        shutil.rmtree(grave)
+    except OSError as error:
+        raise RunError(f"cannot delete run {run.number}", where=run.folder,
+                       detail=error.strerror or str(error)) from None
+
+
+def compare_runs(first: Run, second: Run) -> dict:
+    """What differs: {'settings': {key: (a, b)}, 'metrics': {key: (a, b)}}; None where absent.
+
+    Metrics are the last record of each, env/ first, times left out.
+    """
+    a, b = first.settings(), second.settings()
+    settings = {key: (a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])
+                if a.get(key) != b.get(key)}
+    a, b = first.last_metrics(), second.last_metrics()
+    keys = [key for key in dict.fromkeys([*a, *b]) if not key.startswith("time/")]
+    keys.sort(key=lambda key: (not key.startswith("env/"), "/" in key))
+    return {"settings": settings, "metrics": {key: (a.get(key), b.get(key)) for key in keys}}
+
+
+def best_score(runs: list[Run]) -> dict | None:
+    """{'metric': 'perf', 'value': 0.98, 'run': 7}: the best last value; score without perf."""
+    last = [(run, run.last_metrics()) for run in runs]
+    for metric in ("perf", "score"):
+        scored = [(record[f"env/{metric}"], run.number) for run, record in last
+                  if isinstance(record.get(f"env/{metric}"), (int, float))]
+        if scored:
+            value, number = max(scored)
+            return {"metric": metric, "value": value, "run": number}
+    return None
+
+
+def write_atomically(path: Path, content: str | bytes, *, what: str, hint: str =
+                     "free some space, or choose another place: --runs-dir") -> None:
+    """A file that is either the old one or the new one, never half. Raises RunError.
+
+    A device or a pipe is written to as it is: to rename a file over /dev/null would remove it.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    place = path.resolve()
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        if place.exists() and not place.is_file():
+            place.write_bytes(data)
+            return
+        draft.write_bytes(data)
+        draft.replace(place)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise RunError(f"cannot save {what}", where=path, detail=error.strerror or str(error),
+                       hint=hint) from None
+
+
+def _records(data: bytes) -> list[dict]:
+    records = []
+    for line in data.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def _status(info: dict) -> str:
+    status = info.get("status")
+    if status not in STATUSES:
+        return "damaged"
+    if status == "running" and info.get("host") == socket.gethostname() \
+            and not _alive(info.get("pid"), info.get("pid_started")):
+        return "killed"
+    return status
+
+
+def _process() -> dict:
+    """Who runs: a process id alone may be given to another process later."""
+    return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
+            "host": socket.gethostname()}
+
+
+def _start_time(pid: int) -> int | None:
+    """Clock ticks from boot to the start of a process; None where that cannot be known."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat.rpartition(")")[2].split()    # the name before may hold anything
+        return None if fields[0] == "Z" else int(fields[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _alive(pid: object, started: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    now = _start_time(pid)
+    if now is None and Path("/proc/self/stat").exists():
+        return False
+    if now is not None and started is not None:
+        return now == started
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,117 @@
+"""What every trainer of ours shares: sizes that fit, schedules, refusals. No arithmetic on arrays.
+
+Sizes: N agents, T horizon, A sum of head widths.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..base.errors import RunError, UsageError, did_you_mean
+
+LOSSES = ("policy", "value", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
+SCALE_HINT = "lower train.learning_rate, or scale rewards and observations"
+BAD_HINT = f"{SCALE_HINT}; the last checkpoint is good"
+ENV_HINT = "the environment wrote it; `puffer-sdk check` finds where"
+MASK_HINT = "leave at least one action legal, e.g. 'do nothing'"
+
+
+def cosine(start: float, floor_ratio: float, progress: float) -> float:
+    """From `start` at progress 0 to `floor_ratio * start` at progress 1, along half a cosine."""
+    return start * (floor_ratio + (1 - floor_ratio) * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def check_sizes(vec, train) -> None:
+    """Raises UsageError where the envs' sizes and [train] cannot be together."""
+    minibatch, horizon = train.minibatch_size, train.horizon
+    batch = vec.num_agents * horizon
+    if minibatch < horizon or minibatch % horizon:
+        near = max(1, round(minibatch / horizon)) * horizon
+        raise UsageError("train.minibatch_size does not hold whole segments",
+                         expected=f"a multiple of train.horizon ({horizon})", actual=minibatch,
+                         hint=f"use --train.minibatch-size {near}")
+    if minibatch > batch:
+        raise UsageError("train.minibatch_size is more than one rollout gives",
+                         expected=f"at most {vec.num_agents} agents * horizon {horizon} = {batch}",
+                         actual=minibatch, hint=f"use --train.minibatch-size {batch}, or more "
+                         "vec.total_agents")
+    if vec.action_mask is not None and vec.action_mask.shape[1] != sum(vec.act_sizes):
+        raise UsageError("the action mask does not cover the action heads",
+                         expected=f"{sum(vec.act_sizes)} bytes an agent (the sum of ACT_SIZES)",
+                         actual=vec.action_mask.shape[1])
+
+
+def check_same_envs(new, old) -> None:
+    """Envs that a trainer goes on with have the sizes of those before."""
+    def sizes(vec) -> dict[str, object]:
+        return {"number of agents": vec.num_agents, "observation size": vec.obs_size,
+                "observation type": vec.observations.dtype.name,
+                "set of action heads": tuple(vec.act_sizes),
+                "action mask": vec.action_mask is not None}
+
+    wanted, found = sizes(old), sizes(new)
+    for what, value in wanted.items():
+        if found[what] != value:
+            raise UsageError(f"the new envs have another {what}", expected=value,
+                             actual=found[what])
+
+
+def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.ndarray]) -> None:
+    """Raises UsageError where a checkpoint lacks one of these tensors, or has another size."""
+    for name, shape in shapes.items():
+        if name not in tensors:
+            raise UsageError(f"the checkpoint has no tensor '{name}'",
+                             hint=did_you_mean(name, tensors))
+        if tuple(tensors[name].shape) != tuple(shape):
+            raise UsageError(f"the checkpoint's tensor '{name}' has another size",
+                             expected=tuple(shape), actual=tuple(tensors[name].shape),
+                             hint="it belongs to another environment or other [policy] settings")
+
+
+def check_mask(mask: np.ndarray, act_sizes: Sequence[int], where: str) -> None:
+    """Every discrete head of every agent needs a legal action. mask (n, A)."""
+    first = 0
+    for head, width in enumerate(act_sizes):
+        legal = mask[:, first:first + width].any(axis=1)
+        if width > 1 and not legal.all():
+            raise RunError(f"agent {int(np.argmin(legal))} has no legal action in head {head}",
+                           where=where, expected="a nonzero byte among this head's "
+                           f"{width} in action_mask", actual="zeros only", hint=MASK_HINT)
+        first += width
+
+
+class Schedules:
+    """How far training has come, and what follows from it.
+
+    A trainer has: settings ([train]), agents, horizon, and epoch, which counts its updates.
+    """
+
+    @property
+    def batch_size(self) -> int:
+        """Agent steps of one epoch."""
+        return self.agents * self.horizon
+
+    @property
+    def total_epochs(self) -> int:
+        return max(1, self.settings.total_timesteps // self.batch_size)
+
+    @property
+    def finished(self) -> bool:
+        return self.epoch >= self.total_epochs
+
+    @property
+    def progress(self) -> float:
+        """What schedules follow: 0 in the first epoch, 1 when training is over."""
+        return min(1.0, self.epoch / self.total_epochs)
+
+    @property
+    def learning_rate(self) -> float:
+        t = self.settings
+        return cosine(t.learning_rate, t.min_lr_ratio if t.anneal_lr else 1.0, self.progress)
+
+    @property
+    def ent_coef(self) -> float:
+        t = self.settings
+        return cosine(t.ent_coef, t.min_ent_coef_ratio if t.anneal_ent_coef else 1.0, self.progress)

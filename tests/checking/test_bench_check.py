@@ -1,0 +1,80 @@
+"""benchmarks/bench_check.py: a field of one game, measured as the real one is."""
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.places import ROOT
+
+FAULTS = """
+[[fault]]
+id = "bandit-01"
+description = "a win is paid, a loss is not written"
+expect = ["PUF311"]
+edits = [{file = "bandit.h", old = "env->rewards[0] = win ? 1.0f : 0.0f;", \
+new = "if (win) env->rewards[0] = 1.0f;"}]
+
+[[fault]]
+id = "bandit-02"
+description = "the same, under a wrong name"
+expect = ["PUF999"]
+edits = [{file = "bandit.h", old = "env->rewards[0] = win ? 1.0f : 0.0f;", \
+new = "if (win) env->rewards[0] = 1.0f;"}]
+
+[[fault]]
+id = "bandit-03"
+description = "other odds are another game"
+expect = ["PUF411"]
+edits = [{file = "bandit.h", old = "0.7f", new = "0.6f"}]
+""".replace("\\\n", "")
+
+
+@pytest.fixture
+def field(tmp_path):
+    game = tmp_path / "bandit"
+    shutil.copytree(ROOT / "tests" / "correct" / "bandit", game,
+                    ignore=shutil.ignore_patterns("build"))
+    (game / "faults.toml").write_text(FAULTS)
+    return tmp_path
+
+
+def run(field: Path, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, str(ROOT / "benchmarks" / "bench_check.py"), "--field",
+                           str(field), *words], capture_output=True, text=True, timeout=120,
+                          check=False)
+
+
+def test_a_field_of_one_game(field):
+    before = (ROOT / "docs" / "checker.md").read_bytes()
+    done = run(field)
+    assert done.returncode == 0, done.stderr
+    assert "1 games, 3 faults: 1 found (33%), 0 false alarms." in done.stdout
+    assert "| bandit | 3 | 1 | 1 | 1 | 0 |" in done.stdout
+    assert "- bandit-03: other odds are another game (expected PUF411)" in done.stdout
+    assert "bandit-02: the same, under a wrong name (expected PUF999; reported " in done.stdout
+    assert (ROOT / "docs" / "checker.md").read_bytes() == before, "only the own field is written"
+
+
+def test_an_edit_that_does_not_fit_is_named(field):
+    faults = field / "bandit" / "faults.toml"
+    faults.write_text(faults.read_text().replace("0.7f", "0.77f"))
+    done = run(field, "--only", "bandit")
+    assert done.returncode == 1
+    assert "bandit-03: this stands 0 times in bandit.h" in done.stderr
+    assert run(field, "--only", "no_such").returncode == 2
+
+
+def test_codes_that_a_game_raises_anyway_find_nothing():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import bench_check
+    finally:
+        sys.path.pop(0)
+    assert bench_check.judge(["PUF302"], ["PUF302"], ["PUF302"]) == "missed"
+    assert bench_check.judge(["PUF302"], ["PUF301", "PUF302"], ["PUF301"]) == "found"
+    assert bench_check.judge(["PUF302"], ["PUF301"], []) == "other"
+    assert bench_check.judge(["PUF302"], ["refused: no"], []) == "refused"
+    assert bench_check.field_tables([], {}) == []

@@ -1,0 +1,264 @@
+"""check: every specimen is caught by exactly its codes, correct code stays silent, and the
+result's form is what scripts rely on."""
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.places import SPECIMENS
+
+from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.checking import rules
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.report import terminal
+from puffer_sdk.projects import scaffold
+
+BROKEN = sorted(p for p in (SPECIMENS / "broken").iterdir() if (p / f"{p.name}.h").is_file())
+CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())
+
+
+def expected_codes(folder: Path) -> set[str]:
+    """The codes that line 1 of a specimen's header names; with (--learn), they need training."""
+    first = (folder / f"{folder.name}.h").read_text().splitlines()[0]
+    assert first.startswith("// expect: "), f"{folder.name}: line 1 names no codes"
+    return set(re.findall(r"PUF\d{3}", first))
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Copies an env under tmp_path (optionally changing its header's text) and returns it."""
+    def make(folder: Path, *changes: tuple[str, str]) -> Path:
+        target = tmp_path / folder.name
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
+        header = target / f"{folder.name}.h"
+        text = header.read_text()
+        for old, new in changes:
+            assert old in text, f"{folder.name}.h no longer holds {old!r}"
+            text = text.replace(old, new)
+        header.write_text(text)
+        return target
+    return make
+
+
+@pytest.mark.parametrize("folder", BROKEN, ids=lambda p: p.name)
+def test_specimen_is_caught(folder, copy):
+    first = (folder / f"{folder.name}.h").read_text().splitlines()[0]
+    result = check(copy(folder), learn="(--learn)" in first, learn_seconds=3)
+    found = {finding.code for finding in result.findings}
+    assert found == expected_codes(folder), "\n".join(
+        f"{f.code} {f.message} {f.file}:{f.line}" for f in result.findings)
+    errors = any(finding.severity == "error" for finding in result.findings)
+    assert result.verdict == ("fail" if errors else "pass")
+    for finding in result.findings:
+        assert finding.file, f"{finding.code} names no file"
+        assert (folder / finding.file).is_file()
+    proven = {f.code for f in result.findings if f.repro}
+    assert {f.code for f in result.findings if f.severity == "error" and f.seen_in} == proven
+
+
+@pytest.mark.parametrize("folder", CORRECT, ids=lambda p: p.name)
+def test_correct_env_is_left_in_peace(folder, copy):
+    result = check(copy(folder))
+    assert [(f.code, f.message) for f in result.findings] == []
+    assert result.verdict == "pass"
+    assert result.coverage["env_steps"] >= 100_000
+
+
+def test_every_rule_has_a_specimen_and_a_page():
+    seen = set().union(*(expected_codes(folder) for folder in BROKEN))
+    known = rules.load()
+    assert set(known) == seen
+    for code, rule in known.items():
+        assert re.fullmatch(r"PUF\d{3}", code)
+        assert len(rule.page) > 300, f"{code} has no page"
+        for part in ("Bad", "Good", "Fix:", "Why"):
+            assert part in rule.page, f"{code}'s page lacks '{part}'"
+        assert rule.severity in ("error", "warning")
+
+
+@pytest.mark.parametrize("template, settings", [
+    ("squared", {}), ("squared", {"env.size": "4"}), ("squared", {"env.size": "2"}), ("target", {}),
+])
+def test_templates_pass(template, settings, tmp_path):
+    done = subprocess.run([sys.executable, "-m", "puffer_sdk", "new", "first", "--template",
+                           template, "--output-dir", str(tmp_path)], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    result = check(tmp_path / "first", settings=settings)
+    assert [(f.code, f.message) for f in result.findings] == []
+    assert result.coverage["env_steps"] >= 1_000_000
+
+
+def line_of(folder: Path, text: str) -> int:
+    lines = (folder / f"{folder.name}.h").read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if text in line)
+
+
+def test_crashes_name_the_line_the_env_and_the_step(copy):
+    mine = copy(SPECIMENS / "broken" / "puf201_mine")
+    (finding,) = check(mine).findings
+    assert finding.line == line_of(mine, "inside ? env->rock")
+    assert finding.env is not None and finding.step > 0 and finding.seed == 42
+    assert finding.stack[-1].startswith("c_step")
+
+
+def test_row_overrun_says_which_array_and_by_how_much(copy):
+    relay = copy(SPECIMENS / "broken" / "puf203_relay")
+    finding = check(relay).findings[0]
+    assert finding.line == line_of(relay, "if (i == RUNNERS - 1)") or \
+        finding.line == line_of(relay, "env->observations[k++] = env->pos[next]")
+    assert finding.element == 16 and "observations" in finding.message
+
+
+@pytest.mark.parametrize("array, change", [
+    ("rewards", ("env->rewards[0] = 0;\n    env->terminals[0] = 0;",
+                 "env->rewards[0] = 0; env->rewards[1] = 0.5f;\n    env->terminals[0] = 0;")),
+    ("terminals", ("env->rewards[0] = 0;\n    env->terminals[0] = 0;",
+                   "env->rewards[0] = 0; env->terminals[-1] = 0;\n    env->terminals[0] = 0;")),
+])
+def test_row_overrun_of_single_floats(copy, array, change):
+    mine = copy(SPECIMENS / "broken" / "puf201_mine", ("y <= env->height", "y < env->height"),
+                change)
+    result = check(mine)
+    assert [f.code for f in result.findings] == ["PUF203"]
+    assert array in result.findings[0].message
+    assert result.findings[0].line == line_of(mine, "env->terminals[0] = 0;") - 1
+
+
+def test_a_write_far_outside_is_seen_in_packed_rows(copy):
+    """Four megabytes away there is no guard, but packed rows are near: this one is two rows off."""
+    mower = copy(SPECIMENS / "correct" / "mower", (
+        "    env->tick++;", "    env->tick++;\n    if (env->tick == 77) board[3 * OBS_SIZE] = 9;"))
+    codes = {f.code for f in check(mower).findings}
+    assert codes == {"PUF203"}
+
+
+def test_rare_faults_are_found(copy):
+    """Only after hundreds of steps, only with one action."""
+    late = copy(SPECIMENS / "correct" / "drones", (
+        "env->rewards[i] = hypotf", "if (env->tick == 149 && i == 2) continue;\n"
+        "        env->rewards[i] = hypotf"))
+    assert {f.code for f in check(late).findings} == {"PUF311"}
+
+
+def test_null_pointer_is_a_memory_error(copy):
+    lamp = copy(SPECIMENS / "correct" / "bandit", (
+        "env->rewards[0] = win", "if (env->log.n > 40.0f) env = (Bandit*)0;\n"
+        "    env->rewards[0] = win"))
+    findings = check(lamp).findings
+    assert {f.code for f in findings} == {"PUF201"}
+    assert "null pointer" in findings[0].message
+
+
+def test_findings_survive_an_env_that_closes_descriptors_and_prints(copy):
+    noisy = copy(SPECIMENS / "broken" / "puf312_market", (
+        "void c_reset(Market* m) {", '#include <stdio.h>\n#include <unistd.h>\n'
+        'void c_reset(Market* m) {\n    printf("reset\\n");\n'
+        '    for (int fd = 0; fd < 20; fd++) close(fd);\n    if (chdir("/")) return;'))
+    assert {f.code for f in check(noisy).findings} == {"PUF111", "PUF312"}
+
+
+def test_not_tested_says_why(copy):
+    endless = copy(SPECIMENS / "correct" / "mower", ("env->tick >= 120", "env->tick < 0"))
+    result = check(endless)
+    assert result.not_tested["PUF401"] == "no episode ended"
+    dead = check(copy(SPECIMENS / "broken" / "puf204_tank"))
+    assert "PUF204" in dead.not_tested["PUF501"]
+
+
+def test_two_checks_give_the_same_document(copy):
+    folder = copy(SPECIMENS / "broken" / "puf503_cargo")
+    documents = []
+    for _ in range(2):
+        document = check(folder).to_dict()
+        assert document["coverage"].pop("seconds") > 0
+        documents.append(json.dumps(document, sort_keys=True))
+    assert documents[0] == documents[1]
+
+
+def test_json_has_the_promised_keys(copy):
+    document = check(copy(SPECIMENS / "broken" / "puf304_pong")).to_dict()
+    assert set(document) == {"findings", "coverage", "verdict"}
+    assert document["verdict"] == "pass"        # warnings alone
+    assert list(document["findings"][0]) == [
+        "code", "name", "severity", "message", "file", "line", "env", "agent", "step", "element",
+        "expected", "actual", "seed", "repro"]
+    json.dumps(document, allow_nan=False)
+
+
+def test_strict_counts_warnings(copy):
+    assert check(copy(SPECIMENS / "broken" / "puf105_lamp"), strict=True).verdict == "fail"
+
+
+def test_suppressions(copy):
+    pong = copy(SPECIMENS / "broken" / "puf304_pong", (
+        "void c_step(Pong* p) {", "// puffer: allow(PUF304) pixels on purpose\n"
+        "void c_step(Pong* p) {"))
+    result = check(pong, strict=True)
+    assert result.findings == [] and result.verdict == "pass"
+    assert result.suppressed[0][1] == "pixels on purpose"
+    shutil.rmtree(pong)
+    hurdles = copy(SPECIMENS / "broken" / "puf321_hurdles")
+    (hurdles / f"{hurdles.name}.ini").write_text(
+        "[env]\n[check]\nallow = PUF321 trained by a loop that clears\n")
+    result = check(hurdles)
+    assert result.verdict == "pass" and result.suppressed[0][0].code == "PUF321"
+
+
+def test_refused_setting_and_unreadable_header(copy):
+    lamp = copy(SPECIMENS / "broken" / "puf105_lamp")
+    with pytest.raises(UsageError):
+        check(lamp, settings={"train.gama": "3"})
+    header = lamp / f"{lamp.name}.h"
+    header.write_text(header.read_text().replace("lamp->oil = 1.0f;", "lamp->oil = one;"))
+    with pytest.raises(BuildError) as caught:
+        check(lamp)
+    assert caught.value.code is None and f"{lamp.name}.h:" in caught.value.where
+
+
+def test_settings_reach_the_env(copy):
+    result = check(copy(SPECIMENS / "correct" / "drones"), settings={"env.count": "1"})
+    assert result.coverage["agents_per_env"] == 1
+
+
+def test_report_has_four_parts():
+    finding = Finding("PUF203", "c_step wrote past the end", "dock.h", 98, env=0, agent=0, step=1,
+                      expected="3 floats", actual="4", hint="drop the write", severity="error")
+    assert [text for text, _ in terminal.finding_lines(finding)] == [
+        "error[PUF203]: c_step wrote past the end", "  --> dock.h:98, env 0, agent 0, step 1",
+        "  expected 3 floats, got 4", "  hint: drop the write",
+        "  more: puffer-sdk explain PUF203"]
+
+
+def run(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "puffer_sdk", *words], capture_output=True,
+                          text=True, timeout=120, check=False)
+
+
+def test_command_line(copy):
+    done = run("check", str(copy(SPECIMENS / "broken" / "puf301_orchard")), "--format", "json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["findings"][0]["code"] == "PUF301"
+    done = run("check", str(copy(SPECIMENS / "correct" / "bandit")))
+    assert done.returncode == 0 and "pass, nothing found" in done.stdout
+    done = run("explain", "puf302")
+    assert done.returncode == 0 and done.stdout.startswith("PUF302 obs-stale (error)")
+    assert run("explain", "PUF999").returncode == 2
+    assert run("check", str(SPECIMENS / "correct" / "bandit"), "--no-such").returncode == 2
+
+
+def test_a_misspelt_setting_is_named_even_where_the_env_cannot_run(tmp_path):
+    folder = scaffold.new("board", output_dir=tmp_path).folder
+    ini = folder / "board.ini"
+    ini.write_text(ini.read_text().replace("\nsize = 11", "\nsiez = 11"))
+    result = check(folder)
+    found = {finding.code: finding for finding in result.findings}
+    assert set(found) == {"PUF105", "PUF112"} and result.exit_status == 1
+    assert "siez" in found["PUF105"].message and found["PUF105"].file == "board.ini"
+    assert "OBS_SIZE is 0" in found["PUF112"].message

@@ -1,0 +1,192 @@
+"""The finer points of rules about memory, settings, seeds, threads and builds."""
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.places import TESTS
+
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.report.terminal import lines
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Copies an env under tmp_path, changes its header (or another file), and returns it."""
+    def make(name: str, *changes: tuple[str, str], ini: str = "", file: str = "") -> Path:
+        folder = TESTS / name
+        target = tmp_path / folder.name
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
+        source = target / (file or f"{folder.name}.h")
+        text = source.read_text()
+        for old, new in changes:
+            assert old in text, f"{source.name} no longer holds {old!r}"
+            text = text.replace(old, new)
+        source.write_text(text)
+        if ini:
+            (target / f"{folder.name}.ini").write_text(ini)
+        return target
+    return make
+
+
+def line_of(folder: Path, text: str) -> int:
+    source = (folder / f"{folder.name}.h").read_text().splitlines()
+    return next(n for n, line in enumerate(source, 1) if text in line)
+
+
+def found(folder: Path, code: str):
+    return [finding for finding in check(folder).findings if finding.code == code]
+
+
+def test_a_write_into_actions_has_a_line_and_both_values(copy):
+    kart = copy("broken/puf205_kart")
+    (finding,) = found(kart, "PUF205")
+    assert finding.line == line_of(kart, "*gas = clamp")
+    assert finding.expected != finding.actual and finding.step == 1
+
+
+def test_actions_are_counted_before_the_env_can_change_them(copy):
+    bandit = copy("correct/bandit", ("    c_reset(env);\n}", "    env->actions[0] = 0;\n"
+                                     "    c_reset(env);\n}"))
+    result = check(bandit)
+    assert result.coverage["actions"] == [{"head": 0, "width": 4, "seen": 4}]
+    assert "PUF205" in {finding.code for finding in result.findings}
+
+
+def test_a_table_made_once_for_all_envs_is_no_leak(copy):
+    table = ('#include <stdlib.h>\nstatic float* table;\nvoid init(Bandit* env) {\n'
+             '    (void)env;\n    if (!table) table = (float*)calloc(64, sizeof(float));\n}\n'
+             'void c_reset(Bandit* env) {')
+    assert not found(copy("correct/bandit", ("void c_reset(Bandit* env) {", table)), "PUF206")
+
+
+@pytest.mark.parametrize("close, leaks", [("free(envs[0].burrows);", 0), ("(void)envs;", 1)])
+def test_memory_that_my_vec_close_frees_is_no_leak(copy, close, leaks):
+    warren = copy("ocean/warren", ("free(envs[0].burrows);", close), file="binding.c")
+    assert len(found(warren, "PUF206")) == leaks
+
+
+def test_a_leak_says_who_allocates_and_how_much(copy):
+    cave = copy("broken/puf206_cave")
+    (finding,) = found(cave, "PUF206")
+    assert finding.line == line_of(cave, "malloc(") and "c_reset" in finding.message
+    assert finding.actual == "4 blocks (168 bytes) of one env left behind"
+
+
+def test_what_is_lent_may_not_be_reallocated_nor_the_struct_freed(copy):
+    pond = copy("broken/puf207_pond", ("    free(pond->observations);\n", ""),
+                ("    free(pond->actions);\n", ""), ("    free(pond->rewards);\n", ""),
+                ("free(pond->terminals);", "free(pond);"),
+                ("    pond->tick++;", "    pond->tick++;\n    if (pond->tick == 3) pond->rewards = "
+                 "(float*)realloc(pond->rewards, 8);"))
+    assert {finding.message for finding in found(pond, "PUF207")} == {
+        "c_step reallocates the trainer's rewards", "c_close frees the env struct"}
+
+
+def test_a_size_that_is_bounded_in_init_is_no_fault(copy):
+    hive = copy("broken/puf114_hive", ("    h->num_agents = h->bees;",
+                                       "    if (h->flowers > MOST) h->flowers = MOST;\n"
+                                       "    h->num_agents = h->bees;"))
+    assert check(hive).findings == []
+
+
+def test_an_array_of_a_fixed_size_on_the_heap(copy):
+    organ = copy("correct/organ", ("calloc((size_t)env->pipes, sizeof(float))",
+                                   "calloc(4, sizeof(float))"))
+    (finding,) = check(organ).findings
+    assert finding.code == "PUF114" and "pipes = 8" in finding.message
+    assert "block of 16 bytes" in finding.message
+
+
+def test_a_field_that_init_overwrites_has_no_effect(copy):
+    organ = copy("correct/organ", ("void init(Organ* env) {", "void init(Organ* env) {\n"
+                                   "    env->choir_bonus = 1.0f;\n   "))
+    (finding,) = check(organ).findings
+    assert finding.code == "PUF113" and "choir_bonus" in finding.message
+    assert finding.file == "organ.ini" and finding.line == 6
+
+
+def test_settings_of_a_hand_written_binding(copy):
+    nim = copy("ocean/nim", ("env->most", "9"))
+    assert [f.message for f in found(nim, "PUF113")] == ["[env] most changes nothing"]
+
+
+@pytest.mark.parametrize("draw", ["rand() % SLOTS", "(int)(w->rng_state % SLOTS)"])
+def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
+    own = "    w->rng_state = w->rng_state * 6364136223846793005ull + 1442695040888963407ull;\n"
+    wheel = copy("broken/puf502_wheel", ("#pragma once", "#pragma once\n#include <stdint.h>\n"
+                                         "#include <stdlib.h>"),
+                 ("int seen[SLOTS];", "int seen[SLOTS];\n    uint64_t rng_state;"),
+                 ("w->rng = 20240229u;", "srand(7);" if "rand()" in draw else "w->rng_state = 7;"),
+                 ("    w->rng ^= w->rng << 13;\n    w->rng ^= w->rng >> 17;\n"
+                  "    w->rng ^= w->rng << 5;\n", "" if "rand()" in draw else own),
+                 ("(int)(w->rng % SLOTS)", draw))
+    (finding,) = found(wheel, "PUF502")
+    assert finding.line == line_of(wheel, "srand(7)" if "rand()" in draw else "void c_reset")
+
+
+def test_a_game_without_chance_needs_no_seed(copy):
+    bandit = copy("correct/bandit", ("roll(&env->rng) <", "0.5f <"))
+    result = check(bandit)
+    assert "PUF502" not in {f.code for f in result.findings}
+    assert "without chance" in result.not_tested["PUF502"]
+
+
+@pytest.mark.parametrize("changes", [
+    [("static float scratch", "static __thread float scratch")],
+    [("#pragma once", "#pragma once\nstatic int steps_of_all;     // counted, and never read\n"
+      "#define scratch h->mine"),
+     ("static float scratch[SHEEP];        // from the dog to each sheep", ""),
+     ("    int home[SHEEP];", "    int home[SHEEP];\n    float mine[SHEEP];"),
+     ("    h->tick++;", "    h->tick++;\n    steps_of_all++;")],
+])
+def test_what_threads_do_not_share_or_do_not_read_is_no_fault(copy, changes):
+    assert not found(copy("broken/puf504_herd", *changes), "PUF504")
+
+
+def test_threads_are_tried_even_where_the_env_holds_a_lock(copy):
+    """The lock serialises the steps: nothing differs, and nothing stands still."""
+    herd = copy("broken/puf504_herd", ("#pragma once", "#pragma once\n#include <pthread.h>\n"
+                "static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;"),
+                ("    h->rewards[0] = 0.0f;\n    h->terminals",
+                 "    pthread_mutex_lock(&gate);\n    h->rewards[0] = 0.0f;\n    h->terminals"),
+                ("        c_reset(h);\n        return;",
+                 "        c_reset(h);\n        pthread_mutex_unlock(&gate);\n        return;"),
+                ("    observe(h);\n}\n\nvoid c_render",
+                 "    observe(h);\n    pthread_mutex_unlock(&gate);\n}\n\nvoid c_render"))
+    result = check(herd)
+    assert not {"PUF504", "PUF405"} & {finding.code for finding in result.findings}
+
+
+def test_lines_that_no_play_reaches_are_listed(copy):
+    bandit = copy("correct/bandit", ("    c_reset(env);\n}", "    if (env->log.n < 0.0f) {\n"
+                                     "        env->log.n = 0.0f;\n    }\n    c_reset(env);\n}"))
+    result = check(bandit)
+    at = line_of(bandit, "env->log.n = 0.0f;")
+    seen = result.coverage["lines"]
+    assert seen["missed"] == [f"bandit.h:{at}"] and seen["reached"] == seen["total"] - 1
+    assert any(f"(not: bandit.h:{at})" in text for text, _ in lines(result))
+
+
+def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
+    stacker = copy("correct/stacker", ("    s->tick++;", "    s->tick++;\n    if (s->log.n > 30) "
+                                       "for (volatile int k = 1; k; ) k = 1;"),
+                   ini="[env]\n[vec]\nstep_timeout = 3\n")
+    documents = []
+    for _ in range(2):
+        result = check(stacker)
+        assert {finding.code for finding in result.findings} == {"PUF405"}
+        document = result.to_dict()
+        document["coverage"].pop("seconds")
+        documents.append(json.dumps(document, sort_keys=True))
+    assert documents[0] == documents[1]
+
+
+def test_a_stack_names_each_place_once(copy):
+    comet = copy("broken/puf303_comet", ("        o[2] = distance", "        env->observations[6 + "
+                 "env->tick] = 1.0f;\n        o[2] = distance"))
+    stack = found(comet, "PUF203")[0].stack
+    assert [frame.partition(" ")[0] for frame in stack] == ["observe", "c_reset"]
+    assert stack[0] == f"observe (puf303_comet.h:{line_of(comet, 'env->observations[6')})"

@@ -1,0 +1,165 @@
+"""Repro programs: each fails for the finding's reason, passes once the fault is mended, and is
+the same in two checks; a late fault is shrunk; --replay's statuses."""
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.places import SPECIMENS
+
+from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.repro import replaying
+from puffer_sdk.checking.repro.shrinking import RESET, shrink
+
+# specimen -> most steps that its program may need, what it says, and the mend
+MENDS = {
+    "puf201_mine": (8, "AddressSanitizer stops c_step", ("y <= env->height", "y < env->height")),
+    "puf203_relay": (0, "own observations", ("#define OBS_SIZE 4", "#define OBS_SIZE 5")),
+    "puf302_traffic": (4, "set and never cleared", (
+        "    t->observations[OBS_PHASE + t->phase]",
+        "    memset(&t->observations[OBS_PHASE], 0, 4 * sizeof(float));\n"
+        "    t->observations[OBS_PHASE + t->phase]")),
+    "puf303_comet": (8, "is nan, expected a finite number", (
+        "float distance = sqrtf(dx * dx + dy * dy);",
+        "float distance = 0.01f + sqrtf(dx * dx + dy * dy);")),
+    "puf401_duel": (8, "nothing of the state has begun anew", (
+        "        d->log.n++;\n", "        d->log.n++;\n        c_reset(d);\n        return;\n")),
+    "puf503_cargo": (4, "in one run and", ("crane_timer % 7", "c->tick % 7")),
+}
+
+
+def copy_to(folder: Path, target: Path, *changes: tuple[str, str]) -> Path:
+    shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
+    mend(target, *changes)
+    return target
+
+
+def mend(folder: Path, *changes: tuple[str, str]) -> None:
+    header = folder / f"{folder.name}.h"
+    text = header.read_text()
+    for old, new in changes:
+        assert old in text, f"{header.name} no longer holds {old!r}"
+        text = text.replace(old, new)
+    header.write_text(text)
+
+
+def puffer(folder: Path, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "puffer_sdk", *words], cwd=folder, timeout=60,
+                          capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", MENDS)
+def test_program_fails_until_the_fault_is_mended(name, tmp_path):
+    folder = copy_to(SPECIMENS / "broken" / name, tmp_path / name)
+    code = f"PUF{name[3:6]}"
+    most, says, change = MENDS[name]
+    finding = next(f for f in check(folder).findings if f.code == code)
+    assert finding.repro == f"build/check/repro_{code}.c"
+    assert finding.repro_steps <= most
+    program = folder / finding.repro
+    failing = replaying.replay(program)
+    assert failing.exit_status == 1
+    assert failing.lines[0][0].startswith(f"{code}, step {finding.repro_steps}: ")
+    assert says in failing.lines[0][0]
+    text = program.read_text()
+    mend(folder, change)
+    mended = replaying.replay(program)
+    assert (mended.exit_status, program.read_text()) == (0, text)
+    assert "not seen any more" in mended.lines[0][0]
+
+
+def test_late_fault_is_shrunk_and_repeats(tmp_path):
+    """Hundreds of steps pass before anything goes wrong; the file is short, and always the same."""
+    folder = copy_to(SPECIMENS / "correct" / "drones", tmp_path / "drones", (
+        "env->rewards[i] = hypotf", "if (env->tick == 149 && i == 2) continue;\n"
+        "        env->rewards[i] = hypotf"))
+    first = check(folder)
+    (finding,) = first.findings
+    text = (folder / finding.repro).read_text()
+    assert finding.code == "PUF311" and 100 < finding.repro_steps <= 149
+    assert len(re.findall(r"^    \{\d+, ", text, re.MULTILINE)) == 1    # 149 equal steps: one row
+    stale = folder / "build" / "check" / "repro_PUF999.c"
+    stale.write_text("left by an earlier check")
+    again = check(folder)
+    assert (folder / again.findings[0].repro).read_text() == text
+    one, two = first.to_dict(), again.to_dict()
+    for document in (one, two):
+        document["coverage"].pop("seconds")
+    assert one == two
+    assert not stale.exists()
+
+
+def test_the_command_in_the_file_builds_it(tmp_path):
+    """As a person would: the lines behind "By hand", in a shell."""
+    folder = copy_to(SPECIMENS / "broken" / "puf322_lives", tmp_path / "puf322_lives")
+    done = puffer(folder, "check")
+    assert done.returncode == 1
+    assert re.search(r"  repro: puffer-sdk check --replay \S*build/check/repro_PUF322.c "
+                     r"\(\d+ steps?\)", done.stdout)
+    program = folder / "build" / "check" / "repro_PUF322.c"
+    script = "\n".join(re.findall(r"^//     (.*)$", program.read_text().partition("By hand")[2],
+                                  re.MULTILINE))
+    program.with_suffix("").unlink()
+    shell = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60,
+                           check=False)
+    assert shell.returncode == 1
+    assert re.search(r"PUF322, step \d+: terminal of agent 0 is 3, expected 0 or 1", shell.stderr)
+    replayed = puffer(folder, "check", "--replay", "build/check/repro_PUF322.c")
+    assert replayed.returncode == 1 and "expected 0 or 1" in replayed.stdout
+    mend(folder, ("c_close(Lives* g) {", "c_close(Lives* g) { +"))
+    assert puffer(folder, "check", "--replay", "build/check/repro_PUF322.c").returncode == 3
+    missing = puffer(folder, "check", "--replay", "build/check/repro_PUF323.c")
+    assert missing.returncode == 2 and "did you mean 'repro_PUF322.c'?" in missing.stderr
+    foreign = puffer(folder, "check", "--replay", "puf322_lives.h")
+    assert foreign.returncode == 2 and "was not written by check" in foreign.stderr
+
+
+def test_replay_refuses_what_it_cannot_play(tmp_path):
+    with pytest.raises(UsageError, match="there is no file"):
+        replaying.replay(tmp_path / "repro_PUF201.c")
+    lost = tmp_path / "repro_PUF201.c"
+    lost.write_text("// repro_PUF201.c -- written by `puffer-sdk check`.\n"
+                    "//     cd /nowhere\n    .expect = \"return\"\n")
+    with pytest.raises(UsageError, match="is not there"):
+        replaying.replay(lost)
+    assert BuildError.exit_status == 3
+
+
+def test_unproven_and_unwanted(tmp_path):
+    folder = copy_to(SPECIMENS / "broken" / "puf303_comet", tmp_path / "puf303_comet")
+    result = check(folder, prove=False)
+    assert result.findings and all(f.repro is None for f in result.findings)
+    assert not (folder / "build" / "check").exists()
+
+
+def plays(wanted):
+    """A `fails` that needs these rows in this order, and how often it was asked."""
+    count = [0]
+
+    def fails(rows):
+        count[0] += 1
+        at = 0
+        for index, row in enumerate(rows):
+            if at < len(wanted) and row == wanted[at]:
+                at += 1
+            if at == len(wanted):
+                return index + 1
+        return None
+    return fails, count
+
+
+@pytest.mark.parametrize("wanted", [
+    [(3.0, 1.0)], [(1.0, 0.0), (2.0, 2.0)], [(2.0, 1.0), RESET, (1.0, 1.0)],
+    [(0.0, 0.0)] * 30 + [(1.0, 0.0)]])
+def test_shrinking_keeps_what_matters_and_nothing_else(wanted):
+    noise = [(float(i % 4), float(i % 3)) for i in range(400)]
+    noise[100:100] = wanted[:1]
+    rows = noise[:200] + wanted + noise[200:]
+    fails, count = plays(wanted)
+    assert shrink(rows, (0.0, 0.0), fails) == wanted
+    assert count[0] < 1500

@@ -1,0 +1,610 @@
+"""What check reads in the source alone: calls, shared state, layout, and the rules over them."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from puffer_sdk.checking import rules
+from puffer_sdk.checking.facts import Facts, Finding
+from puffer_sdk.checking.source import actions, demo, read
+from puffer_sdk.env import header
+from puffer_sdk.settings.config import resolve
+
+GAME = """\
+#pragma once
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "raylib.h"
+#define OBS_SIZE 4
+#define ACT_SIZES {WIDTHS}
+typedef struct Log { float score; float n; } Log;
+TYPES
+typedef struct Game {
+    Log log;
+    float* observations;
+    float* actions;
+    float* rewards;
+    float* terminals;
+    int num_agents;
+    unsigned int rng;
+    int size, tick;
+    float speed;
+    bool wide;
+    int* map;
+    FIELDS
+} Game;
+HELPERS
+void init(Game* env) { INIT }
+void c_reset(Game* env) { RESET }
+void c_step(Game* env) { STEP }
+void c_render(Game* env) { RENDER }
+void c_close(Game* env) { CLOSE }
+"""
+
+
+@pytest.fixture
+def game(tmp_path):
+    """Writes an env with these parts in place of the words in GAME, and reads it."""
+    def make(*, ini: str = "[env]\n", program: str | None = None, binding: str | None = None,
+             widths: str = "5", files: dict[str, str] | None = None, **parts: str) -> Facts:
+        folder = tmp_path / "game"
+        folder.mkdir(exist_ok=True)
+        text = GAME.replace("WIDTHS", widths)
+        for name in ("TYPES", "FIELDS", "HELPERS", "INIT", "RESET", "STEP", "RENDER", "CLOSE"):
+            text = text.replace(name, parts.get(name.lower(), ""), 1)
+        (folder / "game.h").write_text(text)
+        (folder / "game.ini").write_text(ini)
+        extra = {"game.c": program, "binding.c": binding, **(files or {})}
+        for name, content in extra.items():
+            if content is not None:
+                (folder / name).write_text(content)
+        return facts_of(folder)
+    return make
+
+
+def facts_of(folder: Path) -> Facts:
+    spec, problems, unit = header.examine(folder)
+    config = resolve(folder, None, spec, warn_unread=False)
+    return Facts(folder.resolve(), spec, config, problems, read.read(folder, unit), 42)
+
+
+def found(facts: Facts, code: str) -> list[Finding]:
+    return list(rules.load()[code].function(facts))
+
+
+def line_of(facts: Facts, text: str, file: str = "game.h") -> int:
+    lines = (facts.folder / file).read_text(errors="replace").splitlines()
+    return next(n for n, line in enumerate(lines, 1) if text in line)
+
+
+def names(functions) -> set[str]:
+    return {function.name for function in functions}
+
+
+# -- calls -----------------------------------------------------------------------------------
+
+
+def test_functions_have_places_and_bodies(game):
+    facts = game(helpers="// void ghost(void) {}\n/* int no(void) { return 1; } */\n"
+                         'static int\nhelp(const char* text)\n{ return *text == \'{\'; /* } */ }',
+                 step='help("}{"); // help\n')
+    assert set(facts.source.functions) == {"help", "init", "c_reset", "c_step", "c_render",
+                                           "c_close"}
+    helper = facts.source.functions["help"]
+    assert (helper.file, helper.line) == ("game.h", line_of(facts, "help(const char"))
+    assert helper.body_line == helper.line + 1 and "'" not in helper.body
+    assert facts.source.functions["c_step"].calls == {"help"}
+
+
+def test_calls_go_through_macros_tables_and_pointers(game):
+    facts = game(
+        types="struct Game; typedef void (*Move)(struct Game*);",
+        fields="Move move;",
+        helpers="""\
+#define EACH(i, n, what) for (int i = 0; i < (n); i++) { what(env); }
+void walk(Game* env) { env->tick++; }
+void swim(Game* env) { env->tick--; }
+void fly(Game* env) { env->tick = 0; }
+void draw_it(Game* env) { env->tick = 9; }
+static const Move moves[] = {walk, swim};
+int old_style(env, n) Game* env; int n; { return env->tick + n; }
+void lonely(Game* env) { walk(env); }
+""",
+        init="env->move = &fly;", reset="EACH(k, 3, walk)",
+        step="moves[(int)env->actions[0] % 2](env); old_style(env, 1); env->move(env);",
+        render="draw_it(env);")
+    code = facts.source
+    assert facts.problems == []
+    assert names(code.reach("c_reset")) == {"c_reset", "walk"}
+    assert names(code.reach("c_step")) == {"c_step", "walk", "swim", "fly", "old_style"}
+    assert names(code.reach("c_step", without=("fly",))) == {"c_step", "walk", "swim", "old_style"}
+    assert "lonely" not in names(code.reach("init", "c_reset", "c_step", "c_render"))
+    assert code.named == {"walk", "swim", "fly"}
+
+
+def test_stepping_leaves_c_reset_out_and_recursion_ends(game):
+    facts = game(helpers="void b(Game*); void a(Game* e) { b(e); } void b(Game* e) { a(e); }"
+                         "void c_reset(Game*); void begin(Game* e) { (void)e; }",
+                 reset="begin(env);", step="a(env); c_reset(env);")
+    assert names(facts.source.stepping()) == {"c_step", "a", "b"}
+    assert "begin" in names(facts.source.reach("c_step"))
+
+
+def test_library_calls_have_lines(game):
+    facts = game(helpers="#define NOISE() rand()\nint roll(void) {\n    return NOISE();\n}\n"
+                         "#ifdef NEVER\nvoid ghost(void) { puts(\"\"); }\n#endif",
+                 step="roll();\n    memset(env->rewards, 0, 4);")
+    calls = {call.name: call for call in facts.source.calls("c_step")}
+    assert set(calls) == {"puffer_rand", "memset"}
+    assert calls["puffer_rand"].at == {"file": "game.h", "line": line_of(facts, "return NOISE")}
+    assert calls["puffer_rand"].function.name == "roll"
+
+
+def test_a_header_of_two_files(game):
+    facts = game(helpers='#include "rules.h"', step="advance(env);",
+                 files={"rules.h": "#pragma once\nstatic int ticks;\n\n"
+                                   "void advance(Game* env) { ticks++; env->tick = ticks; }\n"})
+    assert facts.source.functions["advance"].file == "rules.h"
+    (finding,) = found(facts, "PUF108")
+    assert (finding.file, finding.line) == ("rules.h", 2)
+    assert finding.actual == "written at rules.h:4 (advance)"
+
+
+@pytest.mark.parametrize("step", ["env->nothing = 1;", "if (", "undeclared(env);", "}}}",
+                                  "int int;", '#include "nowhere.h"\n', "@", "/* open"])
+def test_what_does_not_compile_is_read_as_far_as_it_goes(game, step):
+    facts = game(helpers="static int count; void fine(Game* env) { count++; env->tick++; }",
+                 step=step)
+    assert facts.problems
+    code = facts.source
+    assert "fine" in code.functions
+    assert code.reach("c_step") is not None and code.clears_observations() in (True, False)
+    assert code.reset_only_stores() == []
+    code.accesses(list(code.functions.values()))
+    if facts.spec:
+        code.layout(facts.spec)
+        for rule in ("PUF107", "PUF108", "PUF109", "PUF110", "PUF111"):
+            found(facts, rule)
+
+
+def test_a_folder_without_a_header(tmp_path):
+    (tmp_path / "notes.h").write_text("int a;\n")
+    code = read.read(tmp_path)
+    assert code.functions == {} and code.reach("c_step") == []
+    assert list(code.files) == ["notes.h"]
+
+
+def test_bytes_that_are_not_utf8_and_windows_lines(game):
+    facts = game(helpers="// gr\xfc\xdfe\n")
+    path = facts.folder / "game.h"
+    text = path.read_text().replace("\n", "\r\n").replace("{  }", "{ env->observations[ 3 ] = 0; }")
+    path.write_bytes(text.encode("latin-1"))
+    code = facts_of(facts.folder).source
+    (store,) = code.stores(code.functions["c_step"])
+    assert code.functions["c_step"].body == "{ env->observations[ 3 ] = 0; }"
+    assert store[0].line == line_of(facts, "void c_step")
+
+
+# -- observations ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step, clears", [
+    ("env->observations[env->tick] = 0.0f;", True),
+    ("float* view = env->observations + 2; view[1] = EMPTY;", True),
+    ("float* o = &env->observations[1]; *o++ = 0;", True),
+    ("memset(env->observations, 0, 16);", True),
+    ("float* row = env->observations; memset(row, 0, 16);", True),
+    ("env->observations[0] = 1.0f; env->rewards[0] = 0; /* observations[0] = 0 */", False),
+    ("wipe(env->map);", False),
+    ("wipe(env->observations);", True),
+])
+def test_clears_observations(game, step, clears):
+    facts = game(helpers="enum { EMPTY };\nvoid wipe(void* obs_or_not) { (void)obs_or_not; }\n"
+                         if not clears else
+                         "enum { EMPTY };\nvoid wipe(float* obs) { obs[0] = 0; }", step=step)
+    assert facts.problems == []
+    assert facts.source.clears_observations() is clears
+
+
+def test_reset_only_stores(game):
+    facts = game(
+        helpers="#define AT_SPEED 2\nvoid look(Game* env) { env->observations[0] = env->tick; }",
+        reset="look(env); env->observations[ AT_SPEED ] = env->speed;\n"
+              "    env->observations[1] = env->size;",
+        step="env->speed += 1; env->tick++; look(env);")
+    assert facts.source.reset_only_stores() == [
+        ("game.h", line_of(facts, "[ AT_SPEED ]"), "AT_SPEED", "speed")]
+
+
+# -- layout ----------------------------------------------------------------------------------
+
+
+def test_layout_of_all_that_c_has(game):
+    facts = game(
+        types="typedef struct V { float x, y; } V;\n"
+              "typedef struct Unit { V at; char name[3]; struct { int hp; } body; } Unit;",
+        fields="""\
+    union { int as_int; float as_float; };
+    struct { short a; V deep[2]; } nested[3];
+    unsigned int flag : 3, level : 5;
+    double grid[2][3];
+    Unit* units;
+    struct Secret* secret;
+    unsigned char board[5000];
+    V* corners[2];
+    Rectangle box;
+""", helpers="void f(void);")
+    lay = facts.source.layout(facts.spec)
+    by_path = {scalar.path: scalar for scalar in lay.scalars}
+    assert by_path["log.score"].offset == 0 and by_path["observations"].type == "float *"
+    assert by_path["observations"].pointee_size == 4
+    assert by_path["as_int"].offset == by_path["as_float"].offset
+    deep = by_path["nested[2].deep[1].y"]
+    assert [(s.path, s.stride, s.count) for s in deep.arrays] == [
+        ("nested", 20, 3), ("nested[2].deep", 8, 2)]
+    assert deep.offset == by_path["nested[0].a"].offset + 2 * 20 + 4 + 8 + 4
+    assert by_path["flag"].bits == (0, 3) and by_path["level"].bits == (3, 5)
+    assert by_path["grid[1][2]"].offset == by_path["grid[0][0]"].offset + 5 * 8
+    assert by_path["corners[1]"].pointee_size == 8 and by_path["wide"].size == 1
+    assert lay.truncated and len([p for p in by_path if p.startswith("board")]) == 1024
+    board = by_path["board[0]"].offset
+    assert lay.path_at(board + 4999) == "board[4999]" and "board[4999]" not in by_path
+    assert lay.path_at(deep.offset + 3) == "nested[2].deep[1].y"
+    assert lay.path_at(by_path["nested[0].a"].offset + 2) is None       # padding
+    assert lay.path_at(lay.size) is None and lay.path_at(-1) is None
+    units = lay.pointees["units"]
+    assert units.size == 16 and [s.path for s in units.scalars][:3] == [
+        "units[].at.x", "units[].at.y", "units[].name[0]"]
+    assert units.path_at(2 * 16 + 12) == "units[2].body.hp"
+    assert lay.pointees["corners[]"].scalars[1].path == "corners[][].y"
+    assert set(lay.pointees) == {"units", "corners[]"}
+    for scalar in lay.scalars:
+        if not scalar.bits and not scalar.path.startswith("as_"):
+            assert lay.path_at(scalar.offset) == scalar.path
+
+
+def test_layout_of_structs_that_point_to_themselves(game):
+    facts = game(types="typedef struct Node { struct Node* next; int v; struct Leaf* leaf; } Node;"
+                       " struct Leaf { Node* up; float w; };",
+                 fields="Node* first; struct Game* self;", helpers="void f(void);")
+    lay = facts.source.layout(facts.spec)
+    assert set(lay.pointees) == {"first"}
+    assert lay.pointees["first"].find("first[].v").offset == 8
+    assert lay.pointees["first"].pointees["first[].leaf"].find("first[].leaf[].w").size == 4
+
+
+def test_layout_of_templates(squared, target):
+    facts = facts_of(squared)
+    lay = facts.source.layout(facts.spec)
+    assert [s.path for s in lay.scalars][-5:] == ["row", "col", "target_row", "target_col", "tick"]
+    facts = facts_of(target)
+    lay = facts.source.layout(facts.spec)
+    assert lay.pointees["agents"].path_at(24 + 8) == "agents[1].heading"
+    for code in ("PUF107", "PUF108", "PUF109", "PUF110", "PUF111"):
+        assert found(facts, code) == found(facts_of(squared), code) == []
+
+
+# -- PUF107 ----------------------------------------------------------------------------------
+
+INI = "[env]\nsize = 11\nspeed = 0.5\nwide = true\n"
+MAIN = '#include "game.h"\n{above}\nint main(int argc, char** argv) {{\n{body}\n}}\n'
+
+
+@pytest.mark.parametrize("body, drifts", [
+    ("Game env = {.size = 9};", [("size", 9)]),
+    ("Game env = {.size = 11, .speed = .5, .wide = 1};", []),
+    ("Game env = {0}; env.size = 9;", [("size", 9)]),
+    ("Game e; Game* env = &e; env->size = (int)(2 * 4.6);", [("size", 9)]),
+    ("Game env; env.size = BOARD;", [("size", 7)]),
+    ("Game env; env.size = SMALL;", [("size", 5)]),
+    ("Game env; env.speed = -0.5f;", [("speed", -0.5)]),
+    ("Game env; env.speed = 1 / 2.0;", []),
+    ("const int n = 12; Game env; env.size = n;", [("size", 12)]),
+    ("int n = 12; Game env; env.size = n;", [("size", 12)]),
+    ("int n = 12; n--; Game env; env.size = n;", []),
+    ("Game env; env.size = LIMIT;", [("size", 3)]),
+    ("Game env; env.wide = false;", [("wide", 0)]),
+    ("Game env = {.size = 9}; env.size = 11;", []),
+    ("Game env = {.size = 9}; game_configure(&env);", []),
+    ("Game env = {0}; game_configure(&env); env.size = 9;", [("size", 9)]),
+    ("Game env = {0}; env.size = argc > 1 ? atoi(argv[1]) : 9;", []),
+    ("Game env = {.size = 11}; if (argc > 1) env.size = 30;", []),
+    ("Game env = (Game){.size = 9};", [("size", 9)]),
+    ("Game envs[2]; for (int i = 0; i < 2; i++) envs[i].size = 9;", [("size", 9)]),
+    ("Other other = {.size = 4}; other.size = 9; Game env; env.tick = 5;", []),
+    ("setup(&shared);", [("size", 6)]),
+    ("init(&shared);", []),
+])
+def test_demo_drift(game, body, drifts):
+    above = ("#include \"build/game_config.h\"\n#define BOARD 7\nenum { SMALL = 5 };\n"
+             "static const int LIMIT = 3;\ntypedef struct { int size; } Other;\nGame shared;\n"
+             "static void setup(Game* env) { env->size = 6; }\n"
+             "static void unused(Game* env) { env->size = 99; }")
+    facts = game(ini=INI, init="env->size = 77;",
+                 program=MAIN.format(above=above, body=body))
+    assert [(g.field, g.value) for g in demo.settings(facts.spec)
+            if (g.field, g.value) in drifts] == drifts
+    findings = found(facts, "PUF107")
+    assert [f.actual for f in findings] == [f"{value:g}" for _, value in drifts]
+    for finding, (name, _) in zip(findings, drifts, strict=True):
+        text = "env->size = 6" if body.startswith("setup") else body[:20]
+        assert (finding.file, finding.line) == ("game.c", line_of(facts, text, "game.c"))
+        assert name in finding.message and finding.expected.startswith(f"{name} = ")
+
+
+def test_demo_drift_of_a_global_and_with_headers_that_are_not_there(game):
+    facts = game(ini=INI, program='#include "not_installed.h"\n#include "game.h"\n'
+                                  "Game env = {.size = 9, .speed = 0.5};\n"
+                                  "int main(void) { Thing t = make(); c_step(&env); }\n")
+    assert [f.line for f in found(facts, "PUF107")] == [3]
+
+
+def test_demo_drift_reads_the_ini_not_the_overrides(game):
+    facts = game(ini=INI, program=MAIN.format(above="", body="Game env = {.size = 11};"))
+    facts.config = resolve(facts.folder, {"env.size": "5"}, facts.spec, warn_unread=False)
+    assert found(facts, "PUF107") == []
+
+
+BINDING = """\
+#include "game.h"
+#define OBS_TENSOR_T FloatTensor
+#define Env Game
+#include "vecenv.h"
+{above}
+void my_init(Env* env, Dict* kwargs) {{ env->num_agents = 1; {init} }}
+void my_log(Log* log, Dict* out) {{ dict_set(out, "score", log->score); }}
+"""
+
+
+def test_demo_drift_of_an_ocean_env_follows_plain_keys_alone(game):
+    program = MAIN.format(above="", body="Game env = {.size = 9, .tick = 600};")
+    plain = BINDING.format(above="", init='env->size = (int)dict_get(kwargs, "size")->value;'
+                                          'env->tick = dict_get(kwargs, "tick")->value * 60;')
+    facts = game(ini="[env]\nsize = 11\ntick = 10\n", program=program, binding=plain)
+    assert facts.problems == [] and [f.actual for f in found(facts, "PUF107")] == ["9"]
+
+
+# -- PUF108 ----------------------------------------------------------------------------------
+
+
+def shared(facts: Facts) -> list[str]:
+    return [finding.message.split("'")[1] for finding in found(facts, "PUF108")]
+
+
+@pytest.mark.parametrize("parts", [
+    dict(helpers="int count;", step="count++;"),
+    dict(helpers="static float count;", step="count = env->speed;"),
+    dict(helpers="extern int count;", reset="count = 0;"),
+    dict(helpers="static _Thread_local int count;", step="--count;"),
+    dict(step="static int count = 3; env->tick = count++;"),
+    dict(helpers="struct S { int a[3]; } count;", step="count.a[env->tick] += 1;"),
+    dict(helpers="static int count[4]; void set(int* p) { p[1] = 2; }", step="set(count);"),
+    dict(helpers="static int count[4]; void set(int* p) { int* q = p; *q = 2; }"
+                 "void twice(int* p) { set(p); }", step="twice(&count[2]);"),
+    dict(helpers="static char count[9];", step="strcpy(count, \"x\");"),
+    dict(helpers="static int count[4];", step="int* p = count + 1; *p++ = 4;"),
+    dict(helpers="static int* count;", reset="count[0] = 1;"),
+    dict(helpers="static int count; int* it(void) { return &count; }", step="*it() = 4;"),
+    dict(helpers="static int count; void bump(void) { count++; }\n#define BUMP bump()",
+         step="BUMP;"),
+    dict(helpers="static int count;", init="env->tick = count++;"),
+    dict(helpers="static int count;", init="count = env->size;", step="env->tick = count;"),
+    dict(helpers="static int count;", init="int s = 2 * env->size; count = s + 1;"),
+    dict(helpers="static int count[3];", init="count[0] = rand();"),
+    dict(helpers="static float count[3]; static void fill(void) { count[1] = 2; }",
+         reset="if (!count[1]) fill();"),
+])
+def test_mutable_global(game, parts):
+    facts = game(**parts)
+    assert facts.problems == [] and shared(facts) == ["count"]
+    finding = found(facts, "PUF108")[0]
+    assert finding.line == line_of(facts, "count")
+    assert finding.actual.startswith("written at game.h")
+
+
+@pytest.mark.parametrize("parts", [
+    dict(helpers="static const int table[] = {1, 2}; static int dx[] = {1, -1};",
+         step="env->tick += table[0] + dx[1];"),
+    dict(helpers='const char* const names[] = {"a"}; static char* other[] = {"b"};',
+         step="env->tick += names[0][0] + other[0][0];"),
+    dict(helpers="static int open; static Texture2D t;",
+         render='static int frames; if (!open) open = 1; frames++; t = LoadTexture("x");',
+         step="env->tick++;"),
+    dict(helpers="static int open;", close="open = 0;"),
+    dict(helpers="static int view; void c_render(Game*);", render="view = env->tick;",
+         step="c_render(env);"),
+    dict(helpers="static float table[9]; static void fill(void) {"
+                 " for (int i = 0; i < 9; i++) table[i] = i * 0.5f; }",
+         init="fill();", step="env->speed = table[1];"),
+    dict(helpers="static int ready, *table;",
+         init="if (!ready) { table = calloc(9, 4); table[1] = 3; for (int i = 2; i < 9; i++)"
+              " table[i] += table[i - 1]; ready = 1; }", step="env->tick = table[2];"),
+    dict(helpers="static int users; static int* table;",
+         init="if (users++ == 0) table = calloc(9, 4);", close="if (--users == 0) free(table);"),
+    dict(helpers="static int count;", step="env->tick = sizeof(count); int count = 3; count++;"),
+    dict(helpers="static int table[3]; int sum(const int* p) { return p[0]; }",
+         step='env->tick = sum(table); printf("%d", table[1]);'),
+    dict(helpers="static int unused; void lonely(void) { unused++; }"),
+])
+def test_state_that_may_be_shared(game, parts):
+    facts = game(**parts)
+    assert facts.problems == [] and shared(facts) == []
+
+
+def test_mutable_global_of_a_binding(game):
+    facts = game(ini="[env]\nsize = 3\n", binding=BINDING.format(
+        above="static int next_id, made, *plan;\n"
+              "Env* my_vec_init(int* n, int* a, int* b, Dict* v, Dict* e)"
+              " { made++; plan = calloc(1, 4); return 0; }",
+        init='env->tick = next_id++; env->size = dict_get(kwargs, "size")->value;'))
+    assert shared(facts) == ["next_id"]
+    assert found(facts, "PUF108")[0].file == "binding.c"
+
+
+# -- PUF109 ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call, name", [
+    ("env->tick = rand() % 4;", "rand()"), ("srand(3);", "srand()"),
+    ("env->tick = (int)random();", "rand()"), ("env->speed = drand48();", "drand48()"),
+    ("env->rng = (unsigned)time(NULL);", "time()"), ("env->tick = (int)clock();", "clock()"),
+    ("struct timespec t; clock_gettime(CLOCK_REALTIME, &t);", "clock_gettime()"),
+    ("env->tick = GetRandomValue(0, 4);", "GetRandomValue()"),
+    ("env->speed += GetFrameTime();", "GetFrameTime()"),
+    ('FILE* f = fopen("/dev/urandom", "r"); fclose(f);', "fopen()"),
+    ("static unsigned s; env->tick = rand_r(&s);", "rand_r on a static seed"),
+])
+@pytest.mark.parametrize("part", ["init", "reset", "step"])
+def test_shared_rng(game, part, call, name):
+    facts = game(**{part: call})
+    (finding,) = found(facts, "PUF109")
+    assert finding.message.startswith(name) and finding.severity == ""
+    assert finding.line == line_of(facts, call)
+    assert shared(facts) == []
+
+
+def test_shared_rng_leaves_drawing_main_and_own_seeds_alone(game):
+    facts = game(step="env->tick = rand_r(&env->rng);", render="env->tick = rand() + GetTime();",
+                 close="srand(time(NULL));",
+                 program=MAIN.format(above="", body="srand(time(NULL)); return rand();"))
+    assert found(facts, "PUF109") == []
+
+
+def test_shared_rng_of_a_binding_is_a_warning(game):
+    facts = game(step="env->tick = rand();\n env->size = rand() + time(NULL);",
+                 binding=BINDING.format(above="", init="srand(4);"))
+    dice, clock = found(facts, "PUF109")
+    assert (dice.severity, clock.severity) == ("warning", "")
+    assert dice.message.startswith("rand() and srand() are") and dice.file == "binding.c"
+    assert clock.message.startswith("time() is")
+
+
+# -- PUF110, PUF111 --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts, lines", [
+    (dict(step="int* q = malloc(9); free(q);"), 1),
+    (dict(helpers="char* copy(void) { return strdup(\"x\"); }", step="free(copy());"), 2),
+    (dict(reset="free(env->map); env->map = MemAlloc(4);"), 1),
+    (dict(reset="if (env->tick > 3) { env->map = malloc(9); }"), 1),
+    (dict(reset="if (env->map == NULL) env->map = malloc(9);"), 0),
+    (dict(step="if (!env->map) { int* m = malloc(9); env->map = m; }"), 0),
+    (dict(helpers="void load(Game* env) { if (env->map) return; env->map = malloc(9); }",
+          step="load(env);"), 0),
+    (dict(step="if (env->tick == env->size) { env->size *= 2;"
+               " env->map = realloc(env->map, env->size); }"), 0),
+    (dict(init="env->map = malloc(4);", render="free(malloc(3));", close="free(env->map);"), 0),
+    (dict(step='int local[9]; local[0] = 1; char t[9]; snprintf(t, 9, "%d", local[0]);'), 0),
+])
+def test_alloc_in_step(game, parts, lines):
+    assert len(found(game(**parts), "PUF110")) == lines
+
+
+@pytest.mark.parametrize("parts, lines", [
+    (dict(step='printf("%d", env->tick);'), 1),
+    (dict(step='fprintf(stderr, "here\\n");'), 1),
+    (dict(helpers="#define SAY(x) puts(x)", reset='SAY("new");'), 1),
+    (dict(step='TraceLog(LOG_INFO, "x"); system("ls");'), 1),
+    (dict(step='if (!env->map) { fprintf(stderr, "no map"); abort(); }'), 0),
+    (dict(step='if (!env->map) { fprintf(stderr, "no"); fflush(stderr); exit(1); }'), 0),
+    (dict(step='if (env->tick) { printf("over"); c_reset(env); return; }',
+          helpers="void c_reset(Game*);"), 1),
+    (dict(fields="int verbose;", step='if (env->verbose) printf("over");'), 0),
+    (dict(helpers="#define DEBUG 0", step='if (DEBUG) printf("over");'), 0),
+    (dict(step='\n#ifdef LOUD\nprintf("x");\n#endif\n'), 0),
+    (dict(helpers="#include <assert.h>", step="assert(env->tick >= 0);"), 0),
+    (dict(reset='if (!env->map) { FILE* f = fopen("m", "r"); env->map = malloc(4); fclose(f); }'),
+     0),
+    (dict(init='fopen("m", "r");', render='printf("x");', close='puts("bye");'), 0),
+])
+def test_io_in_step(game, parts, lines):
+    assert len(found(game(**parts), "PUF111")) == lines
+
+
+def test_findings_of_steps_name_the_helper_and_its_lines(game):
+    facts = game(helpers="void tell(Game* env) {\n    puts(\"a\");\n    puts(\"b\");\n}",
+                 step="tell(env);")
+    (finding,) = found(facts, "PUF111")
+    assert finding.message == "tell, which steps run, calls puts()"
+    assert finding.line == line_of(facts, 'puts("a")')
+    assert finding.actual == f"game.h:{finding.line}, {finding.line + 1}"
+
+
+# -- PUF204 ----------------------------------------------------------------------------------
+
+
+def ids(facts: Facts) -> list[tuple[int, int]]:
+    """(head, id) of each comparison that cannot be."""
+    return [(one.head, one.id) for one in actions.impossible(facts.source, facts.spec)]
+
+
+@pytest.mark.parametrize("step, wrong", [
+    ("switch ((int)env->actions[0]) { case 4: break; case 5: env->tick++; }", [5]),
+    ("int a = (int)env->actions[0]; if (a == ACT_DIVE) env->tick++;", [5]),
+    ("float a = env->actions[0]; if (a == 5.0f) env->tick++;", [5]),
+    ("if (env->actions[env->tick] == NINE) env->tick++;", [9]),
+    ("int a; a = env->actions[0]; env->tick += 5 == a;", [5]),
+    ("const float* row = env->actions; if (row[1] == 6) env->tick++;", [6]),
+    ("if (*env->actions == 7) env->tick++;", [7]),
+    ("move(env, (int)env->actions[0]);", [5]),
+    ("int a = env->actions[0]; while (a != 5) a;", [5]),
+    ("int a = env->actions[0]; if (a >= 8) env->tick++;", [8]),
+    ("int a = env->actions[0]; if (a > 5) env->tick++;", [5]),
+    ("int a = env->actions[0]; env->tick += a == -1;", [-1]),
+    ("int a = env->actions[0]; switch (a) { case 3 ... 7: env->tick++; }", [7]),
+    ("switch ((int)env->actions[0]) { case 1: switch (env->tick) { case 9: break; } }", []),
+    ("int a = env->actions[0]; if (a >= 5) a = 4; if (a > 4) a = 4; if (a == 4) a++;", []),
+    ("int a = env->actions[0]; if (a < 0 || a >= 5) return; env->tick++;", []),
+    ("int a = env->actions[0]; if (a < 0 || a > 7) env->tick++;", []),
+    ("int a = env->actions[0]; a = a > 6 ? 6 : a; if (a == 9) a = 0;", []),
+    ("int a = env->actions[0]; if (a == -1) return; if (a != -1) env->tick++;", []),
+    ("int a = env->actions[0]; assert(a < 5); assert(a < 9 && a >= 0); assert(!(a > 8));", []),
+    ("int a = (int)env->actions[0] + 1; if (a == 5) env->tick++;", []),
+    ("int a = env->actions[0]; a += 2; if (a == 6) env->tick++;", []),
+    ("int a = env->actions[0]; change(&a); if (a == 6) env->tick++;", []),
+    ("int a = env->actions[0]; if (env->tick > 3) a = env->size; if (a == 6) env->tick++;", []),
+    ("if (env->tick == 9 || env->rewards[0] == 7) env->tick++;", []),
+    ("both(env, (int)env->actions[0]); both(env, 12);", []),
+    ("int a = env->actions[0]; if (a < 4.5f) env->tick++; if (a > 4.5f) env->tick++;", []),
+])
+def test_impossible_ids_of_one_head(game, step, wrong):
+    facts = game(step=step, helpers="""\
+#include <assert.h>
+enum { ACT_STAY, ACT_DIVE = 5 };
+#define NINE (4 + 5)
+void move(Game* env, int way) { switch (way) { case 4: break; case 5: env->tick++; } }
+void both(Game* env, int way) { if (way == 12) env->tick++; }
+void change(int* a) { *a = 6; }
+""")
+    assert facts.problems == []
+    assert [id for _, id in ids(facts)] == wrong
+
+
+@pytest.mark.parametrize("step, wrong", [
+    ("if (env->actions[0] == 3 || env->actions[1] == 2) env->tick++;", [(0, 3), (1, 2)]),
+    ("for (int i = 0; i < 4; i++) if (env->actions[2 * i + 1] == 2) env->tick++;", [(1, 2)]),
+    ("for (int i = 0; i < 4; i++) if (env->actions[i * HEADS] == 3) env->tick++;", [(0, 3)]),
+    ("for (int i = 0; i < 4; i++) { float* a = &env->actions[i * 2]; int b = a[1];"
+     " if (b == 2) env->tick++; }", [(1, 2)]),
+    ("for (int i = 0; i < 4; i++) { float* a = env->actions + 1 + i * 4; if (*a == 2) return; }",
+     [(1, 2)]),
+    ("for (int i = 0; i < 4; i++) if (env->actions[i] == 3) env->tick++;", []),
+    ("int k = 0; if (env->actions[k++] == 3) env->tick++;", []),
+    ("float* a = env->actions; a++; if (a[0] == 3) env->tick++;", []),
+    ("if (env->actions[2] == 7) env->tick++;", []),
+])
+def test_impossible_ids_of_several_heads(game, step, wrong):
+    widths = "3, 2, 1" if "actions[2] == 7" in step else "3, 2"        # head 2 is continuous
+    facts = game(widths=widths, step=step, helpers="#define HEADS 2")
+    assert facts.problems == []
+    assert sorted(ids(facts)) == wrong
+
+
+def test_impossible_ids_are_not_asked_of_continuous_heads_or_drawing(game):
+    facts = game(widths="1", step="if (env->actions[0] == 3) env->tick++;")
+    assert ids(facts) == []
+    facts = game(render="if (env->actions[0] == 30) env->tick++;")
+    assert ids(facts) == []

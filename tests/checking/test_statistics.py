@@ -1,0 +1,251 @@
+"""What a long run shows: names and bounds of observations, the table, and rules that must tell
+an unusual environment from a faulty one."""
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.places import SPECIMENS, TESTS
+
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.experiments import moments
+from puffer_sdk.checking.report import terminal
+from puffer_sdk.checking.source import fields
+from puffer_sdk.env import header
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """A copy of an environment of tests/ with texts of its header replaced."""
+    def make(name: str, *changes: tuple[str, str], ini: str | None = None) -> Path:
+        target = tmp_path / Path(name).name
+        shutil.copytree(TESTS / name, target, ignore=shutil.ignore_patterns("build"))
+        path = target / f"{target.name}.h"
+        text = path.read_text()
+        for old, new in changes:
+            assert old in text, f"{name} no longer holds {old!r}"
+            text = text.replace(old, new)
+        path.write_text(text)
+        if ini is not None:
+            (target / f"{target.name}.ini").write_text(ini)
+        return target
+    return make
+
+
+def codes(folder: Path) -> dict:
+    return {finding.code: finding for finding in check(folder).findings}
+
+
+# -- names and bounds
+
+@pytest.mark.parametrize("comment, bounds", [
+    ("// [0, 1]", (0, 1)), ("/* [-1, 1] */", (-1, 1)), ("// [ 0.0, 1.0]  share", (0, 1)),
+    ("// [0, 1] 8 values", (0, 1)), ("// [0, 1)", (0, 1)), ("// fuel in [0..2.5]", (0, 2.5)),
+    ("// [-pi, pi]", (-math.pi, math.pi)), ("// [0, 2*pi]", (0, 2 * math.pi)),
+    ("// [0, inf]", (0, math.inf)), ("// [-1e3, 1e3]", (-1000, 1000)),
+    ("// [0, 1], -1 if nothing is in sight", (-1, 1)), ("// [0, 1] or -1", (-1, 1)),
+    ("// [0, 255] scaled", (0, 255)), ("// dx, dy", None), ("// [0, WIDTH]", None),
+    ("// (3, 5) cells", None), ("// [1, 0]", None), ("// obs[3]", None), ("", None),
+    ("// pixels in [0, WIDTH], here [0, 1]", (0, 1)),
+])
+def test_bounds_are_read_from_comments(comment, bounds):
+    assert fields.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
+
+
+def test_a_shape_is_not_a_bound():
+    assert fields.parse_bounds("// [3, 5] tiles around", count=15) is None
+
+
+def test_fields_have_names_extents_bounds_and_lines():
+    spec = header.read(SPECIMENS / "broken" / "puf306_rocket")
+    found = fields.read(spec, 8)
+    assert [(f.name, f.first, f.count, f.low, f.high) for f in found] == [
+        ("OBS_HEIGHT", 0, 1, 0, 2), ("OBS_SPEED", 1, 1, -3, 3), ("OBS_FUEL", 2, 1, 0, 1),
+        ("OBS_BEAMS", 3, 4, 0, 1), ("OBS_WIND", 7, 1, -1, 1)]
+    assert found[0].file == "puf306_rocket.h" and found[0].line == 7
+    assert fields.title(found, 2, 2) == "OBS_FUEL (element 2)"
+    assert fields.title(found, 4, 5) == "OBS_BEAMS (elements 4-5)"
+    assert fields.title([], 4, 5) == "elements 4-5 of the observation"
+
+
+def test_several_enumerators_on_a_line_have_their_own_comments():
+    spec = header.read(SPECIMENS / "broken" / "puf306_divers")
+    assert [(f.name, f.high) for f in fields.read(spec, 3)] == [
+        ("OBS_DEPTH", 11), ("OBS_BAG", 6), ("OBS_AIR", 40)]
+
+
+def test_what_a_cell_may_hold_is_no_field(changed):
+    mower = changed("correct/mower", ("GRASS", "OBS_GRASS"), ("STONE", "OBS_STONE"))
+    assert fields.read(header.read(mower), 64) == []
+
+
+# -- the table
+
+def test_table_is_aligned_and_degrades_to_ascii():
+    rows = [{"name": "OBS_X", "element": 0, "low": -1.0, "high": 1.0, "mean": 0.25, "zeros": 0.5,
+             "histogram": [0, 1, 8] + [0] * 12 + [4]},
+            {"name": "reward", "element": None, "low": 0.0, "high": None, "mean": 1e-5,
+             "zeros": 0.9999, "histogram": [0] * 16}]
+    lines = moments.table(rows)
+    assert lines == ["          min   mean  max  zero",
+                     "  OBS_X    -1   0.25    1   50%  | ▁█            ▄|",
+                     "  reward    0  1e-05  inf  >99%  |                |"]
+    assert moments.table(rows, "ascii")[1].endswith("| .@            =|")
+    assert moments.table(rows, None) == moments.table(rows, "ascii")
+
+
+def test_report_shows_a_short_table_and_a_long_one_on_demand(changed):
+    result = check(changed("correct/bandit"), budget=0.1)
+    text = [line for line, _ in terminal.lines(result)]
+    assert any(line.startswith("  obs[0]") for line in text)
+    assert any(line.startswith("  reward") and "0%" not in line[:4] for line in text)
+    result.coverage["statistics"] *= 10
+    shown = [line for line, _ in terminal.lines(result)]
+    assert not any(line.startswith("  obs[0]") for line in shown)
+    shown = [line for line, _ in terminal.lines(result, stats=True)]
+    assert sum(line.startswith("  obs[0]") for line in shown) == 10
+
+
+def test_statistics_are_what_happened(changed):
+    result = check(changed("correct/foragers"))
+    json.dumps(result.to_dict(), allow_nan=False)
+    seen = {q["name"]: q for q in result.coverage["statistics"]}
+    assert list(seen)[-3:] == ["reward", "return", "length"]
+    assert seen["OBS_BIAS"]["low"] == seen["OBS_BIAS"]["high"] == 1 == seen["OBS_BIAS"]["mean"]
+    assert seen["OBS_PLANTS"]["element"] == "8-19" and seen["OBS_PLANTS"]["zeros"] > 0.33
+    assert 200 <= seen["length"]["high"] < 240
+    runs, agents = result.coverage["envs"], result.coverage["agents_per_env"]
+    assert (runs, agents) == (64, 1)
+    share = result.coverage["nonzero_rewards"] / 2 ** 20
+    assert seen["reward"]["zeros"] == pytest.approx(1 - share, rel=1e-4)
+
+
+def rows_of(result) -> dict[str, list[str]]:
+    """{name: [min, mean, max, zero]} of the table."""
+    lines = moments.table(result.coverage["statistics"])
+    return {line.split()[0]: line.partition("  |")[0].split()[1:] for line in lines[1:]}
+
+
+def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
+    result = check(changed("broken/puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
+                           ("o[1] = dy / distance", "o[1] = INFINITY"),
+                           ("4 ? 0.1f : 0.0f", "4 ? 0.0f : 0.0f")), budget=0.1)
+    json.dumps(result.to_dict(), allow_nan=False)
+    rows = rows_of(result)
+    assert rows["obs[0]"] == ["nan", "nan", "nan", "0%"]
+    assert rows["obs[1]"] == ["inf", "inf", "inf", "0%"]
+    assert rows["reward"] == ["0", "0", "0", "100%"]
+    assert list(rows)[3:] == ["reward", "return", "length"]
+    assert {q["name"]: q for q in result.coverage["statistics"]}["obs[0]"]["low"] is None
+
+
+def test_rewards_that_are_never_finite_have_their_row(changed):
+    result = check(changed("broken/puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
+                   budget=0.1)
+    low, mean, high, zeros = rows_of(result)["reward"]
+    assert (low, mean, high) == ("nan", "nan", "nan") and zeros not in ("0%", "100%")
+
+
+# -- constants
+
+def test_a_bias_and_a_bandit_need_no_excuse(changed):
+    assert codes(changed("correct/bandit", ("// puffer: allow(PUF305) constant bias input", ""))) \
+        == {}
+
+
+def test_a_named_element_that_promises_to_move(changed):
+    found = codes(changed("correct/foragers", ("OBS_BIAS", "OBS_FUEL")))
+    assert set(found) == {"PUF305"}
+    assert "OBS_FUEL (element 2) is always 1" in found["PUF305"].message
+    assert found["PUF305"].file == "foragers.h" and found["PUF305"].element == 2
+
+
+def test_one_element_too_many(changed):
+    found = codes(changed("broken/puf403_orbit", ("#define OBS_SIZE 4", "#define OBS_SIZE 5"),
+                          ("    o->observations[0]", "    o->observations[4] = 0.0f;\n"
+                           "    o->observations[0]"), ini="[env]\nmax_ticks = 90\n"))
+    assert {c: f.element for c, f in found.items()} == {"PUF305": 4}
+
+
+# -- bounds
+
+def test_not_a_number_leaves_no_bounds(changed):
+    found = codes(changed("broken/puf306_rocket", ("r->fuel / 50.0f", "0.0f / 0.0f")))
+    assert set(found) == {"PUF303"}
+
+
+def test_what_leaves_its_bounds_is_not_reported_twice(changed):
+    found = codes(changed("broken/puf306_rocket", ("r->fuel / 50.0f", "r->fuel")))
+    assert set(found) == {"PUF306"}
+
+
+# -- bytes
+
+@pytest.mark.parametrize("old, new, expected", [
+    ("env->tick / 4", "6 * (env->tick % 40)", set()),       # a timer that starts again at 240
+    ("env->tick / 4", "env->tick * 3", {"PUF307"}),         # 450 at the end
+    ("env->tick / 4", "env->tick * 3 & 255", set()),        # and on purpose
+])
+def test_timers(changed, old, new, expected):
+    right = ("env->chest_x - env->x)", "env->chest_x - env->x + WIDTH)")
+    other = ("env->chest_y - env->y)", "env->chest_y - env->y + WIDTH)")
+    assert set(codes(changed("broken/puf307_digger", right, other, (old, new)))) == expected
+
+
+# -- logs
+
+FIXED = (("        b->ticks++;\n", ""), ("150 * ROWERS", "150"),
+         ("    b->x += speed", "    b->ticks++;\n    b->x += speed"))
+
+
+@pytest.mark.parametrize("changes, expected", [
+    ([], set()),                                                        # one rower's return
+    ([("+= b->paid", "+= b->paid * ROWERS")], set()),                   # the sum of all
+    ([("log.n += 1.0f", "log.n += ROWERS"), ("+= b->paid", "+= b->paid * ROWERS"),
+      ("+= (float)b->ticks", "+= (float)(b->ticks * ROWERS)"),
+      ("+= (float)goal", "+= (float)(goal * ROWERS)")], set()),         # an entry for each
+    ([("b->paid += reward;", "b->paid += reward * (b->ticks % 2);")], {"PUF422"}),
+    ([("    b->ticks = 0;\n", "")], {"PUF404", "PUF422"}),              # grows for ever
+    ([("log.n += 1.0f", "log.n += 0.0f")], {"PUF421"}),
+    ([("+= b->paid", "+= 2.0f * b->paid")], {"PUF422"}),
+], ids=["one", "sum", "entries", "half", "grows", "empty", "double"])
+def test_conventions_of_logs(changed, changes, expected):
+    assert set(codes(changed("broken/puf422_rowers", *FIXED, *changes))) == expected
+
+
+def test_an_agent_that_waits_to_come_back(changed):
+    """Ten ticks pass between the death of a hermit and its next life: no part of either."""
+    waits = (("int at, herb, patience, tick;", "int at, herb, patience, tick, away;"),
+             ("250, 0, 0.0f}", "250, 0, 10, 0.0f}"),
+             ("        h->tick++;", "        if (h->away-- > 0) continue;\n        h->tick++;"))
+    assert codes(changed("correct/hermits", *waits)) == {}
+
+
+def test_entries_per_goal_are_said_to_be_untested(changed):
+    folder = changed("correct/rally", (
+        "env->log.n++;", "env->log.n++;\n            env->terminals[a] = car->ticks % 50 == 0;"))
+    result = check(folder)
+    assert "PUF422" not in {f.code for f in result.findings}
+    assert "per goal" in result.not_tested["PUF422"]
+
+
+# -- endings
+
+def test_lockstep_needs_long_episodes(changed):
+    short = changed("broken/puf403_orbit", ini="[env]\nmax_ticks = 120\n")
+    assert codes(short) == {}
+    ini = short / "puf403_orbit.ini"
+    ini.write_text("[env]\nmax_ticks = 120\n[train]\nhorizon = 16\n")
+    assert set(codes(short)) == {"PUF403"}
+
+
+def test_a_rover_that_is_pulled_out_is_not_stuck(changed):
+    """The same craters; but after 300 ticks without a sample a rover starts elsewhere."""
+    found = codes(changed("broken/puf402_rover", (
+        "        r->since++;\n",
+        "        if (++r->since % 300 == 0) {\n            r->x = roll(f);\n"
+        "            r->y = roll(f);\n            r->trapped = false;\n        }\n")))
+    assert found == {}

@@ -1,0 +1,109 @@
+"""README and docs as written: sessions run, links lead somewhere, tables hold what was measured."""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.places import ROOT
+from helpers.sessions import blocks, session, shape
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_readme_session_prints_what_it_shows(tmp_path):
+    (text,) = blocks(ROOT / "README.md", "console")
+    steps = session(text)
+    assert [shlex.split(command)[1] for command, _ in steps] == ["new", "check", "train", "eval"]
+    for command, shown in steps:
+        words = shlex.split(command)
+        assert words[0] == "puffer-sdk"
+        done = subprocess.run([sys.executable, "-m", "puffer_sdk", *words[1:]], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "COLUMNS": "80"})
+        assert done.returncode == 0, done.stderr
+        printed = [shape(line) for line in done.stdout.splitlines()]
+        for line in shown:
+            assert line == "..." or shape(line) in printed, f"{command}: {line!r} not in {printed}"
+
+
+def is_made(path: Path) -> bool:
+    """True for what is not committed, but made together with the site."""
+    import games
+    from helpers import docs_site
+    pictures = {ROOT / "docs" / "assets" / f"{name}.gif" for name in (games.NAME, *games.RECORDED)}
+    return path in pictures or (path.is_relative_to(ROOT / "docs") and path.relative_to(
+        ROOT / "docs").as_posix().replace(".md", ".html") in docs_site.made())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        if not target.startswith(("http:", "https:")):
+            path = (page.parent / target).resolve()
+            assert path.exists() or is_made(path), f"{page.name}: {target}"
+
+
+def test_every_page_is_in_the_navigation():
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    named = {ROOT / "docs" / name for name in re.findall(r": (\S+\.md)$", nav, re.M)}
+    assert set(PAGES) - {ROOT / "README.md"} <= named
+    assert all(page.exists() or is_made(page) for page in named)
+
+
+@pytest.mark.parametrize("name", ["docs/what-it-does.md", "docs/benchmarks.md"])
+def test_tables_hold_the_measured_figures(name):
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import bench
+    finally:
+        sys.path.pop(0)
+    figures = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    assert bench.table(figures) in (ROOT / name).read_text(), "run `make bench`"
+
+
+def test_contract_page_names_what_the_reader_demands():
+    from puffer_sdk.env import header
+    text = (ROOT / "docs" / "contract.md").read_text()
+    for word in (*header.REQUIRED, *header.FUNCTIONS, *header.BINDING_MACROS):
+        assert f"`{word}" in text or f" {word}`" in text or f"* {word}" in text, word
+
+
+def test_contract_page_python_runs(tmp_path):
+    (text,) = blocks(ROOT / "docs" / "contract.md", "python")
+    import puffer_sdk
+    puffer_sdk.new("my_env", output_dir=tmp_path)
+    done = subprocess.run([sys.executable, "-c", text + "assert observations.any()\n"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_trainer_page_python_runs(tmp_path):
+    (text,) = blocks(ROOT / "docs" / "trainer.md", "python")
+    done = subprocess.run([sys.executable, "-c", text + "assert losses and episodes and weights\n"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_exit_status_page_names_the_constants():
+    from puffer_sdk.base import errors
+    text = (ROOT / "docs" / "reference" / "exit-status.md").read_text()
+    for status in (errors.OK, errors.FINDINGS, errors.USAGE, errors.BUILD, errors.RUN, errors.BUG,
+                   130, 143):
+        assert f"| {status} |" in text
+
+
+def test_the_checkers_page_holds_the_measured_figures():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import bench_check
+    finally:
+        sys.path.pop(0)
+    figures = json.loads((ROOT / "docs" / "checker.json").read_text())
+    text = bench_check.table(figures)
+    assert text in (ROOT / "docs" / "checker.md").read_text(), "run `make bench`"
+    for mutant in figures["mutants"]:
+        assert mutant["planted"] >= 20 and mutant["check"] > 0

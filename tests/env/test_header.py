@@ -1,0 +1,307 @@
+"""header.py: what a header says, and every way in which it can break the contract."""
+from __future__ import annotations
+
+import pytest
+
+from puffer_sdk.base.errors import BuildError, PufferError
+from puffer_sdk.env import header
+
+
+def problems(folder) -> list[PufferError]:
+    return header.inspect(folder)[1]
+
+
+def only(folder) -> PufferError:
+    found = problems(folder)
+    assert len(found) == 1, "\n".join(map(str, found))
+    with pytest.raises(BuildError):
+        header.read(folder)
+    return found[0]
+
+
+def line_of(folder, text: str) -> str:
+    """probe.h:LINE of the first line that holds a text."""
+    lines = (folder / "probe.h").read_text().splitlines()
+    return f"probe.h:{1 + next(i for i, line in enumerate(lines) if text in line)}"
+
+
+# -- what is read ----------------------------------------------------------------------------
+
+
+def test_reads_the_templates(squared, target):
+    spec = header.read(squared)
+    assert (spec.name, spec.struct, spec.obs_dtype) == ("squared", "Squared", "u8")
+    assert spec.act_widths == (5,) and spec.obs_count is None and spec.has_init
+    assert "size" in {f.name for f in spec.settable}
+    assert spec.functions["c_step"][0] == "squared.h"
+    assert spec.log_names == ("perf", "score", "episode_return", "episode_length")
+    spec = header.read(target)
+    assert (spec.struct, spec.obs_dtype, spec.act_widths) == ("Target", "f32", (9, 5))
+
+
+def test_reads_the_smallest(probe):
+    spec = header.read(probe())
+    assert [(f.name, f.type) for f in spec.log_fields] == [("score", "float"), ("n", "float")]
+    assert spec.obs_count == 2 and not spec.has_init and not spec.has_truncations
+    assert {f.name for f in spec.settable} == {"num_agents", "limit", "tick"}   # never rng
+    assert spec.macro_lines["OBS_SIZE"] == ("probe.h", 5)
+    assert spec.binding is None
+
+
+def test_sizes_may_be_expressions(probe):
+    spec = header.read(probe(("OBS_SIZE 2", "OBS_SIZE (SIDE * 2 - 4)\n#define SIDE 3"),
+                             ("{3}", "{COUNT, 2}\nenum { A, B, COUNT };")))
+    assert spec.obs_count == 2 and spec.act_widths == (2, 2)
+    assert header.read(probe(("OBS_SIZE 2", "OBS_SIZE (env->limit + 1)"))).obs_count is None
+
+
+@pytest.mark.parametrize("old, new", [
+    ("typedef struct Log {", "typedef struct {"),               # anonymous
+    ("typedef struct Log {", "typedef struct Tally {"),         # a tag of another name
+    ("typedef struct Log {", "typedef struct Log Log;\nstruct Log {"),
+])
+def test_ways_to_write_log(probe, old, new):
+    replacements = [(old, new)]
+    if new.startswith("typedef struct Log Log"):
+        replacements.append(("} Log;", "};"))
+    assert header.read(probe(*replacements)).log_names == ("score",)
+
+
+def test_tags_without_typedefs(probe):
+    spec = header.read(probe(
+        ("typedef struct Log {", "struct Log {"), ("} Log;", "};"),
+        ("    Log log", "    struct Log log"), ("typedef struct Probe {", "struct Probe {"),
+        ("} Probe;", "};"), ("(Probe*", "(struct Probe*")))
+    assert spec.struct == "struct Probe" and spec.log_is_tag
+
+
+def test_an_anonymous_env_struct(probe):
+    assert header.read(probe(("typedef struct Probe {", "typedef struct {"))).struct == "Probe"
+
+
+def test_log_in_another_header(probe):
+    log = "typedef struct Log { float score; float n; } Log;"
+    folder = probe(("typedef struct Log {\n    float score;\n    float n;\n} Log;",
+                    '#include "tally.h"'), tally_h=log)
+    assert header.read(folder).log_names == ("score",)
+
+
+def test_arrays_in_log(probe):
+    spec = header.read(probe(("float score;", "float score;\n    float wins[2];")))
+    assert spec.log_names == ("score", "wins_0", "wins_1")
+
+
+@pytest.mark.parametrize("type_, dtype", [("unsigned char*", "u8"), ("char*", "u8"),
+                                          ("uint8_t*", "u8"), ("float*", "f32")])
+def test_observation_types(probe, type_, dtype):
+    folder = probe(("float* observations", f"{type_} observations"),
+                   ("#include <stdbool.h>", "#include <stdint.h>"))
+    assert header.read(folder).obs_dtype == dtype
+
+
+# -- PUF101: functions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", header.FUNCTIONS)
+def test_a_missing_function(probe, name):
+    problem = only(probe((f"void {name}(", f"void my_{name}("),
+                         *([("        c_reset(env);", "")] if name == "c_reset" else [])))
+    assert problem.code == "PUF101" and problem.message == f"{name} is not defined"
+    assert problem.hint == f"write void {name}(Probe* env) {{ ... }}"
+    assert problem.exit_status == 3
+
+
+def test_a_missing_function_that_is_called(probe):
+    """clang's own complaint about the call says less, so it is left out."""
+    assert only(probe(("void c_reset(", "void reset("))).message == "c_reset is not defined"
+
+
+def test_a_declaration_is_not_a_definition(probe):
+    folder = probe(("void c_close(Probe* env) { (void)env; }", "void c_close(Probe* env);"))
+    assert only(folder).message == "c_close is not defined"
+
+
+def test_functions_of_different_structs(probe):
+    problem = only(probe(("void c_close(Probe*", "typedef struct Other { int x; } Other;\n"
+                                                 "void c_close(Other*")))
+    assert problem.code == "PUF101" and "c_close(Other*)" in problem.actual
+
+
+@pytest.mark.parametrize("arguments", ["", "int env", "Probe* env, int more"])
+def test_functions_with_other_arguments(probe, arguments):
+    folder = probe(("void c_close(Probe* env) { (void)env; }", f"void c_close({arguments}) {{ }}"))
+    problem = only(folder)
+    assert problem.code == "PUF101" and problem.where == line_of(folder, "void c_close")
+
+
+def test_init_with_other_arguments(probe):
+    folder = probe(("void c_reset", "void init(Probe* env, int size) { env->limit = size; }\n"
+                                    "void c_reset"))
+    problem = only(folder)
+    assert problem.code == "PUF101" and problem.where == line_of(folder, "void init")
+    assert "init(Probe* env)" in problem.expected
+
+
+# -- PUF102: fields --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field, line", [
+    ("observations", "    float* observations;\n"), ("actions", "    float* actions;\n"),
+    ("rewards", "    float* rewards;\n"), ("terminals", "    float* terminals;\n"),
+    ("num_agents", "    int num_agents;\n"), ("rng", "    unsigned int rng;\n"),
+    ("log", "    Log log;\n")])
+def test_a_missing_field(probe, field, line):
+    folder = probe((line, ""))
+    problem = only(folder)              # not the compiler's dozen about its uses
+    assert problem.code == "PUF102"
+    assert problem.message == f"struct Probe has no field '{field}'"
+    assert problem.where == line_of(folder, "typedef struct Probe") and field in problem.hint
+
+
+@pytest.mark.parametrize("old, new", [
+    ("float* actions", "int* actions"), ("float* rewards", "double* rewards"),
+    ("float* terminals", "unsigned char* terminals"), ("unsigned int rng", "int rng"),
+    ("int num_agents", "short num_agents"), ("float* observations", "double* observations")])
+def test_a_field_of_another_type(probe, old, new):
+    folder = probe((f"    {old};", f"    {new};"))
+    problem = only(folder)
+    assert problem.code == "PUF102" and problem.where == line_of(folder, new)
+
+
+def test_truncations_of_another_type(probe):
+    folder = probe(("    float* terminals;", "    float* terminals;\n    int* truncations;"))
+    problem = only(folder)
+    assert problem.code == "PUF102" and problem.where == line_of(folder, "truncations")
+
+
+def test_no_log_at_all(probe):
+    folder = probe(("typedef struct Log {\n    float score;\n    float n;\n} Log;", ""),
+                   ("    Log log;\n", ""), ("        env->log.score += env->tick;\n", ""),
+                   ("        env->log.n += 1;\n", ""))
+    assert {p.message for p in problems(folder)} == {"there is no struct Log",
+                                                     "struct Probe has no field 'log'"}
+
+
+# -- PUF103, PUF104, PUF112 ------------------------------------------------------------------
+
+BINDING = """\
+#include "probe.h"
+#define OBS_SIZE_HERE
+#define OBS_TENSOR_T ByteTensor
+#define Env Probe
+#include "vecenv.h"
+void my_init(Env* env, Dict* kwargs) { env->limit = dict_get(kwargs, "limit")->value; }
+void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
+"""
+
+
+def test_a_tensor_of_another_type(probe):
+    problem = only(probe(binding_c=BINDING))
+    assert (problem.code, problem.where) == ("PUF103", "binding.c:3")
+    assert (problem.expected, problem.actual) == ("FloatTensor", "ByteTensor")
+
+
+@pytest.mark.parametrize("tensor", ["IntTensor", "LongTensor", "DoubleTensor"])
+def test_a_tensor_that_is_refused(probe, tensor):
+    problem = only(probe(binding_c=BINDING.replace("ByteTensor", tensor)))
+    assert problem.code == "PUF103" and problem.actual == tensor
+
+
+def test_an_unknown_binding_macro(probe):
+    text = BINDING.replace("ByteTensor", "FloatTensor").replace("OBS_SIZE_HERE", "MY_TRICK")
+    problem = only(probe(binding_c=text))
+    assert problem.message == "MY_TRICK is not supported" and problem.where == "binding.c:2"
+
+
+def test_macros_that_are_commented_out_do_not_count(probe):
+    text = BINDING.replace("ByteTensor", "FloatTensor").replace(
+        "#define OBS_SIZE_HERE", "/*\n#define MY_TRICK\n*/\n#if 0\n#define MY_USES_PERM\n#endif")
+    assert problems(probe(binding_c=text)) == []
+
+
+def test_a_mask_without_its_field(probe):
+    text = BINDING.replace("ByteTensor", "FloatTensor").replace("OBS_SIZE_HERE",
+                                                                "MY_ACTION_MASK 3")
+    problem = only(probe(binding_c=text))
+    assert problem.code == "PUF102" and "action_mask" in problem.message
+
+
+def test_log_layout(probe):
+    folder = probe(("    float score;\n", "    int wins;\n"),
+                   ("env->log.score", "env->log.wins"))
+    problem = only(folder)
+    assert problem.code == "PUF104" and problem.where == line_of(folder, "int wins")
+    folder = probe(("    float score;\n    float n;\n", "    float n;\n    float score;\n"))
+    assert only(folder).message == "Log.n is not the last field"
+    folder = probe(("    float n;\n", "    float count;\n"), ("env->log.n ", "env->log.count "))
+    assert only(folder).message == "Log has no field 'n'"
+
+
+def test_missing_sizes(probe):
+    assert only(probe(("#define OBS_SIZE 2", ""))).message == "OBS_SIZE is not defined"
+    folder = probe(("#define OBS_SIZE 2", "enum { OBS_SIZE = 2 };"))
+    problem = only(folder)
+    assert problem.message == "OBS_SIZE is an enumerator, and has to be a macro"
+    assert problem.where == line_of(folder, "enum { OBS_SIZE")
+    assert problem.hint == "add #define OBS_SIZE OBS_SIZE below"
+    assert not problems(probe(("#define OBS_SIZE 2", "enum { OBS_SIZE = 2 };\n"
+                                                     "#define OBS_SIZE OBS_SIZE")))
+    problem = only(probe(("#define ACT_SIZES {3}", "")))
+    assert problem.message == "ACT_SIZES is not defined" and problem.code == "PUF112"
+
+
+@pytest.mark.parametrize(("old", "new", "message", "hint"), [
+    ("ACT_SIZES {3}", "ACT_SIZES 4", "ACT_SIZES is not a list of widths", "#define ACT_SIZES {4}"),
+    ("OBS_SIZE 2", "OBS_SIZE (e->limit)", "OBS_SIZE names 'e', which is not known there",
+     "write env-> in place of e->"),
+])
+def test_sizes_written_as_newcomers_do(probe, old, new, message, hint):
+    (problem,) = problems(probe((old, new)))
+    assert (problem.code, problem.message, problem.hint) == ("PUF112", message, hint)
+    assert problem.where.startswith("probe.h:")
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("OBS_SIZE 2", "OBS_SIZE 0", "OBS_SIZE is not a size"),
+    ("{3}", "{3, 0}", "a head of ACT_SIZES has no actions"),
+    ("{3}", "{" + ", ".join(["2"] * 65) + "}", "ACT_SIZES has too many heads"),
+    ("ACT_SIZES {3}", "ACT_SIZES {3}\n#define NUM_ATNS 2",
+     "NUM_ATNS is not the number of entries in ACT_SIZES")])
+def test_sizes_that_contradict(probe, old, new, message):
+    problem = only(probe((old, new)))
+    assert (problem.code, problem.message) == ("PUF112", message)
+    assert problem.where.startswith("probe.h:")
+
+
+# -- the compiler's view ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old, new, line", [
+    ("env->tick++;", "env->tick++", "env->tick++"),
+    ("    int limit;", "    flaot limit;", "flaot"),
+    ("env->tick = 0;", "env->tock = 0;", "env->tock"),
+    ("env->tick = 0;", "env->tick = missing(env);", "missing("),
+    ('#include "raylib.h"', '#include "nowhere.h"', "nowhere.h")])
+def test_a_header_that_does_not_compile(probe, old, new, line):
+    folder = probe((old, new))
+    found = problems(folder)
+    assert found[0].code is None and found[0].where == line_of(folder, line)
+    with pytest.raises(BuildError, match="refuses"):
+        header.read(folder)
+
+
+def test_an_open_brace_is_not_reported_as_missing_functions(probe):
+    folder = probe(("        c_reset(env);\n    }\n}", "        c_reset(env);\n    }\n"))
+    first = problems(folder)[0]
+    assert first.code is None and first.where.startswith("probe.h:")
+
+
+def test_all_problems_at_once(probe):
+    folder = probe(("    float* rewards;", "    int* rewards;"), ("void c_render(", "void draw("),
+                   ("OBS_SIZE 2", "OBS_SIZE 0"), ("    float n;", "    float n;\n    float late;"))
+    assert [p.code for p in problems(folder)] == ["PUF101", "PUF102", "PUF104", "PUF112"]
+
+
+def test_a_folder_without_its_header(tmp_path):
+    spec, found = header.inspect(tmp_path)
+    assert spec is None and found[0].expected == f"{tmp_path.name}.h"

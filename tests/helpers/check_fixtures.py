@@ -1,0 +1,36 @@
+"""What tests of check share: copies of specimens, and results that nobody checked."""
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from helpers.places import TESTS
+
+from puffer_sdk.checking import rules
+from puffer_sdk.checking.check import CheckResult
+
+QUICK = ["--budget", "0.01"]
+
+
+def specimen(name: str, target: Path) -> Path:
+    """A copy of tests/broken/NAME or tests/correct/NAME as the env `target`."""
+    source = next(TESTS / kind / name for kind in ("broken", "correct")
+                  if (TESTS / kind / name).is_dir())
+    target.mkdir()
+    for path in source.glob("*.[hci]*"):
+        shutil.copy(path, target / path.name.replace(name, target.name))
+    return target
+
+
+def made(findings=(), *, folder=Path("/games/dock"), files=None, **parts) -> CheckResult:
+    """A CheckResult that nobody checked."""
+    for finding in findings:
+        finding.name = finding.name or rules.load()[finding.code].name
+        finding.severity = finding.severity or rules.load()[finding.code].severity
+    bad = any(finding.severity == "error" for finding in findings)
+    coverage = {"env_steps": 1_000, "envs": 2, "agents_per_env": 1, "terminals": 3,
+                "truncations": 0, "logged": 3, "nonzero_rewards": 4, "deep": {}, "rules": 24,
+                "statistics": [],
+                "actions": [{"head": 0, "width": 5, "seen": 5}], "sanitized": True}
+    return CheckResult(folder.name, list(findings), coverage, parts.pop("not_tested", {}),
+                       "fail" if bad else "pass", 1.0, folder=folder, files=files or {}, **parts)

@@ -1,0 +1,61 @@
+"""Fixtures over tests/faulty, as a plugin: pytest_plugins = ["helpers.playground_fixtures"]"""
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.places import SPECIMENS
+from helpers.playground import COMMAND, descendants, kill
+
+from puffer_sdk.base import philox
+from puffer_sdk.env import build, opening
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory) -> Path:
+    """tests/specimens/faulty, copied and built once."""
+    folder = tmp_path_factory.mktemp("envs") / "faulty"
+    shutil.copytree(SPECIMENS / "faulty", folder)
+    build.build(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def first_seeds(faulty) -> list[int]:
+    """Seeds of the envs of a run with the settings of faulty.ini, before its first checkpoint."""
+    with opening.make(faulty, total_agents=64, seed=philox.env_seed(42, 0, 0)) as envs:
+        return [envs.env_seed(env) for env in range(64)]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(*args) -> a running `puffer-sdk ...`, ended with all it started when the test ends."""
+    begun = []
+
+    def go(*args, **options) -> subprocess.Popen:
+        options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                   "text": True, "start_new_session": True, **options}
+        begun.append(subprocess.Popen([*COMMAND, *map(str, args)], **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        for pid in [process.pid, *descendants(process.pid)]:
+            kill(pid)
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+
+@pytest.fixture
+def cli(start):
+    """cli(*args) -> the finished `puffer-sdk ...`: returncode, stdout, stderr."""
+    def go(*args, timeout: float = 60, **options) -> subprocess.CompletedProcess:
+        process = start(*args, **options)
+        out, err = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    return go

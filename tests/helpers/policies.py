@@ -1,0 +1,123 @@
+"""What tests of exports share: checkpoints of random weights, observations, what they must give.
+
+    made = make_policy(tmp_path, act_sizes=(3, 1), hidden=20)
+    script = made.script(ticks=30)
+    logits, values = made.expected(script)          # (ticks, agents, A), (ticks, agents)
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from puffer_sdk.policy import export as exporting
+from puffer_sdk.settings import config
+from puffer_sdk.training import checkpoint, reference
+
+
+@dataclass
+class Script:
+    """What a policy sees in an episode or more: (ticks, agents, ...) each."""
+
+    observations: np.ndarray
+    masks: np.ndarray | None
+    ended: np.ndarray               # of the tick before; all 0 in the first
+
+
+@dataclass
+class Made:
+    """A checkpoint with the network that it came from."""
+
+    path: Path
+    policy: reference.Policy
+    config: config.Config
+    agents: int
+    obs_size: int
+    dtype: np.dtype
+    act_sizes: tuple[int, ...]
+    masked: bool
+
+    @property
+    def tensors(self) -> dict[str, np.ndarray]:
+        return {name: p.detach().numpy() for name, p in self.policy.named_parameters()}
+
+    def export(self, to: str, target: Path) -> Path:
+        """exporting.export, also of no layers at all, which no settings ask for."""
+        if self.config.policy.num_layers:
+            return exporting.export(self.path, to, target)
+        p, t = self.config.policy, self.config.train
+        policy = exporting.Policy(
+            self.path, self.path.stem, 1, self.obs_size, self.dtype.name, self.act_sizes,
+            p.hidden_size, 0, bool(t.scale_obs), "", self.config, self.tensors)
+        target.write_bytes(exporting.WRITERS[to](policy))
+        return target
+
+    def script(self, ticks: int = 40, seed: int = 0) -> Script:
+        """Every agent's episode ends a few times, at its own ticks."""
+        draw = np.random.default_rng(seed)
+        shape = (ticks, self.agents, self.obs_size)
+        if self.dtype == np.uint8:
+            high = 256 if self.config.train.scale_obs else 3
+            observations = draw.integers(0, high, shape).astype(np.uint8)
+        else:
+            observations = draw.normal(size=shape).astype(np.float32)
+        masks = None
+        if self.masked:
+            masks = (draw.random((ticks, self.agents, sum(self.act_sizes))) < 0.6).astype(np.uint8)
+            for first in np.cumsum((0, *self.act_sizes[:-1])):
+                masks[..., first] = 1
+        ended = (draw.random((ticks, self.agents)) < 0.1).astype(np.float32)
+        ended[0] = 0
+        return Script(observations, masks, ended)
+
+    @torch.no_grad()
+    def expected(self, script: Script) -> tuple[np.ndarray, np.ndarray]:
+        """PyTorch's logits and values, in double precision."""
+        policy = self.policy.double()
+        state, rows = policy.initial_state(self.agents), []
+        for observations, ended in zip(script.observations, script.ended):
+            state = reference.zero_ended(state, torch.from_numpy(ended))
+            logits, value, state = policy.step(torch.from_numpy(observations), state)
+            rows.append((logits.numpy(), value.numpy()))
+        self.policy.float()
+        return tuple(np.stack(column) for column in zip(*rows))
+
+
+def make_policy(folder: Path, act_sizes=(5,), *, hidden=16, layers=1, obs_size=6, agents=1,
+                dtype=np.float32, scale=False, masked=False, gain=2.0, name="game",
+                seed=3) -> Made:
+    """A checkpoint of random weights, `gain` times as large as a network starts with."""
+    settings = config.defaults({"policy.hidden_size": hidden, "policy.num_layers": max(layers, 1),
+                                "train.scale_obs": int(scale)})
+    settings = replace(settings, policy=replace(settings.policy, num_layers=layers))
+    policy = reference.Policy(obs_size, act_sizes, hidden, layers, scale)
+    policy.initialise(seed)
+    with torch.no_grad():
+        for weight in policy.parameters():
+            weight.mul_(gain)
+        if hasattr(policy, "logstd"):
+            policy.logstd.copy_(torch.linspace(-1, 0.5, len(policy.logstd)))
+    made = Made(Path(folder) / f"{name}.safetensors", policy, settings, agents, obs_size,
+                np.dtype(dtype), tuple(act_sizes), masked)
+    facts = {"env": {"name": name, "spec_hash": "0" * 8, "obs_size": obs_size,
+                     "obs_dtype": made.dtype.name, "act_sizes": list(act_sizes)},
+             "config": settings.to_dict(), "counters": {}, "epoch": 7, "step": 5_000_000_123,
+             "seconds": 1.0}
+    checkpoint.save(made.path, made.tensors, facts)
+    return made
+
+
+CASES = {
+    "discrete": dict(),
+    "multi-discrete": dict(act_sizes=(9, 5), obs_size=28, hidden=33, layers=2, agents=8),
+    "continuous": dict(act_sizes=(1, 1, 1), hidden=7, layers=3, agents=2),
+    "mixed": dict(act_sizes=(3, 1, 4, 1), hidden=21, layers=2, agents=3),
+    "masked": dict(act_sizes=(4, 2, 6), masked=True, agents=5),
+    "masked mixed": dict(act_sizes=(4, 1, 3), masked=True, agents=2, hidden=9),
+    "bytes": dict(obs_size=121, dtype=np.uint8, hidden=32, gain=1.0, agents=2),
+    "scaled bytes": dict(obs_size=50, dtype=np.uint8, scale=True, hidden=19, layers=2),
+    "no layers": dict(act_sizes=(3, 1), layers=0, hidden=5, agents=2),
+    "large": dict(act_sizes=(3,), obs_size=118, hidden=128, layers=4, gain=1.0),
+}

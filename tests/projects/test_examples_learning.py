@@ -1,0 +1,40 @@
+"""Every example reaches the goal of its own ini, with the settings of its own ini."""
+import shutil
+
+import pytest
+from helpers.places import ROOT
+
+from puffer_sdk import configure
+from puffer_sdk.policy import evaluate
+from puffer_sdk.training import train
+
+EXAMPLES = ROOT / "examples"
+GAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/*.ini"))
+
+
+@pytest.fixture(scope="module", params=GAMES)
+def game(request, tmp_path_factory):
+    """A copy of an example, so that nothing is built in the original."""
+    folder = tmp_path_factory.mktemp("learning") / request.param
+    shutil.copytree(EXAMPLES / request.param, folder, ignore=shutil.ignore_patterns("build"))
+    return folder
+
+
+def test_the_examples_are_those_that_are_documented():
+    page = (EXAMPLES.parent / "docs" / "examples.md").read_text()
+    assert GAMES == ["breakout", "cartpole", "pendulum", "pong", "snake"]
+    assert all(f"[{name}](../examples/{name}/{name}.h)" in page for name in GAMES)
+
+
+def test_an_example_is_solved_with_its_own_settings(game, tmp_path):
+    result = train.train(game, {"train.stop_at_goal": True}, runs_dir=tmp_path)
+    assert result.goal, f"{configure(game).eval.goal} was not reached in {result.steps:,} steps"
+    assert result.goal[0] <= result.steps <= configure(game).train.total_timesteps
+
+
+def test_a_whole_run_passes_the_evaluation(tmp_path):
+    train.train("cartpole", runs_dir=tmp_path)
+    evaluation = evaluate.evaluate("cartpole", {"eval.episodes": 300}, runs_dir=tmp_path)
+    assert evaluation.solved, evaluation.scores["trained"].mean
+    random = evaluation.scores["random"].mean["score"]
+    assert evaluation.scores["trained"].mean["score"] > 5 * random

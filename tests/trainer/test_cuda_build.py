@@ -1,0 +1,306 @@
+"""The CUDA trainer compiles for GPUs; the host shim sees what it is there to see."""
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers.cuda_calls import SANITIZERS, Cuda, blank, build_shim, ffi, find_cpp
+from helpers.kernel_library import KERNELS
+from helpers.places import ROOT
+
+from puffer_sdk.base.errors import BuildError
+from puffer_sdk.toolchain import cuda_finding, libraries
+from puffer_sdk.training.native import cuda as build
+
+pytest_plugins = ["helpers.cuda_places"]
+
+SUITES = ("test_cuda_network.py", "test_cuda_updates.py")
+
+
+@pytest.fixture(scope="session")
+def nvcc():
+    if cuda_finding.find_nvcc() is None:
+        pytest.skip("there is no nvcc on this machine")
+
+
+@pytest.fixture(scope="session")
+def whole(nvcc, tmp_path_factory):
+    """What `make cuda` makes, and what it says."""
+    made = tmp_path_factory.mktemp("cuda") / "a" / "puffer_cuda.so"
+    done = subprocess.run([sys.executable, "-m", "puffer_sdk.training.native.cuda", made],
+                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          capture_output=True,
+                          timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return made, done.stderr
+
+
+def test_the_trainer_compiles_for_three_generations_without_a_warning(whole):
+    made, said = whole
+    assert said.splitlines()[-1].startswith("compiled for sm_80, sm_90, sm_120: ")
+    assert "--Werror all-warnings" in said and "warning:" not in said
+    for arch in build.ARCHS:
+        assert f"sm_{arch}".encode() in made.read_bytes()
+
+
+def test_the_trainer_needs_nothing_of_cuda_to_load(whole):
+    """No driver, no cuBLAS, no CUDA library: they are looked for when a GPU is opened."""
+    made, _ = whole
+    listed = subprocess.run(["readelf", "-d", made], capture_output=True, text=True, check=True)
+    needed = re.findall(r"NEEDED.*\[(.+)\]", listed.stdout)
+    assert needed and not [name for name in needed if re.search("cuda|cublas|nv", name)]
+    code = f"import ctypes, os; ctypes.CDLL({str(made)!r}, mode=os.RTLD_NOW)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    exported = subprocess.run(["nm", "-D", "--defined-only", made], capture_output=True, text=True,
+                              check=True).stdout.split()[2::3]
+    assert [name for name in exported if not name.startswith("puffer_trainer_")] == []
+
+
+def test_the_kernels_alone_as_a_device_library(nvcc, tmp_path):
+    made = build.build_kernels(tmp_path / "cuda.so", ("90",), strict=True)
+    library = Cuda(made)
+    assert library.lib.cuda_kind() == library.lib.CUDA_DEVICE and not library.exact
+    assert library.lib.cuda_devices() >= 0                  # without a driver: 0, and no crash
+    text = (KERNELS / "cuda_kernels.h").read_text()
+    assert list(library.numbers) == re.findall(r"^    X\((\w+), ", text, re.M)
+    if not library.lib.cuda_devices():
+        assert library.lib.cuda_take(64) == ffi().NULL
+        assert library.lib.cuda_run(0, ffi().NULL, 0, 0, 0) == -1
+
+
+# ---- the command, by a compiler that makes any file ---------------------------------------------
+
+
+@pytest.fixture
+def gpu(no_cuda, fake_driver, fake_nvcc, monkeypatch):
+    """A machine with a GPU, and the toolkit's folder."""
+    fake_driver(gpus=(("NVIDIA H100", 9, 0, 80), ("NVIDIA A100", 8, 0, 40)))
+    home = fake_nvcc("13.0")
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    monkeypatch.setenv("PATH", f"{no_cuda.tools}:/usr/bin:/bin")
+    return home
+
+
+def test_one_command_once_for_the_gpus_that_are_there(gpu, capsys):
+    assert build.find_built() is None and not (gpu.parent / "cache").exists()
+    made = build.build_cuda_trainer(verbose=True)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "compiling the trainer for sm_80, sm_90, once for this machine ..."
+    assert len(said) == 2 and said[1].startswith(str(gpu / "bin" / "nvcc"))
+    assert "arch=compute_80,code=sm_80" in said[1] and "arch=compute_90,code=sm_90" in said[1]
+    assert "Werror" not in said[1] and "sm_120" not in said[1]
+    assert made.parent == gpu.parent / "cache" / "trainer" and libraries.is_intact(made)
+    assert build.build_cuda_trainer() == made == build.find_built()
+    assert capsys.readouterr().err == ""
+    assert build.build_cuda_trainer(["120"]) != made
+
+
+def test_the_key_covers_what_the_library_depends_on(gpu, fake_nvcc, monkeypatch, tmp_path):
+    sources = shutil.copytree(KERNELS, tmp_path / "kernels")
+    trainer = shutil.copytree(ROOT / "trainer", tmp_path / "trainer")
+    real = build.paths.data_dir
+    monkeypatch.setattr(build.paths, "data_dir", lambda name: {
+        "kernels": sources, "trainer": trainer}.get(name) or real(name))
+    names = [build.build_cuda_trainer().name]
+
+    def changed() -> None:
+        names.append(build.build_cuda_trainer().name)
+
+    for path in (sources / "cuda_scan.cuh", trainer / "cuda" / "device.h", trainer / "arena.c"):
+        path.write_text(path.read_text() + "\n")
+        changed()
+    (trainer / "cuda" / "more.c").write_text("int more;\n")
+    changed()
+    monkeypatch.setattr(build, "TRAINER_FLAGS", (*build.TRAINER_FLAGS, "-DX"))
+    changed()
+    (gpu / "lib").mkdir()
+    (gpu / "lib" / "libcublasLt.so.13").touch()
+    changed()
+    monkeypatch.setattr(build, "_host_version", lambda: "g++ (Another) 99.1")
+    changed()
+    fake_nvcc("13.1")
+    changed()
+    assert len(set(names)) == len(names) == 9
+    (trainer / "cuda" / "device_emulated.cc").write_text("// not of this library\n")
+    assert build.build_cuda_trainer().name == names[-1]
+
+
+def test_cublaslt_beside_nvcc_is_where_the_library_looks(gpu, monkeypatch):
+    nvcc = cuda_finding.find_nvcc()
+    assert "-Xlinker -rpath" not in " ".join(build.trainer_command(nvcc, ["90"]))
+    (gpu / "lib").mkdir()
+    (gpu / "lib" / "libcublasLt.so.13").touch()
+    assert f"-Xlinker -rpath={gpu / 'lib'}" in " ".join(build.trainer_command(nvcc, ["90"]))
+    monkeypatch.setenv("PUFFER_CUBLASLT", str(gpu / "lib"))
+    assert "-Xlinker -rpath" not in " ".join(build.trainer_command(nvcc, ["90"]))
+
+
+def test_what_nvcc_says_comes_with_a_hint(gpu):
+    script = (gpu / "bin" / "nvcc").read_text()
+    for text, hint in (("error: unsupported GNU version!", "NVCC_CCBIN"),
+                       ("device_cuda.cu:3: error: no", "--train.device cpu")):
+        (gpu / "bin" / "nvcc").write_text(script.replace("*) while", f"*) echo '{text}'; exit 1;"
+                                                         " while"))
+        with pytest.raises(BuildError, match="the compiler refused the trainer for GPUs") as error:
+            build.build_cuda_trainer()
+        assert hint in error.value.hint and text in error.value.detail
+
+
+def test_a_machine_without_a_gpu_names_one(no_cuda, fake_nvcc, monkeypatch, capsys):
+    monkeypatch.setenv("CUDA_HOME", str(fake_nvcc("13.0")))
+    with pytest.raises(BuildError, match="there is no GPU to compile the trainer for") as error:
+        build.build_cuda_trainer()
+    assert "--arch 90" in error.value.hint
+    monkeypatch.setattr(build.paths, "shown", str)
+    made = no_cuda.root / "made" / "cuda.so"
+    monkeypatch.setenv("PATH", f"{no_cuda.tools}:/usr/bin:/bin")
+    assert build.main([str(made), "--arch", "90", "--arch", "100"]) == 0
+    assert f"compiled for sm_90, sm_100: {made}" in capsys.readouterr().err and made.exists()
+
+
+def test_a_machine_without_nvcc_gets_a_sentence(no_cuda, capsys):
+    assert build.main([str(no_cuda.root / "cuda.so")]) == 3
+    said = capsys.readouterr().err
+    assert "the trainer for GPUs cannot be compiled: no nvcc" in said
+    assert "pip install 'puffer-sdk[cuda]'" in said
+    with pytest.raises(BuildError, match="the kernels cannot be compiled: no nvcc"):
+        build.build_kernels(no_cuda.root / "cuda.so")
+
+
+def test_the_emulated_library_is_the_same_but_for_its_device(tmp_path, monkeypatch, capsys):
+    """C and C++ in one command of the host's compiler; nothing is missing in it."""
+    texts = {"kernels/cuda_kernels.cu": '#include "two.h"\nint one() { return ONE; }\n',
+             "trainer/cuda/device_emulated.cc": "int one();\n"
+             'extern "C" int two(void) { return 1 + one(); }\n',
+             "trainer/cuda/two.h": "#define ONE 1\n", "trainer/arena.c": "int two(void);\n"
+             '__attribute__((visibility("default"))) int three(void) { return 1 + two(); }\n',
+             "trainer/pool.c": "int pool;\n"}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build.paths, "data_dir", lambda name: tmp_path / name)
+    monkeypatch.setattr(build, "SHARED_FILES", ("arena.c", "pool.c"))
+    made = build.build_emulated(verbose=True)
+    assert ctypes.CDLL(str(made)).three() == 3
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert build.build_emulated() == made
+    (tmp_path / "trainer/cuda/two.h").write_text("#define ONE 11\n")
+    assert ctypes.CDLL(str(build.build_emulated())).three() == 13
+    (tmp_path / "trainer/cuda/more.c").write_text("void nobody(void);\n"
+                                                  "void f(void) { nobody(); }\n")
+    with pytest.raises(BuildError, match="the compiler refused the emulated trainer"):
+        build.build_emulated()
+
+
+@pytest.mark.parametrize("wanted", ["nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt",
+                                    "nvidia-cuda-runtime", "nvidia-cublas", "nvidia-cuda-nvrtc"])
+def test_the_extra_brings_one_cuda(wanted):
+    """Each within one minor version: they must fit each other, and one driver must run them."""
+    text = (ROOT / "pyproject.toml").read_text()
+    low, high = re.search(rf'"{wanted}>=(13\.\d+)[.\d]*,<(13\.\d+);', text).groups()
+    assert int(high.split(".")[1]) == int(low.split(".")[1]) + 1
+    assert set(cuda_finding.WHEELS) <= set(re.findall(r'"(nvidia-[\w-]+)>=', text))
+
+
+def test_the_page_lists_every_kernel_in_order():
+    header = (KERNELS / "cuda_kernels.h").read_text()
+    page = (ROOT / "docs" / "cuda-kernels.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.M) == re.findall(r"^    X\((\w+), ", header, re.M)
+
+
+# ---- the shim ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory):
+    """A library with sanitizers, and the environment of a Python that opens it."""
+    made = build_shim(tmp_path_factory.mktemp("sanitized"), *SANITIZERS)
+    runtime = subprocess.run([find_cpp(), "-print-file-name=libasan.so"], capture_output=True,
+                             text=True, check=True).stdout.strip()
+    if not os.path.isabs(runtime):
+        pytest.skip("this compiler's sanitizer cannot be loaded ahead of Python")
+    return {**os.environ, "PUFFER_CUDA_LIBRARY": str(made), "LD_PRELOAD": runtime,
+            "ASAN_OPTIONS": "detect_leaks=0", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+
+
+def test_no_kernel_steps_beyond_its_arrays(sanitized):
+    """All tests of kernels once more, every array in a block of exactly its size."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist",
+         *(str(ROOT / "tests" / name) for name in SUITES)],
+        env=sanitized, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert re.search(r"[1-9]\d+ passed", done.stdout)
+
+
+@pytest.mark.parametrize("short, name", [
+    ("x", "heap-buffer-overflow"), ("narrow", "heap-buffer-overflow"), (None, None)])
+def test_a_step_beyond_is_seen(sanitized, short, name):
+    program = f"""
+import numpy as np, os
+from pathlib import Path
+from helpers.cuda_calls import Cuda, blank
+sizes = dict.fromkeys(("x", "narrow"), 9)
+if {short!r}: sizes[{short!r}] -= 1
+cuda = Cuda(Path(os.environ["PUFFER_CUDA_LIBRARY"]))
+cuda.floats_narrow(count=9, x=np.ones(sizes["x"], np.float32),
+                   narrow=blank(sizes["narrow"], dtype=np.uint16))
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=sanitized, capture_output=True,
+                          text=True, timeout=60)
+    assert (done.returncode == 0) == (short is None), done.stderr
+    assert short is None or name in done.stderr
+
+
+def test_a_race_between_threads_is_seen(tmp_path):
+    """Without the barriers of a sum over lanes, the order of threads decides what comes out."""
+    shutil.copytree(KERNELS, tmp_path / "kernels")
+    file = tmp_path / "kernels" / "cuda_common.cuh"
+    loop, phase = "for (int half_ = CUDA_LANES / 2; half_; half_ /= 2)", "CUDA_PHASE(thread) "
+    text = file.read_text()
+    assert loop in text and text.count(phase) == 1
+    file.write_text(text.replace(phase, "").replace(loop, phase + loop))
+    made = tmp_path / "race.so"
+    subprocess.run([find_cpp(), "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-x", "c++",
+                    tmp_path / "kernels" / "cuda_kernels.cu", "-o", made], check=True, timeout=120)
+    arguments = {"parts_count": 300, "columns": 2, "parts": np.arange(600.0).reshape(300, 2) ** 2,
+                 "sums": blank(2, dtype=np.float64), "floats": None}
+    with pytest.raises(AssertionError, match="columns_sum"):
+        Cuda(made).columns_sum(**arguments)
+
+
+def test_shared_memory_that_nobody_wrote_is_not_zero(tmp_path):
+    program = tmp_path / "shared.cu"
+    program.write_text("""
+#include "cuda_common.cuh"
+typedef struct { float* x; } Args;
+CUDA_KERNEL(read_shared, Args) {
+    CUDA_SHARED(float, tile, [4]);
+    CUDA_PHASE(thread) a.x[thread] = tile[thread];
+}
+int main(void) {
+    int order[4] = {0, 1, 2, 3}, nan = 0;
+    float x[4] = {0};
+    ShimBlock block = {0, 1, 4, order};
+    Args args = {x};
+    read_shared(block, args);
+    for (int i = 0; i < 4; i++) nan += x[i] != x[i];
+    return nan == 4 ? 0 : 1;
+}
+""")
+    subprocess.run([find_cpp(), "-std=c++17", "-w", "-x", "c++", f"-I{KERNELS}", program, "-o",
+                    tmp_path / "shared"], check=True, timeout=60)
+    assert subprocess.run([tmp_path / "shared"]).returncode == 0
+
+
+def test_what_cannot_be_launched_is_refused(tmp_path):
+    cuda = Cuda(build_shim(tmp_path))
+    for number, blocks, threads in ((-1, 1, 32), (len(cuda.numbers), 1, 32), (0, 0, 32), (0, 1, 0),
+                                    (0, 1, 257)):
+        assert cuda.lib.cuda_run(number, ffi().NULL, blocks, threads, 0) == -1
+    assert cuda.lib.cuda_kernel_name(-1) == ffi().NULL

@@ -1,0 +1,353 @@
+"""The CUDA trainer where it differs from the CPU's: slices, graphs, overlap, what a GPU refuses.
+
+Without a driver all of this runs on the emulated device, in each of its ways to put work off. What
+the two trainers have in common is in test_native_*.py, where "cuda" is one of the paths.
+"""
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+from helpers.cuda_calls import HAS_DRIVER
+from helpers.cuda_trainer import MODES, count, puffer
+from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
+from helpers.places import ROOT
+from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
+
+from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.env import library, opening, vec
+from puffer_sdk.settings import config
+from puffer_sdk.training import checkpoint
+
+CASES = {
+    "mixed, masked bytes, drawn": dict(
+        sizes=(3, 1, 2, 1), vec=dict(mask=True, obs_size=9, dtype=np.uint8, num_agents=9),
+        scale_obs=1, num_layers=2, hidden_size=21, replay_ratio=2.0, max_grad_norm=0.1),
+    "discrete, floats, dealt": dict(
+        sizes=(5,), vec=dict(num_agents=11, end_chance=0.3), horizon=13, minibatch_size=52,
+        hidden_size=33, prio_alpha=0.0, replay_ratio=2.4, reward_clip=0.5, norm_adv=0,
+        vtrace_rho_clip=0.99, vtrace_c_clip=0.9, reset_state=1),
+    "wide, three layers, annealed": dict(
+        sizes=(4,), vec=dict(obs_size=70), num_layers=3, hidden_size=40, anneal_lr=1,
+        anneal_ent_coef=1),
+}
+
+
+@pytest.fixture(params=[None] if HAS_DRIVER else MODES)
+def mode(request, monkeypatch):
+    if request.param:
+        monkeypatch.setenv("PUFFER_CUDA_EMULATED", request.param)
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request):
+    return request.param
+
+
+@cache
+def opened(folder) -> library.Library:
+    return opening.load(folder)
+
+
+def make_envs(folder, **about) -> vec.VecEnv:
+    return vec.VecEnv(opened(folder), env_settings=config.resolve(folder).env,
+                      **{**TARGET, **about})
+
+
+# ---- the same as the CPU's trainer ---------------------------------------------------------------
+
+def test_a_rollout_has_the_bits_of_the_cpus_and_an_update_its_numbers(case, mode):
+    """Several epochs, so that calls are done one by one, captured and replayed."""
+    cpu, gpu = make_native(**case, path="generic"), make_native(**case, path="cuda", threads=2)
+    for _ in range(4):
+        for native in (cpu, gpu):
+            native.rollout()
+        want, got = cpu.rollout_tensors, gpu.rollout_tensors
+        for name in BUFFERS:
+            if name in want and not HAS_DRIVER:
+                np.testing.assert_array_equal(got[name], want[name], name)
+            elif name in want and name != "actions":
+                np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-4)
+        if HAS_DRIVER:                  # it rounds otherwise, and may have drawn another action
+            for name in BUFFERS:
+                if name in want:
+                    got[name][...] = want[name]
+            gpu.touch()
+        want, got = cpu.update(), gpu.update()
+        assert want == pytest.approx(got, rel=1e-4, abs=1e-5)
+        for name, value in cpu.state_tensors().items():
+            assert distance(gpu.state_tensors()[name], value) < 5e-5, name
+        assert gpu.counters == cpu.counters
+        gpu.load_state_tensors(cpu.state_tensors())
+
+
+def test_learning_during_a_rollout_has_one_update_of_staleness(mode):
+    """A CPU trainer that is handed the weights of one update ago before each rollout."""
+    case = dict(sizes=(3, 1), vec=dict(num_agents=12), num_layers=2, learning_rate=0.01)
+    cpu, gpu = make_native(**case, path="generic"), make_native(**case, path="cuda", async_=True)
+    acting = learned = cpu.state_tensors()
+    before = None
+    for epoch in range(5):
+        cpu.load_state_tensors(acting)
+        cpu.rollout()
+        acting = learned                # of the next rollout
+        cpu.load_state_tensors(learned)
+        want, learned = cpu.update(), cpu.state_tensors()
+        gpu.rollout()
+        got = gpu.update()
+        assert gpu.epoch == epoch + 1 and got["train/learning_rate"] == want["train/learning_rate"]
+        assert ("loss/policy" in got) == (epoch > 0)
+        if before:
+            assert got["loss/policy"] == pytest.approx(before["loss/policy"], rel=1e-3, abs=1e-4)
+            assert got["loss/grad_norm"] == pytest.approx(before["loss/grad_norm"], rel=1e-3)
+        for name in BUFFERS:
+            if name in cpu.rollout_tensors:
+                np.testing.assert_allclose(gpu.rollout_tensors[name], cpu.rollout_tensors[name],
+                                           atol=1e-3)
+        before = want
+    for name, value in gpu.state_tensors().items():
+        assert distance(value, learned[name]) < 1e-4, name
+    assert gpu.counters == cpu.counters
+
+
+def test_overlap_starts_anew_with_fresh_envs_and_with_loaded_weights():
+    """Behind a barrier, as behind a load, the next rollout acts with the newest weights."""
+    gpu, twin = (make_native(path="cuda", async_=True, learning_rate=0.05) for _ in range(2))
+    run(gpu, 3)
+    twin.load_state_tensors(gpu.state_tensors())
+    twin.load_counters(gpu.counters)
+    gpu.barrier(FakeVec((3,), 9, 5, seed=4))
+    twin.barrier(FakeVec((3,), 9, 5, seed=4))
+    for native in (gpu, twin):
+        run(native, 2)
+    assert as_bytes(gpu) == as_bytes(twin)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_same_seed_gives_the_same_weights(mode, precision):
+    first, again = (run_and_close(make_native((3, 1), path="cuda", precision=precision,
+                                              num_layers=2)) for _ in range(2))
+    other = run_and_close(make_native((3, 1), path="cuda", precision=precision, num_layers=2,
+                                      seed=2))
+    assert first == again != other
+
+
+def run_and_close(native) -> dict[str, bytes]:
+    run(native, 3)
+    state = as_bytes(native)
+    native.close()
+    return state
+
+
+def test_bf16_stays_near_fp32_and_keeps_what_must_be_exact():
+    """Log-probabilities, values, rewards and advantages are float32, the master weights as well."""
+    wide, narrow = (make_native((3, 1), path="cuda", precision=precision, num_layers=2)
+                    for precision in ("fp32", "bf16"))
+    for native in (wide, narrow):
+        run(native, 1)
+    out, want = narrow.rollout_tensors, wide.rollout_tensors
+    assert out["obs"].tobytes() == want["obs"].tobytes()
+    for name in ("values", "log_probs", "advantages"):
+        bits = out[name].view(np.uint32) & 0xffff
+        assert out[name].dtype == np.float32 and (bits != 0).mean() > 0.9, name     # not bf16
+        same = (out["actions"] == want["actions"]).all(-1) if name == "log_probs" else ...
+        np.testing.assert_allclose(out[name][same], want[name][same], atol=0.05)
+    for name, value in narrow.state_tensors().items():
+        assert distance(value, wide.state_tensors()[name]) < 0.1, name
+        assert not name.startswith("layers") or (value.view(np.uint32) & 0xffff).any()
+
+
+# ---- slices of compiled envs ---------------------------------------------------------------------
+
+TARGET = dict(total_agents=64, num_buffers=4, threads=2, seed=3)
+SMALL = dict(hidden_size=20, num_layers=2, horizon=9, minibatch_size=9 * 8, total_timesteps=10**5,
+             learning_rate=0.05)
+
+
+def test_slices_step_in_turn_and_change_no_bit(target, mode):
+    wanted = None
+    for slices, threads in ((1, 1), (2, 3), (4, 2), (8, 1)):
+        envs = make_envs(target, num_buffers=slices)
+        native = make_native(vec=envs, path="cuda", threads=threads, **SMALL)
+        run(native, 3)
+        assert native.stats()["blocks"] == slices
+        got = {**as_bytes(native), "actions": native.rollout_tensors["actions"].tobytes(),
+               "log": json.dumps(envs.log())}
+        wanted = wanted or got
+        assert HAS_DRIVER or got == wanted, slices
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="a driver pins memory as it likes")
+def test_memory_that_cannot_be_pinned_is_copied(target, monkeypatch):
+    states = []
+    for pins in "10":
+        monkeypatch.setenv("PUFFER_CUDA_EMULATED_PIN", pins)
+        native = make_native(vec=make_envs(target), path="cuda", **SMALL)
+        run(native, 2)
+        states.append(as_bytes(native))
+    assert states[0] == states[1]
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="the emulated device counts")
+def test_after_the_warm_up_nothing_is_allocated_and_the_host_waits_once_a_tick(target):
+    native = make_native(vec=make_envs(target), path="cuda",
+                         prio_alpha=0.0, **SMALL)
+    run(native, 3)
+    before = count()
+    run(native, 2)
+    made = {name: now - before[name] for name, now in count().items()}
+    slices, ticks, minibatches = 4, 9 + 1, 8
+    assert made == {"allocations": 0, "waits": 2 * (slices * ticks + 1),    # and one for an update
+                    "replays": 2 * (slices * ticks + 2 * minibatches)}
+
+
+def test_a_checkpoint_moves_between_cpu_and_gpu(tmp_path):
+    cpu = make_native((3, 1), path="auto")
+    run(cpu, 2)
+    path = checkpoint.save(tmp_path / "one.safetensors", cpu.state_tensors(), {
+        "env": {}, "config": {}, "counters": cpu.counters, "epoch": 2, "step": 126, "seconds": 1})
+    past = checkpoint.load(path)
+    gpu, twin = make_native((3, 1), path="cuda"), make_native((3, 1), path="generic")
+    for native in (gpu, twin):
+        native.load_state_tensors(past.tensors)
+        native.load_counters(past.facts["counters"])
+        run(native, 1)
+    assert gpu.counters == twin.counters
+    for name, value in twin.state_tensors().items():
+        assert distance(gpu.state_tensors()[name], value) < 5e-5
+    back = make_native((3, 1), path="auto")
+    back.load_state_tensors(gpu.state_tensors())
+    assert as_bytes(back) == as_bytes(gpu)
+
+
+# ---- what it refuses -----------------------------------------------------------------------------
+
+def test_settings_that_a_gpu_cannot_do_are_refused():
+    with pytest.raises(UsageError, match="learn during a rollout"):
+        make_native(path="generic", async_=True)
+    with pytest.raises(UsageError, match="nor time kernels apart"):
+        make_native(path="generic", timed=True)
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="the emulated device has as little memory as it is told")
+def test_a_gpu_that_is_too_small_is_an_error_with_both_sizes(monkeypatch):
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(4 << 20))
+    with pytest.raises(UsageError, match=r"this takes \d+ MiB of GPU memory, 4 MiB") as caught:
+        make_native(vec=dict(num_agents=900), path="cuda", hidden_size=256, minibatch_size=7 * 900)
+    assert "policy.hidden_size" in caught.value.hint
+
+
+def test_weights_written_too_late_are_an_error():
+    gpu = make_native(path="cuda")
+    weights = gpu.parameters
+    run(gpu, 1)
+    weights["decoder"][...] = 0
+    gpu.touch()
+    with pytest.raises(RunError, match="fetch them first"):
+        gpu.rollout()
+    gpu.parameters["decoder"][...] = 0
+    gpu.touch()
+    gpu.rollout()
+    assert not gpu.rollout_tensors["values"].any()
+
+
+# ---- looking on ----------------------------------------------------------------------------------
+
+def test_every_kernel_is_timed_and_its_traffic_known():
+    native = make_native((3, 1), path="cuda", num_layers=2, timed=True)
+    run(native, 2)
+    kernels = native.kernels()
+    assert {"tick_begin", "scan_backward", "heads_loss", "muon_apply", "adam_step", "layer dW",
+            "muon gram", "tick layer", "upload"} <= set(kernels)
+    assert all(each["calls"] > 0 and each["seconds"] > 0 and each["bytes"] > 0
+               for each in kernels.values())
+    # a layer: (63, 20) by (60, 20), forward in each minibatch; two layers, three minibatches
+    assert kernels["layer"]["calls"] == 2 * 2 * 3
+    assert kernels["layer"]["flops"] == kernels["layer"]["calls"] * 2 * 21 * 60 * 20
+    facts, (copy_rate, product_rate) = native.gpu(), native.peaks()
+    assert facts["emulated"] is not HAS_DRIVER and facts["used"] > 10_000
+    assert copy_rate > 1e8 and product_rate > 1e7
+    plain = make_native((3, 1), path="cuda", num_layers=2)
+    run(plain, 2)
+    assert as_bytes(plain) == as_bytes(native) and plain.kernels() == {}
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+SHORT = ["--train.total-timesteps", "6000", "--vec.total-agents", "64", "--train.horizon", "16",
+         "--train.minibatch-size", "512", "--policy.hidden-size", "16", "--eval.goal", ""]
+
+
+def test_train_on_a_gpu_and_go_on_with_the_cpu(target, tmp_path):
+    runs = ["--runs-dir", tmp_path / "runs"]
+    done = puffer("train", target, *SHORT, *runs, "--train.device", "cuda")
+    assert ("on a GPU (" if HAS_DRIVER else "on an emulated GPU (PUFFER_CUDA=emulated)") \
+        in done.stderr
+    done = puffer("train", target, "--resume", *runs, "--train.total-timesteps", "9000",
+                  "--train.device", "cpu")
+    assert "on the CPU (train.device is cpu)" in done.stderr
+    rows = [json.loads(line) for line in
+            next((tmp_path / "runs").rglob("metrics.jsonl")).read_text().splitlines()]
+    assert rows[-1]["step"] == 8192 and all(np.isfinite(row["loss/policy"]) for row in rows)
+
+
+def test_train_with_overlap_from_the_command_line(target, tmp_path):
+    runs = ["--runs-dir", tmp_path / "runs"]
+    puffer("train", target, *SHORT, *runs, "--train.device", "cuda", "--train.async", "1")
+    rows = [json.loads(line) for line in
+            next((tmp_path / "runs").rglob("metrics.jsonl")).read_text().splitlines()]
+    assert "loss/policy" not in rows[0] and "loss/policy" in rows[1]
+    done = puffer("train", target, *SHORT, *runs, "--train.device", "cpu", "--train.async", "1",
+                  status=2)
+    assert "learning during a rollout needs the native trainer on a GPU" in done.stderr
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")
+def test_without_a_gpu_the_reason_is_said(target, tmp_path):
+    none = {"PUFFER_CUDA": ""}
+    done = puffer("train", target, *SHORT, "--runs-dir", tmp_path / "runs", env=none)
+    assert "on the CPU (no NVIDIA driver" in done.stderr
+    done = puffer("train", target, *SHORT, "--runs-dir", tmp_path / "runs", "--train.device",
+                  "cuda", env=none, status=2)
+    assert "Traceback" not in done.stderr and "--train.device cpu" in done.stderr
+
+
+def test_profile_shows_each_kernel(target):
+    done = puffer("profile", target, *SHORT[2:-2], "--train.device", "cuda", "--seconds", "0.5",
+                  "--format", "json")
+    found = json.loads(done.stdout)
+    assert found["gpu"]["name"] and found["busy"] > 0 and found["copy_rate"] > 0
+    kernels = {each["name"]: each for each in found["kernels"]}
+    assert {"gates_step", "scan_forward", "heads_sample"} <= set(kernels)
+    assert sum(each["share"] for each in kernels.values()) == pytest.approx(1)
+    assert all(each["bandwidth"] > 0 and each["of_copy"] > 0 for each in kernels.values())
+    shown = puffer("profile", target, *SHORT[2:-2], "--train.device", "cuda", "--seconds", "0.5")
+    assert "us/call" in shown.stdout and "scan_backward" in shown.stdout
+
+
+# ---- what measures it ---------------------------------------------------------------------------
+
+
+
+def test_the_benchmark_measures_and_writes_nothing_of_an_emulated_gpu(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "bench_gpu.py", "--quick", "--no-tests", "--env",
+         ROOT / "tests" / "correct" / "bandit",
+         *("--set vec.total_agents 64 --set train.horizon 16 --set train.minibatch_size 512 "
+           "--set policy.hidden_size 16 --set train.total_timesteps 4096").split()],
+        capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(way in done.stdout for way in ("| fp32 |", "| bf16, async |", "`scan_backward`"))
+    assert HAS_DRIVER or not (ROOT / "docs" / "benchmarks-gpu.json").exists()
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")
+@pytest.mark.parametrize("tool", ["benchmarks/bench_gpu.py", "tools/check_gpu.py"])
+def test_what_needs_a_gpu_says_so(tool):
+    done = subprocess.run([sys.executable, ROOT / tool], capture_output=True, text=True,
+                          env={**os.environ, "PUFFER_CUDA": ""})
+    assert done.returncode == 2 and "cannot train on a GPU: no NVIDIA driver" in done.stderr
+    assert "Traceback" not in done.stderr

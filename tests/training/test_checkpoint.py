@@ -1,0 +1,129 @@
+"""Checkpoints: written whole or not at all; refused with what is wrong; loaded to the bit."""
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.training import checkpoint
+
+TENSORS = {"encoder": np.arange(12, dtype=np.float32).reshape(3, 4),
+           "muon.encoder": np.float32([[-0.0, 1e-38, 3e38]])}
+ENV = {"name": "game", "obs_size": 4, "obs_dtype": "float32", "act_sizes": [2, 1]}
+FACTS = {"env": ENV, "config": {"env": {"size": 9.0}}, "counters": {"epoch": 3},
+         "epoch": 3, "step": 1536, "seconds": 1.5}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return checkpoint.save(tmp_path / "checkpoints/000000001536.safetensors", TENSORS, FACTS)
+
+
+def test_what_is_saved_comes_back_to_the_bit(saved):
+    loaded = checkpoint.load(saved)
+    assert {name: value.tobytes() for name, value in loaded.tensors.items()} == \
+        {name: value.tobytes() for name, value in TENSORS.items()}
+    assert loaded.step == 1536
+    assert loaded.facts == {"format_version": 1, **FACTS}
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_equal_states_give_equal_files(saved, tmp_path):
+    again = checkpoint.save(tmp_path / "again.safetensors", dict(reversed(TENSORS.items())),
+                            dict(reversed(FACTS.items())))
+    assert again.read_bytes() == saved.read_bytes()
+
+
+@pytest.mark.parametrize("keep", [0, 4, 8, 100, -1])
+def test_a_truncated_file_is_refused(saved, keep):
+    saved.write_bytes(saved.read_bytes()[:keep])
+    with pytest.raises(UsageError, match="damaged, or not a checkpoint") as caught:
+        checkpoint.load(saved)
+    assert caught.value.where == str(saved)
+
+
+@pytest.mark.parametrize("content", [b"hello", b"\xff" * 100, b"{}" * 50, b"\0" * 64])
+def test_another_file_is_refused(tmp_path, content):
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="not a (puffer-sdk )?checkpoint"):
+        checkpoint.load(path)
+
+
+@pytest.mark.parametrize("make", ["nothing", "a folder"])
+def test_what_is_no_file_is_refused(tmp_path, make):
+    path = tmp_path / "x.safetensors"
+    if make == "a folder":
+        path.mkdir()
+    with pytest.raises(UsageError, match="no such checkpoint"):
+        checkpoint.load(path)
+
+
+@pytest.mark.parametrize("metadata", [None, {"other": "text"}, {"puffer": "not json"},
+                                      {"puffer": "[]"}, {"puffer": '{"format_version": "x"}'},
+                                      {"puffer": '{"format_version": 1}'},
+                                      {"puffer": json.dumps({**FACTS, "format_version": 1,
+                                                             "env": 5})}])
+def test_a_safetensors_file_of_somebody_else_is_refused(tmp_path, metadata):
+    path = tmp_path / "x.safetensors"
+    save_file(TENSORS, path, metadata=metadata)
+    with pytest.raises(UsageError, match="not a puffer-sdk checkpoint"):
+        checkpoint.load(path)
+
+
+def test_a_newer_format_is_refused_naming_both_versions(tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_file(TENSORS, path, metadata={"puffer": json.dumps({"format_version": 2})})
+    with pytest.raises(UsageError) as caught:
+        checkpoint.load(path)
+    assert "newer" in caught.value.message and caught.value.actual == 2
+    assert caught.value.expected == "format_version 1 or less"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_a_failed_run(saved, bad):
+    tensors = {**TENSORS, "decoder": np.float32([1, bad])}
+    checkpoint.save(saved, tensors, FACTS)
+    with pytest.raises(RunError, match="non-finite numbers in decoder") as caught:
+        checkpoint.load(saved)
+    assert caught.value.exit_status == 4
+
+
+@pytest.mark.parametrize(("change", "text"), [
+    ({"name": "other"}, "another environment"), ({"obs_size": 5}, "another observation size"),
+    ({"obs_dtype": "uint8"}, "another observation type"),
+    ({"act_sizes": [2]}, "another set of action heads")])
+def test_a_checkpoint_of_something_else_is_refused(saved, change, text):
+    loaded = checkpoint.load(saved)
+    checkpoint.check_fits(loaded, ENV, {"size": 9.0})
+    with pytest.raises(UsageError, match=text) as caught:
+        checkpoint.check_fits(loaded, {**ENV, **change}, {"size": 9.0})
+    key = next(iter(change))
+    assert caught.value.expected == change[key] and caught.value.actual == ENV[key]
+
+
+def test_the_setting_that_made_the_difference_is_named(saved):
+    with pytest.raises(UsageError) as caught:
+        checkpoint.check_fits(checkpoint.load(saved), {**ENV, "obs_size": 5}, {"size": 11.0})
+    assert caught.value.hint == "it was trained with --env.size 9"
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(fd):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(RunError, match="the ones before it are untouched") as caught:
+        checkpoint.save(saved, {"encoder": np.zeros(3, np.float32)}, FACTS)
+    assert caught.value.detail == "No space left on device"
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_sweep_removes_what_a_killed_writer_left(saved):
+    (saved.parent / f".{saved.name}.4711").write_bytes(b"half")
+    checkpoint.sweep(saved.parent)
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]

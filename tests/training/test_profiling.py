@@ -1,0 +1,124 @@
+"""`profile`: shares that add up, figures that follow from each other, and nothing left behind."""
+import json
+import re
+import signal
+import time
+
+import pytest
+from helpers.places import ROOT
+from helpers.playground import descendants, overrides, wait_until
+
+import puffer_sdk
+from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.training import profiling
+from puffer_sdk.training.native import library
+
+pytest_plugins = ["helpers.playground_fixtures"]
+
+
+@pytest.fixture(scope="module")
+def found(faulty):
+    return puffer_sdk.profile(faulty, seconds=0.5)
+
+
+def test_figures_follow_from_each_other(found):
+    assert found.env == "faulty" and found.steps % 512 == 0
+    assert found.steps_per_second == pytest.approx(found.steps / found.seconds)
+    assert sum(phase.share for phase in found.phases) == pytest.approx(1)
+    assert sum(phase.ns_per_step for phase in found.phases) == pytest.approx(
+        1e9 / found.steps_per_second)
+    assert all(phase.seconds >= 0 for phase in found.phases)
+    assert found.gflops == pytest.approx(
+        found.flops_per_step * found.steps_per_second * 1e-9)
+    assert found.matmul_gflops > 0 and found.bytes > 0
+    assert found.path in library.available_paths() and found.precision == "fp32"
+
+
+def test_flops_are_counted_by_hand():
+    """D 3, H 4, one layer, A 2: encoder 12, layer 48, decoder 12 weights."""
+    assert profiling.flops_of_forward(3, (2,), 4, 1) == 2 * (12 + 48 + 12)
+
+
+def test_replayed_steps_count_three_times_and_only_if_replayed(faulty, found):
+    """faulty replays every step once; a quarter of that is a quarter of the training."""
+    forward = found.flops_per_step / 4
+    less = puffer_sdk.profile(faulty, {"train.replay_ratio": 0.5}, seconds=0.5)
+    assert less.flops_per_step == pytest.approx(forward * 2.5, rel=0.05)
+
+
+def test_what_no_phase_claims_is_waiting():
+    rows = profiling.phases({"a": 1.0, "b": 2.0}, 4.0, 1e6)
+    assert [(row["name"], row["share"], row["ns_per_step"]) for row in rows] == [
+        ("a", 0.25, 250), ("b", 0.5, 500), ("waiting", 0.25, 250)]
+    rows = profiling.phases({"a": 3.0}, 2.0, 1e6)       # clocks that disagree
+    assert [row["share"] for row in rows] == [1, 0]
+
+
+def test_the_page_lists_the_phases(found):
+    page = (ROOT / "docs/reference/profile.md").read_text()
+    listed = re.findall(r"^\| `((?:rollout|update|waiting)[^`]*)` \|", page, re.M)
+    assert listed == [phase.name for phase in found.phases]
+    for key in found.to_dict():
+        assert f"`{key}`" in page, key
+
+
+def test_the_table_fits_80_columns_and_leaves_nothing(faulty, cli, tmp_path):
+    before = sorted(faulty.rglob("*"))
+    done = cli("profile", faulty, "--seconds", 0.5)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and "\x1b" not in done.stdout
+    assert re.fullmatch(r"faulty, [\d,]+ steps/s", lines[0].strip())
+    assert lines[1].split() == ["share", "ns/step"] and lines[-3].startswith("waiting")
+    assert lines[-2].startswith("network ") and lines[-1].startswith("trainer ")
+    assert sorted(faulty.rglob("*")) == before and list(tmp_path.iterdir()) == []
+
+
+def test_json_is_one_document(faulty, cli):
+    done = cli("profile", faulty, "--seconds", 0.5, "--format", "json", "--vec.num-threads", 1)
+    found = json.loads(done.stdout)
+    assert done.returncode == 0 and found["threads"] == 1 and len(found["phases"]) > 10
+
+
+@pytest.mark.parametrize(("settings", "where"), [
+    ({"train.backend": "torch"}, "command line"),
+    ({"policy.torch_class": "net.py:Net"}, "auto: ")])
+def test_the_referee_is_refused(faulty, settings, where):
+    with pytest.raises(UsageError, match="looks into the native trainer") as caught:
+        puffer_sdk.profile(faulty, settings, seconds=0.5)
+    assert caught.value.where.startswith(where)
+
+
+def test_an_env_that_dies_is_named(faulty):
+    with pytest.raises(RunError, match="the environment failed in c_step"):
+        puffer_sdk.profile(faulty, overrides("SEGFAULT", at=3), seconds=0.5)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_warm_up_ends_it(number, status, faulty, start):
+    process = start("profile", faulty, "--seconds", 30)
+    wait_until(lambda: descendants(process.pid))
+    time.sleep(1.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == status and out == ""
+    assert "interrupted" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("epochs", [0, 1, profiling.EPOCHS, profiling.EPOCHS + 1])
+def test_what_is_stopped_measures_nothing(epochs, faulty):
+    """Before the first epoch, in the warm-up, between the two halves, and after it."""
+    class Link:
+        done = 0
+        stop = property(lambda self: self.done >= epochs)
+
+        def emit(self, kind, **payload):
+            self.done += 1
+
+        def watches(self):
+            return None
+
+    built = puffer_sdk.build(faulty)
+    job = {"library": str(built.library), "folder": str(faulty), "name": "faulty",
+           "config": puffer_sdk.configure(faulty).to_dict(), "seconds": 1e-9}
+    assert profiling.work(job, Link()) == {}
