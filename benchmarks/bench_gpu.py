@@ -27,6 +27,7 @@ from training_runs import close, open_trainer, rate, solve
 import puffer_sdk
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import PufferError
+from puffer_sdk.toolchain import gpu
 from puffer_sdk.training.native import cuda
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,7 +51,7 @@ def main() -> int:
     parser.add_argument("--no-tests", action="store_true", help="time alone")
     asked = parser.parse_args()
     try:
-        _, why = cuda.choose_device("cuda")
+        _, why = gpu.choose_device("cuda")
         cuda.build()
         figures = measure(asked, why)
     except PufferError as error:

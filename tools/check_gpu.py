@@ -15,6 +15,7 @@ from pathlib import Path
 
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import PufferError, UsageError
+from puffer_sdk.toolchain import gpu
 from puffer_sdk.training.native import cuda
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
@@ -34,8 +35,8 @@ def command(tool: str, env: Path, way: str, runs: str) -> list[str]:
 
 def main() -> int:
     try:
-        _, why = cuda.choose_device("cuda")
-        if cuda.is_emulated():
+        _, why = gpu.choose_device("cuda")
+        if gpu.is_emulated():
             raise UsageError("an emulated GPU shows nothing to compute-sanitizer",
                              where="PUFFER_CUDA", hint="unset it on a machine with a GPU")
         if not shutil.which("compute-sanitizer"):

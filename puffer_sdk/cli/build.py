@@ -96,11 +96,11 @@ def _for_gpu(env, settings, arch, format_, verbose):
     from ..env import header
     from ..env.gpu import programs
     from ..settings import config
-    from ..training.native import cuda
+    from ..toolchain import gpu
 
     spec = header.read(paths.find_env(env))
     config.resolve(spec.folder, settings, spec=spec)
-    if arch is None and not cuda.is_emulated():
+    if arch is None and not gpu.is_emulated():
         arch = programs.default_arch()
     made = programs.build_program(spec, arch, verbose=verbose)
     if format_ == "json":

@@ -347,28 +347,26 @@ else:
 
 def probe_gpu() -> Finding:
     """What the driver says of itself and of the first GPU."""
-    from ..toolchain import cuda_finding
-    from ..training.native import cuda
+    from ..toolchain import cuda_finding, gpu
 
     driver = cuda_finding.find_driver()
     if driver is None:
         return Finding("gpu", "optional", "no NVIDIA driver; training runs on the CPU")
-    problem, hint = cuda.driver_problem(driver)
+    problem, hint = gpu.driver_problem(driver)
     if problem:
         return Finding("gpu", "optional", problem, hint)
-    gpu, count = driver.gpus[0], len(driver.gpus)
+    first, count = driver.gpus[0], len(driver.gpus)
     return Finding("gpu", "ok", (f"{count} GPUs, the first: " if count > 1 else "")
-                   + f"{gpu.name} (sm_{gpu.arch}), {gpu.memory / 2**30:.0f} GiB, driver for CUDA "
-                   + cuda_finding.shown(driver.version))
+                   + f"{first.name} (sm_{first.arch}), {first.memory / 2**30:.0f} GiB, "
+                   "driver for CUDA " + cuda_finding.shown(driver.version))
 
 
 def probe_nvcc() -> Finding:
     """The CUDA compiler that would be taken; whether it fits the driver, cuda_trainer says."""
-    from ..toolchain import cuda_finding
-    from ..training.native import cuda
+    from ..toolchain import cuda_finding, gpu
 
     nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
-    problem, hint = cuda.nvcc_problem(nvcc)
+    problem, hint = gpu.nvcc_problem(nvcc)
     if nvcc is None:
         return Finding("nvcc", "optional", f"{problem}; training on an NVIDIA GPU needs it", hint)
     return Finding("nvcc", "optional" if problem else "ok", problem or str(nvcc), hint)
@@ -376,15 +374,14 @@ def probe_nvcc() -> Finding:
 
 def probe_cublaslt() -> Finding:
     """The library that multiplies matrices on a GPU."""
-    from ..toolchain import cuda_finding
-    from ..training.native import cuda
+    from ..toolchain import cuda_finding, gpu
 
     nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
     if nvcc is None:
         return Finding("cublaslt", "optional", "not looked for, for want of nvcc",
                        cuda_finding.INSTALL)
     found = cuda_finding.find_cublaslt(nvcc.version[0], nvcc)
-    problem, hint = cuda.cublaslt_problem(found, nvcc)
+    problem, hint = gpu.cublaslt_problem(found, nvcc)
     if problem:
         return Finding("cublaslt", "optional",
                        f"{problem}; training on an NVIDIA GPU needs it", hint)
@@ -404,12 +401,13 @@ def probe_nvrtc() -> Finding:
 
 def probe_cuda_trainer() -> Finding:
     """Whether driver, compiler and library fit each other, and what is compiled already."""
+    from ..toolchain import gpu
     from ..training.native import cuda
 
     try:
-        if cuda.is_emulated():
-            return Finding("cuda_trainer", "ok", f"an emulated GPU ({cuda.reason()})")
-        found = cuda.examine()
+        if gpu.is_emulated():
+            return Finding("cuda_trainer", "ok", f"an emulated GPU ({gpu.reason()})")
+        found = gpu.examine()
         if found.problem:
             return Finding("cuda_trainer", "optional", f"training runs on the CPU: {found.problem}",
                            found.hint if found.driver else None)

@@ -57,12 +57,12 @@ class Subject:
     @cached_property
     def key(self) -> str:
         """Of everything but the settings: sources, compiler, machine, this package."""
-        from ..training.native import library
+        from ..training.native import sources
 
         compiler = compilers.find_compiler()
         return key_of(FORMAT, __version__, self.name, self.source, compiler.key,
                       self.build.library.name if self.build else None, machine.machine(),
-                      [digest_of(path.read_bytes()) for path in library.sources()])
+                      [digest_of(path.read_bytes()) for path in sources.for_cpu()])
 
     def values(self, *sections: str) -> dict[str, object]:
         """Resolved settings of these sections; of all, without any."""

@@ -30,16 +30,17 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
     if resolved.train.backend == "torch":
         require_torch(resolved)
     elif resolved.train.device == "cuda":
+        from ..toolchain import gpu
         from .native import cuda
         plays = resolved.vec.device == "cuda"
         try:
-            cuda.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
+            gpu.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
         except UsageError as error:             # all that keeps this run off the CPU
             also = " --vec.device cpu" * plays + " --train.gpus 1" * (resolved.train.gpus > 1)
             error.hint = error.hint and error.hint.replace("--train.device cpu",
                                                            f"--train.device cpu{also}")
             raise
-        cuda.require_gpus(resolved.train.gpus)
+        gpu.require_gpus(resolved.train.gpus)
         cuda.build(verbose=verbose)
         if plays and folder is not None:
             from .native.envs import build_program
@@ -97,8 +98,8 @@ def where_trained(resolved: Config) -> str:
     if resolved.train.device == "cuda":
         where = "a GPU" if resolved.train.gpus == 1 else f"{resolved.train.gpus} GPUs"
         if resolved.train.backend == "native":
-            from .native import cuda
-            where, given = cuda.emulated_name(where), cuda.reason()
+            from ..toolchain import gpu
+            where, given = gpu.emulated_name(where), gpu.reason()
         if resolved.vec.device == "cuda":
             return f"on {where}, environments too ({given})"
     origin = resolved.origin.get("train.device", "")

@@ -33,7 +33,7 @@ HAS_DRIVER = Path("/dev/nvidiactl").exists()    # elsewhere nothing is compiled 
 
 @cache
 def ffi():
-    made = abi.declare([KERNELS / "kernels.h", KERNELS / "cuda_kernels.h"],
+    made = abi.declare([KERNELS / "kernels.h", KERNELS / "cuda" / "contract.h"],
                        include=kernel_library.ffi())
     made.cdef("extern Kernels kernels_generic;")
     return made
@@ -42,7 +42,7 @@ def ffi():
 @cache
 def read_only() -> dict[str, set[str]]:
     """{"TickBeginArgs": {"tick", "obs", ...}}: pointers to const, which cffi does not tell."""
-    text = (KERNELS / "cuda_kernels.h").read_text()
+    text = (KERNELS / "cuda" / "contract.h").read_text()
     structs = re.findall(r"typedef struct (\w+) \{(.*?)\n\} \w+;", text, re.S)
     return {name: set(re.findall(r"^ +const \w+\* (\w+);", body, re.M)) for name, body in structs}
 
@@ -52,19 +52,20 @@ def find_cpp() -> str:
 
 
 def build_shim(folder: Path, *flags: str) -> Path:
-    """kernels/cuda_kernels.cu as C++."""
-    made, source = folder / "cuda_shim.so", KERNELS / "cuda_kernels.cu"
-    compilers.compile_to(made, [find_cpp(), *flags, *SHIM_FLAGS, f"-I{KERNELS}", source],
+    """kernels/cuda/kernels.cu as C++."""
+    made, source = folder / "cuda_shim.so", KERNELS / "cuda" / "kernels.cu"
+    compilers.compile_to(made, [find_cpp(), *flags, *SHIM_FLAGS, f"-I{KERNELS.parent}", source],
                          source=source, what="the CUDA kernels as C++")
     return made
 
 
 def build_oracle(folder: Path) -> Path:
     """The generic kernels of the CPU."""
-    made, source = folder / "generic.so", KERNELS / "cpu_generic.c"
+    made, source = folder / "generic.so", KERNELS / "cpu" / "generic.c"
     flags = [flag for flag in library.FLAGS if flag != "-fvisibility=hidden"]
-    compilers.compile_to(made, [*compilers.find_compiler().command, *flags, f"-I{KERNELS}", source,
-                                "-lm"], source=source, what="the generic kernels")
+    compilers.compile_to(made, [*compilers.find_compiler().command, *flags,
+                                f"-I{KERNELS.parent}", source, "-lm"],
+                         source=source, what="the generic kernels")
     return made
 
 
@@ -91,7 +92,7 @@ def same(first, second) -> bool:
 class Cuda:
     """The kernels of one library: `cuda.name(field=value, ...)` gives what they wrote.
 
-    Fields are those of the kernel's struct in cuda_kernels.h. Arrays are copied to memory that the
+    Fields are those of the kernel's struct in contract.h. Arrays are copied to memory that the
     kernel sees and back: the result has every array by its field's name. A dict fills a struct, a
     list of dicts an array of them; None is NULL.
     """

@@ -14,9 +14,9 @@ from puffer_sdk.base import paths
 from puffer_sdk.env import abi
 from puffer_sdk.toolchain import compilers
 
-DEVICE = KERNELS.parent / "trainer" / "cuda"
+DEVICE = KERNELS.parent / "trainer" / "device"
 FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
-         f"-I{KERNELS}", f"-I{DEVICE}", f"-I{paths.include_dir()}")
+         f"-I{KERNELS.parent}", f"-I{paths.include_dir()}")
 MODES = ("late", "early", "shuffled")
 HELD = []                               # folders that go when the process ends
 COUNTS = ("allocations", "waits", "launches", "products", "copies", "replays")
@@ -24,22 +24,22 @@ COUNTS = ("allocations", "waits", "launches", "products", "copies", "replays")
 
 @cache
 def ffi():
-    kernels = re.findall(r"^    X\((\w+), ", (KERNELS / "cuda_kernels.h").read_text(), re.M)
+    kernels = re.findall(r"^    X\((\w+), ", (KERNELS / "cuda" / "contract.h").read_text(), re.M)
     text = (DEVICE / "device.h").read_text()
     assert "CUDA_KERNELS(DEVICE_NUMBER)" in text
     text = text.replace("CUDA_KERNELS(DEVICE_NUMBER)", "".join(f"KERNEL_{k}, " for k in kernels))
     with tempfile.TemporaryDirectory() as folder:
         header = Path(folder) / "device.h"
         header.write_text(text + "\nint64_t device_emulated_count(int32_t what);\n")
-        return abi.declare([KERNELS / "kernels.h", KERNELS / "cuda_kernels.h", header],
+        return abi.declare([KERNELS / "kernels.h", KERNELS / "cuda" / "contract.h", header],
                            include=cuda_calls.ffi())
 
 
 def build(folder: Path, *flags: str) -> Path:
     """The kernels and the emulated device as one library."""
-    made, source = folder / "cuda_emulated.so", DEVICE / "device_emulated.cc"
+    made, source = folder / "cuda_emulated.so", DEVICE / "emulated" / "device.cc"
     compilers.compile_to(made, [cuda_calls.find_cpp(), *(flags or ("-O2",)), *FLAGS, source,
-                                "-x", "c++", KERNELS / "cuda_kernels.cu", "-x", "none", "-ldl"],
+                                "-x", "c++", KERNELS / "cuda" / "kernels.cu", "-x", "none", "-ldl"],
                          source=source, what="the emulated device")
     return made
 

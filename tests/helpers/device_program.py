@@ -1,4 +1,4 @@
-"""Drives an emulated program (trainer/cuda/env_program.h) with the envs of a VecEnv."""
+"""Drives an emulated program (trainer/device/env_program.h) with the envs of a VecEnv."""
 from __future__ import annotations
 
 import ctypes

@@ -27,16 +27,16 @@ RUBBISH = np.float32(77.25)         # finite, in places that a kernel may read a
 
 
 def includes() -> list[str]:
-    return [f"-I{folder}" for folder in (HERE, KERNELS)]
+    return [f"-I{folder}" for folder in (HERE, KERNELS.parent)]
 
 
 def build(folder: Path) -> Path:
-    """kernels/*.c and tests/kernels/*.c -> a library in `folder`, with the trainer's own flags."""
+    """kernels/cpu/*.c and tests/kernels/*.c -> a library in `folder`, with the trainer's flags."""
     compiler = compilers.find_compiler().command
     here = {"x86_64": ("avx2", "avx512"), "aarch64": ("neon",), "arm64": ("neon",)}
     parts = []
     for name in ("generic", "scalar", *here.get(platform.machine(), ())):
-        simd = "simd_single.h" if name == "scalar" else f"simd_{name}.h"
+        simd = "simd_single.h" if name == "scalar" else f"kernels/simd/{name}.h"
         parts.append(folder / f"math_{name}.o")
         compilers.compile_to(parts[-1], [
             *compiler, *library.FLAGS, "-c", *MACHINE_FLAGS[name], *includes(),
@@ -44,8 +44,9 @@ def build(folder: Path) -> Path:
             source=HERE / "math.c", what="the probes of arithmetic.h")
     made = folder / "kernels.so"
     compilers.compile_to(made, [
-        *compiler, *library.FLAGS, *includes(), *sorted(KERNELS.glob("*.c")), HERE / "probe.c",
-        HERE / "single.c", *parts, "-lm"], source=HERE / "probe.c", what="the kernels")
+        *compiler, *library.FLAGS, *includes(), *sorted((KERNELS / "cpu").glob("*.c")),
+        HERE / "probe.c", HERE / "single.c", *parts, "-lm"],
+        source=HERE / "probe.c", what="the kernels")
     return made
 
 

@@ -2,10 +2,10 @@
  *
  * Prints the bits that the host computes. Under nvcc a device kernel is compiled of the same
  * functions; with the argument "device" it runs, and its bits are printed instead. */
-#include "simd_scalar.h"
-#include "arithmetic.h"
-#include "kernels.h"
-#include "philox.h"
+#include "kernels/simd/scalar.h"
+#include "kernels/common/arithmetic.h"
+#include "kernels/kernels.h"
+#include "kernels/common/philox.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

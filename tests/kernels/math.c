@@ -1,7 +1,7 @@
 /* math.c -- the functions of arithmetic.h, for the F of -DPROBE_SIMD="simd_X.h". */
 #include <stdint.h>
 #include PROBE_SIMD
-#include "arithmetic.h"
+#include "kernels/common/arithmetic.h"
 #include "probe.h"
 #include <string.h>
 

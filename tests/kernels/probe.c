@@ -1,6 +1,6 @@
 /* probe.c -- see probe.h. */
 #include "probe.h"
-#include "philox.h"
+#include "kernels/common/philox.h"
 
 extern const Kernels kernels_scalar;
 

@@ -1,9 +1,9 @@
 /* probe.h -- what the tests of kernels/ call besides the tables themselves. */
 #pragma once
-#include "kernels.h"
+#include "kernels/kernels.h"
 #pragma GCC visibility push(default)
 
-// As kernels_find(); then, from KERNELS_PATHS on, the drivers made of simd_scalar.h, and bf16
+// As kernels_find(); then, from KERNELS_PATHS on, the drivers made of simd/scalar.h, and bf16
 const Kernels* probe_find(int path);
 
 void probe_philox(int count, uint64_t seed, uint32_t purpose, const uint32_t* index,

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels.h"
-#include "philox.h"
+#include "kernels/kernels.h"
+#include "kernels/common/philox.h"
 
 enum { R = 29, H = 21, D = 45, T = 19, SEGMENTS = 3, PADDED = 32 };
 

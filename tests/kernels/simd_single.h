@@ -1,6 +1,6 @@
-/* simd_single.h -- simd_scalar.h with what the CPU drivers need: registers of one lane. */
+/* simd_single.h -- simd/scalar.h with what the CPU drivers need: registers of one lane. */
 #pragma once
-#include "simd_scalar.h"
+#include "kernels/simd/scalar.h"
 #define LANES 1
 #define TILE_ROWS 6
 #define GATE_ROWS 4

@@ -1,5 +1,5 @@
-/* single.c -- all kernels made of simd_scalar.h. */
+/* single.c -- all kernels made of simd/scalar.h. */
 #include "simd_single.h"
-#include "cpu_driver.h"
+#include "kernels/cpu/driver.h"
 
 KERNEL_TABLE(scalar);

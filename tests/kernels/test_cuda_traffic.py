@@ -37,7 +37,7 @@ def traffic(tmp_path_factory, ffi):
     source, made = folder / "traffic.c", folder / "traffic.so"
     source.write_text(SOURCE)
     compilers.compile_to(made, [*compilers.find_compiler().command, "-std=c11", "-Wall", "-Wextra",
-                                "-Werror", "-fPIC", "-shared", f"-I{KERNELS}", source],
+                                "-Werror", "-fPIC", "-shared", f"-I{KERNELS.parent}", source],
                          source=source, what="cuda_traffic.h")
     return ffi.dlopen(str(made))
 
@@ -45,7 +45,7 @@ def traffic(tmp_path_factory, ffi):
 @pytest.fixture(scope="module")
 def kernels():
     """[(number, name, struct)]"""
-    text = (KERNELS / "cuda_kernels.h").read_text()
+    text = (KERNELS / "cuda" / "contract.h").read_text()
     found = re.findall(r"^    X\((\w+), (\w+)\)", text, re.M)
     return [(number, *names) for number, names in enumerate(found)]
 

@@ -1,4 +1,4 @@
-"""kernels/arithmetic.h and philox.h: the errors that their comments state, and the same bits."""
+"""kernels/common: the errors that its comments state, and the same bits everywhere."""
 import numpy as np
 import pytest
 from helpers import reference_ppo as ppo

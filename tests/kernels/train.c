@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "philox.h"
-#include "puffer_trainer.h"
+#include "kernels/common/philox.h"
+#include "trainer/puffer_trainer.h"
 
 enum { ENVS = 6, PER_ENV = 2, N = ENVS * PER_ENV, T = 8, D = 13, K = 3, A = 6, EPOCHS = 3 };
 

@@ -39,9 +39,9 @@ def built(tmp_path_factory):
 def test_the_wheel_carries_its_data(built):
     names = zipfile.ZipFile(built[0]).namelist()
     for needed in ("puffer_sdk/include/puffer_abi.h", "puffer_sdk/include/vecenv.h",
-                   "puffer_sdk/include/raymath.h", "puffer_sdk/binding.c.jinja",
-                   "puffer_sdk/checking/harness/main.c", "puffer_sdk/runtime/web.c",
-                   "puffer_sdk/runtime/page.html.jinja", "puffer_sdk/include/puffernet.h",
+                   "puffer_sdk/include/raymath.h", "puffer_sdk/env/binding.c.jinja",
+                   "puffer_sdk/checking/harness/main.c", "puffer_sdk/programs/runtime/web.c",
+                   "puffer_sdk/programs/runtime/page.html.jinja", "puffer_sdk/include/puffernet.h",
                    "puffer_sdk/data/templates/squared/cookiecutter.json",
                    "puffer_sdk/data/templates/squared/{{cookiecutter.name}}/.gitignore",
                    "puffer_sdk/data/templates/target/{{cookiecutter.name}}/"

@@ -164,7 +164,7 @@ def test_config_is_fixed():
 
 def test_choices_carry_their_reason(folder, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2}, raising=False)
-    monkeypatch.setattr("puffer_sdk.training.native.cuda.find_driver", lambda: None)
+    monkeypatch.setattr("puffer_sdk.toolchain.gpu.find_driver", lambda: None)
     result = resolve(folder)
     assert result.vec.num_threads == 3
     assert result.origin["vec.num_threads"] == "auto: 3 cores available"
@@ -187,7 +187,7 @@ def test_choices_carry_their_reason(folder, monkeypatch):
      "auto: the fastest trainer that this version has"),
 ])
 def test_the_trainer_is_chosen(folder, monkeypatch, given, backend, device, reason):
-    monkeypatch.setattr("puffer_sdk.training.native.cuda.find_driver", lambda: None)
+    monkeypatch.setattr("puffer_sdk.toolchain.gpu.find_driver", lambda: None)
     monkeypatch.setattr("puffer_sdk.settings.consistency.os.path.exists", lambda path: False)
     result = resolve(folder, given)
     assert (result.train.backend, result.train.device) == (backend, device)

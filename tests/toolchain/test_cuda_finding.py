@@ -7,8 +7,7 @@ import pytest
 from helpers.places import ROOT
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.toolchain import cuda_finding
-from puffer_sdk.training.native import cuda
+from puffer_sdk.toolchain import cuda_finding, gpu
 
 pytest_plugins = ["helpers.cuda_places"]
 
@@ -20,12 +19,12 @@ WHEELS = dict.fromkeys(cuda_finding.WHEELS, "13.0.88")
 
 def test_a_machine_without_a_driver(no_cuda, capfd):
     assert cuda_finding.find_driver() is None
-    assert cuda.choose_device("auto") == ("cpu", "no NVIDIA driver on this machine")
-    assert cuda.reason() == "no NVIDIA driver on this machine"
+    assert gpu.choose_device("auto") == ("cpu", "no NVIDIA driver on this machine")
+    assert gpu.reason() == "no NVIDIA driver on this machine"
     with pytest.raises(UsageError, match="cannot train on a GPU: no NVIDIA driver") as error:
-        cuda.choose_device("cuda")
+        gpu.choose_device("cuda")
     assert "--train.device cpu" in error.value.hint
-    assert cuda.choose_device("cpu") == ("cpu", "train.device is cpu")
+    assert gpu.choose_device("cpu") == ("cpu", "train.device is cpu")
     assert capfd.readouterr() == ("", "")
 
 
@@ -47,7 +46,7 @@ def test_what_a_driver_says(fake_driver):
 def test_a_driver_that_fails_ends_nobody(fake_driver, init, said, capfd):
     fake_driver(init=init)
     assert cuda_finding.find_driver().problem == said
-    device, why = cuda.choose_device("auto")
+    device, why = gpu.choose_device("auto")
     assert device == "cpu" and why == f"the NVIDIA driver finds no GPU that it can use: {said}"
     assert capfd.readouterr() == ("", "")
 
@@ -60,7 +59,7 @@ def test_a_driver_that_never_answers_is_given_up(fake_driver, monkeypatch):
 
 def test_a_driver_without_a_gpu(fake_driver):
     fake_driver(gpus=())
-    assert cuda.choose_device("auto") == ("cpu", "the NVIDIA driver finds no GPU")
+    assert gpu.choose_device("auto") == ("cpu", "the NVIDIA driver finds no GPU")
 
 
 # ---- compilers --------------------------------------------------------------------------------
@@ -82,7 +81,7 @@ def test_the_order_of_compilers(no_cuda, fake_nvcc, fake_wheels, monkeypatch):
     assert cuda_finding.find_nvcc().origin == "PUFFER_NVCC"
     monkeypatch.setenv("PUFFER_NVCC", str(wheels / "bin" / "no-nvcc"))
     assert cuda_finding.find_nvcc() is None
-    assert cuda.nvcc_problem(None)[0] == "PUFFER_NVCC names no nvcc that runs"
+    assert gpu.nvcc_problem(None)[0] == "PUFFER_NVCC names no nvcc that runs"
 
 
 def test_a_wrapper_on_path_leads_to_its_toolkit(no_cuda, fake_nvcc):
@@ -117,7 +116,7 @@ def test_wheels_must_be_whole_and_of_one_cuda(fake_wheels, change, problem):
     assert cuda_finding.wheels_problem() == problem
     assert (cuda_finding.find_nvcc() is None) == (problem is not None)
     if problem:
-        assert problem in cuda.nvcc_problem(None)[0]
+        assert problem in gpu.nvcc_problem(None)[0]
 
 
 # ---- the library of products ------------------------------------------------------------------
@@ -142,7 +141,7 @@ def test_where_cublaslt_is_looked_for(no_cuda, fake_nvcc, fake_wheels, monkeypat
     assert cuda_finding.find_cublaslt(13, nvcc) == own / name
     monkeypatch.setenv("PUFFER_CUBLASLT", str(own / "nothing"))
     assert cuda_finding.find_cublaslt(13, nvcc) is None
-    assert "PUFFER_CUBLASLT names no" in cuda.cublaslt_problem(None, nvcc)[0]
+    assert "PUFFER_CUBLASLT names no" in gpu.cublaslt_problem(None, nvcc)[0]
 
 
 # ---- the choice -------------------------------------------------------------------------------
@@ -180,41 +179,41 @@ CHOICES = [
 @pytest.mark.parametrize("machine, device, why", CHOICES)
 def test_each_choice_has_its_reason(gpu_machine, machine, device, why):
     gpu_machine(**machine)
-    assert cuda.choose_device("auto") == (device, why)
-    assert cuda.reason() == why
+    assert gpu.choose_device("auto") == (device, why)
+    assert gpu.reason() == why
     if device == "cuda":
-        assert cuda.choose_device("cuda") == ("cuda", why)
+        assert gpu.choose_device("cuda") == ("cuda", why)
     else:
         with pytest.raises(UsageError) as error:
-            cuda.choose_device("cuda")
+            gpu.choose_device("cuda")
         assert why in error.value.message and error.value.hint
 
 
 def test_nvcc_without_its_host_compiler(gpu_machine, no_cuda):
     gpu_machine()
     (no_cuda.tools / "g++").unlink()
-    assert cuda.choose_device("auto") == ("cpu", "nvcc needs g++, which is not there")
+    assert gpu.choose_device("auto") == ("cpu", "nvcc needs g++, which is not there")
 
 
 def test_an_imitated_gpu_is_asked_for(no_cuda, monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA", "emulated")
-    assert cuda.choose_device("cuda") == ("cuda", "PUFFER_CUDA=emulated")
-    assert cuda.choose_device("auto") == ("cpu", "no NVIDIA driver on this machine")
-    assert cuda.choose_device("cpu")[0] == "cpu"
+    assert gpu.choose_device("cuda") == ("cuda", "PUFFER_CUDA=emulated")
+    assert gpu.choose_device("auto") == ("cpu", "no NVIDIA driver on this machine")
+    assert gpu.choose_device("cpu")[0] == "cpu"
     monkeypatch.setenv("PUFFER_CUDA", "yes")
     with pytest.raises(UsageError, match="PUFFER_CUDA has a value that means nothing"):
-        cuda.choose_device("cuda")
+        gpu.choose_device("cuda")
 
 
 def test_the_page_has_every_reason(no_cuda, fake_driver):
     """The sentences as they are printed, each with what helps."""
     section = PAGE.read_text().partition("## When it")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+) \| .+ \|$", section, re.M)
-    said = {why for _, device, why in CHOICES if device == "cpu"} | {cuda.reason()}
+    said = {why for _, device, why in CHOICES if device == "cpu"} | {gpu.reason()}
     fake_driver(gpus=())
-    said.add(cuda.reason())
+    said.add(gpu.reason())
     fake_driver(init="return 803;")
-    said.add(cuda.reason())
+    said.add(gpu.reason())
     assert said | {"nvcc needs g++, which is not there"} == set(rows[1:])   # behind the heading
 
 

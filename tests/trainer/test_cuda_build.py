@@ -65,7 +65,7 @@ def test_the_kernels_alone_as_a_device_library(nvcc, tmp_path):
     library = Cuda(made)
     assert library.lib.cuda_kind() == library.lib.CUDA_DEVICE and not library.exact
     assert library.lib.cuda_devices() >= 0                  # without a driver: 0, and no crash
-    text = (KERNELS / "cuda_kernels.h").read_text()
+    text = (KERNELS / "cuda" / "contract.h").read_text()
     assert list(library.numbers) == re.findall(r"^    X\((\w+), ", text, re.M)
     if not library.lib.cuda_devices():
         assert library.lib.cuda_take(64) == ffi().NULL
@@ -110,7 +110,8 @@ def test_the_key_covers_what_the_library_depends_on(gpu, fake_nvcc, monkeypatch,
     def changed() -> None:
         names.append(build.build_cuda_trainer().name)
 
-    for path in (sources / "cuda_scan.cuh", trainer / "cuda" / "device.h", trainer / "arena.c"):
+    for path in (sources / "cuda" / "layers.cuh", trainer / "device" / "device.h",
+                 trainer / "common" / "arena.c"):
         path.write_text(path.read_text() + "\n")
         changed()
     (trainer / "cuda" / "more.c").write_text("int more;\n")
@@ -125,7 +126,7 @@ def test_the_key_covers_what_the_library_depends_on(gpu, fake_nvcc, monkeypatch,
     fake_nvcc("13.1")
     changed()
     assert len(set(names)) == len(names) == 9
-    (trainer / "cuda" / "device_emulated.cc").write_text("// not of this library\n")
+    (trainer / "device" / "emulated" / "device.cc").write_text("// not of this library\n")
     assert build.build_cuda_trainer().name == names[-1]
 
 
@@ -142,7 +143,7 @@ def test_cublaslt_beside_nvcc_is_where_the_library_looks(gpu, monkeypatch):
 def test_what_nvcc_says_comes_with_a_hint(gpu):
     script = (gpu / "bin" / "nvcc").read_text()
     for text, hint in (("error: unsupported GNU version!", "NVCC_CCBIN"),
-                       ("device_cuda.cu:3: error: no", "--train.device cpu")):
+                       ("device.cu:3: error: no", "--train.device cpu")):
         (gpu / "bin" / "nvcc").write_text(script.replace("*) while", f"*) echo '{text}'; exit 1;"
                                                          " while"))
         with pytest.raises(BuildError, match="the compiler refused the trainer for GPUs") as error:
@@ -173,18 +174,19 @@ def test_a_machine_without_nvcc_gets_a_sentence(no_cuda, capsys):
 
 def test_the_emulated_library_is_the_same_but_for_its_device(tmp_path, monkeypatch, capsys):
     """C and C++ in one command of the host's compiler; nothing is missing in it."""
-    texts = {"kernels/cuda_kernels.cu": '#include "two.h"\nint one() { return ONE; }\n',
-             "trainer/cuda/device_emulated.cc": "int one();\n"
+    texts = {"kernels/cuda/kernels.cu": '#include "trainer/cuda/two.h"\n'
+                                    'int one() { return ONE; }\n',
+             "trainer/device/emulated/device.cc": "int one();\n"
              'extern "C" int two(void) { return 1 + one(); }\n',
-             "trainer/cuda/two.h": "#define ONE 1\n", "trainer/arena.c": "int two(void);\n"
+             "trainer/cuda/two.h": "#define ONE 1\n",
+             "trainer/common/arena.c": "int two(void);\n"
              '__attribute__((visibility("default"))) int three(void) { return 1 + two(); }\n',
-             "trainer/pool.c": "int pool;\n"}
+             "trainer/common/pool.c": "int pool;\n"}
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(build.paths, "data_dir", lambda name: tmp_path / name)
-    monkeypatch.setattr(build, "SHARED_FILES", ("arena.c", "pool.c"))
     made = build.build_emulated(verbose=True)
     assert ctypes.CDLL(str(made)).three() == 3
     assert len(capsys.readouterr().err.splitlines()) == 2
@@ -208,7 +210,7 @@ def test_the_extra_brings_one_cuda(wanted):
 
 
 def test_the_page_lists_every_kernel_in_order():
-    header = (KERNELS / "cuda_kernels.h").read_text()
+    header = (KERNELS / "cuda" / "contract.h").read_text()
     page = (ROOT / "docs" / "cuda-kernels.md").read_text()
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == re.findall(r"^    X\((\w+), ", header, re.M)
 
@@ -232,7 +234,7 @@ def test_no_kernel_steps_beyond_its_arrays(sanitized):
     """All tests of kernels once more, every array in a block of exactly its size."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist",
-         *(str(ROOT / "tests" / name) for name in SUITES)],
+         *(str(ROOT / "tests" / "kernels" / name) for name in SUITES)],
         env=sanitized, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert re.search(r"[1-9]\d+ passed", done.stdout)
@@ -260,14 +262,15 @@ cuda.floats_narrow(count=9, x=np.ones(sizes["x"], np.float32),
 def test_a_race_between_threads_is_seen(tmp_path):
     """Without the barriers of a sum over lanes, the order of threads decides what comes out."""
     shutil.copytree(KERNELS, tmp_path / "kernels")
-    file = tmp_path / "kernels" / "cuda_common.cuh"
+    file = tmp_path / "kernels" / "cuda" / "common.cuh"
     loop, phase = "for (int half_ = CUDA_LANES / 2; half_; half_ /= 2)", "CUDA_PHASE(thread) "
     text = file.read_text()
     assert loop in text and text.count(phase) == 1
     file.write_text(text.replace(phase, "").replace(loop, phase + loop))
     made = tmp_path / "race.so"
     subprocess.run([find_cpp(), "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-x", "c++",
-                    tmp_path / "kernels" / "cuda_kernels.cu", "-o", made], check=True, timeout=120)
+                    f"-I{tmp_path}", tmp_path / "kernels" / "cuda" / "kernels.cu", "-o", made],
+                   check=True, timeout=120)
     arguments = {"parts_count": 300, "columns": 2, "parts": np.arange(600.0).reshape(300, 2) ** 2,
                  "sums": blank(2, dtype=np.float64), "floats": None}
     with pytest.raises(AssertionError, match="columns_sum"):
@@ -277,7 +280,7 @@ def test_a_race_between_threads_is_seen(tmp_path):
 def test_shared_memory_that_nobody_wrote_is_not_zero(tmp_path):
     program = tmp_path / "shared.cu"
     program.write_text("""
-#include "cuda_common.cuh"
+#include "kernels/cuda/common.cuh"
 typedef struct { float* x; } Args;
 CUDA_KERNEL(read_shared, Args) {
     CUDA_SHARED(float, tile, [4]);
@@ -293,8 +296,8 @@ int main(void) {
     return nan == 4 ? 0 : 1;
 }
 """)
-    subprocess.run([find_cpp(), "-std=c++17", "-w", "-x", "c++", f"-I{KERNELS}", program, "-o",
-                    tmp_path / "shared"], check=True, timeout=60)
+    subprocess.run([find_cpp(), "-std=c++17", "-w", "-x", "c++", f"-I{KERNELS.parent}", program,
+                    "-o", tmp_path / "shared"], check=True, timeout=60)
     assert subprocess.run([tmp_path / "shared"]).returncode == 0
 
 

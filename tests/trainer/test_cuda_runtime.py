@@ -1,4 +1,4 @@
-"""device_cuda.cu, compiled by nvcc, against a CUDA runtime and a cuBLASLt that are not there.
+"""trainer/device/cuda, compiled by nvcc, against a CUDA runtime and a cuBLASLt that are not there.
 
 Those in tests/cuda_device are as strict as NVIDIA's manual says. So what is asked of CUDA, in what
 order and with which arguments, is tested here; what a GPU makes of it is not.
@@ -10,9 +10,9 @@ import pytest
 from helpers.places import TESTS
 
 from puffer_sdk.toolchain import compilers, cuda_finding
-from puffer_sdk.training.native import cuda
+from puffer_sdk.training.native import cuda, sources
 
-HERE = TESTS / "cuda_device"
+HERE = TESTS / "trainer" / "cuda_device"
 CHECKS = ("opening", "memory", "pinning", "products", "shapes_that_are_none", "graphs",
           "graphs_that_are_none", "failures", "meeting", "timing", "programs",
           "programs_that_are_none")
@@ -29,12 +29,13 @@ def run(tmp_path_factory):
     compilers.compile_to(products, [*compilers.find_compiler().command, "-shared", "-fPIC", "-O1",
                                     HERE / "fake_cublaslt.c"],
                          source=HERE / "fake_cublaslt.c", what="a cuBLASLt")
-    device = cuda.paths.data_dir("trainer") / "cuda" / "device_cuda.cu"
+    device = sources.home() / "trainer" / "device" / "cuda" / "device.cu"
     arch = next(iter(cuda_finding.list_archs(nvcc)))
     compilers.compile_to(
         program, [nvcc.path, "-cudart", "none", "-O1", "-Xcompiler", "-rdynamic",
                   f"-arch=sm_{arch}", f"-I{HERE}",
-                  *(f"-I{place}" for place in cuda.include_dirs()), device, HERE / "fake_cuda.cc",
+                  *(f"-I{place}" for place in sources.include_dirs()), device,
+                  HERE / "fake_cuda.cc",
                   HERE / "check_device.cc", "-ldl"],
         source=device, what="the device layer", timeout=cuda.TIMEOUT)
 

@@ -18,17 +18,19 @@ from puffer_sdk.training import backends
 from puffer_sdk.training.native import library
 
 SOURCES = {"kernels/kernels.h": "int one(void);\n",
-           "kernels/one.c": '#include "kernels.h"\nint one(void) { return 1; }\n',
+           "kernels/cpu/one.c": '#include "kernels/kernels.h"\n'
+                                'int one(void) { return 1; }\n',
            "trainer/puffer_trainer.h": "#pragma GCC visibility push(default)\nint two(void);\n",
-           "trainer/two.c": '#include "kernels.h"\n#include "puffer_abi.h"\n'
-                            '#include "puffer_trainer.h"\nint two(void) { return 1 + one(); }\n'}
+           "trainer/cpu/two.c": '#include "kernels/kernels.h"\n#include "puffer_abi.h"\n'
+                                '#include "trainer/puffer_trainer.h"\n'
+                                'int two(void) { return 1 + one(); }\n'}
 
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     """Sources that compile in no time, with an empty cache. Returns the folder of the sources."""
     for name, text in SOURCES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
     real = paths.data_dir
@@ -61,10 +63,10 @@ def test_the_key_covers_what_the_library_depends_on(small, monkeypatch):
     def changed() -> None:
         names.append(library.build_trainer().name)
 
-    for path in (small / "kernels/kernels.h", small / "trainer/two.c"):
+    for path in (small / "kernels/kernels.h", small / "trainer/cpu/two.c"):
         path.write_text(path.read_text() + "\n")
         changed()
-    (small / "kernels/three.c").write_text("int three;\n")
+    (small / "kernels/cpu/three.c").write_text("int three;\n")
     changed()
     monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DX"))
     changed()
@@ -106,7 +108,7 @@ def test_a_library_that_is_whole_and_does_not_open_is_compiled_again(small, monk
 
 
 def test_a_compilers_error_is_ours_to_mend(small):
-    (small / "trainer/two.c").write_text("int two(void) { return }\n")
+    (small / "trainer/cpu/two.c").write_text("int two(void) { return }\n")
     with pytest.raises(BuildError, match="the compiler refused the trainer") as caught:
         library.build_trainer()
     assert caught.value.exit_status == 3 and "two.c:1" in caught.value.where

@@ -11,7 +11,7 @@ from helpers.native_fixtures import VARIANTS, as_bytes, make_native, run
 from helpers.ppo_fixtures import FakeVec, one_thread, settings  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.env import abi, opening, vec
-from puffer_sdk.training.native import NativePPO, handle, library
+from puffer_sdk.training.native import NativePPO, handle, library, sources
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 SQUARED = dict(total_agents=40, env_settings={"size": 5})
@@ -184,14 +184,14 @@ def test_the_generic_path_gives_the_pinned_bytes(squared, threads):
 def compile_generic(compiler: str, level: str, folder):
     """The trainer without the other paths' kernels, which would take most of the time."""
     stub = folder / "others.c"
-    stub.write_text('#include "kernels.h"\nconst Kernels '
+    stub.write_text('#include "kernels/kernels.h"\nconst Kernels '
                     'kernels_avx2, kernels_avx512, kernels_bf16, kernels_neon;\n')
-    sources = [path for path in library.sources()
-               if not path.name.startswith("cpu_") or path.name == "cpu_generic.c"]
+    files = [path for path in sources.for_cpu()
+             if path.stem not in ("avx2", "avx512", "bf16", "neon")]
     made = folder / f"{compiler}{level}.so"
     flags = [level if flag == "-O3" else flag for flag in library.FLAGS]
-    subprocess.run([compiler, *flags, *(f"-I{place}" for place in library.include_dirs()),
-                    *map(str, sources), str(stub), "-lm", "-o", str(made)], check=True)
+    subprocess.run([compiler, *flags, *(f"-I{place}" for place in sources.include_dirs()),
+                    *map(str, files), str(stub), "-lm", "-o", str(made)], check=True)
     return abi.trainer_ffi().dlopen(str(made))
 
 

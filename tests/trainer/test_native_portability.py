@@ -17,7 +17,7 @@ from helpers.kernel_library import HERE, KERNELS, includes
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.toolchain import compilers
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import library, sources
 
 WARNINGS = "-Wall -Wextra -Werror"
 ARM_COMPILER = "aarch64-linux-gnu-gcc"
@@ -44,7 +44,7 @@ def programs(tmp_path_factory):
         program = folder / "-".join([Path(compiler).name, *flags]).replace("/", "_")
         compilers.compile_to(program, [
             compiler, *words, *WARNINGS.split(), *flags,
-            *(f"-I{place}" for place in library.include_dirs()), *library.sources(),
+            *(f"-I{place}" for place in sources.include_dirs()), *sources.for_cpu(),
             HERE / "selfcheck.c", HERE / "train.c", "-lm"],
             source=HERE / "selfcheck.c", what="the self-check of the trainer")
         return program
@@ -113,8 +113,8 @@ def test_the_trainer_compiles_without_a_warning(compiler, tmp_path, monkeypatch,
 
 
 def test_each_source_is_compiled_by_the_one_command():
-    names = {path.name for path in library.sources()}
-    assert {"cpu_generic.c", "cpu_avx2.c", "cpu_avx512.c", "cpu_neon.c", "dispatch.c"} <= names
+    names = {path.name for path in sources.for_cpu()}
+    assert {"generic.c", "avx2.c", "avx512.c", "neon.c", "dispatch.c"} <= names
 
 
 # ---- the same bits ----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* internal.h -- what the files of the CUDA trainer share. In the order data passes through them:
  *
- *     device.h      what a GPU is asked for (device_cuda.cu, device_emulated.cc)
+ *     device.h      what a GPU is asked for (device/cuda/device.cu, device/emulated/device.cc)
  *     trainer.c     create, attach, fetch, stats: the C ABI
  *     memory.c      every size, and one allocation for each kind of memory
  *     envs.c        envs that play on the GPU: start, step, logs, faults
@@ -10,17 +10,17 @@
  *     ranks.c       what several GPUs tell each other meanwhile
  *     update.c      an epoch of minibatches, and what it found out
  *
- * All numbers live on the GPU; kernels and layouts are those of cuda_kernels.h. The host writes
+ * All numbers live on the GPU; kernels and layouts are those of cuda/contract.h. The host writes
  * what changes into pinned memory, gives the calls of an epoch to streams and waits at its end.
  *
  * Sizes as in puffer_trainer.h: N T D H L K A S; M = S T rows of a minibatch, R rows of a slice.
  */
 #pragma once
-#include "device.h"
-#include "env_program.h"
-#include "../arena.h"
-#include "../pool.h"
-#include "../shared.h"
+#include "trainer/device/device.h"
+#include "trainer/device/env_program.h"
+#include "trainer/common/arena.h"
+#include "trainer/common/pool.h"
+#include "trainer/common/shared.h"
 
 #define MAX_SLICES   64
 #define ENVS_PREFIX  "puffer_envs_" // of a program's kernels

@@ -1,8 +1,8 @@
 """Environments for a GPU: compile an author's C as it stands.  Spec -> a program that loads
 
-A program is what trainer/cuda/env_program.h says: a cubin for one kind of GPU, made by NVRTC, or a
-shared library for the emulated GPU, made by the C++ compiler of the same text. Neither needs a
-GPU. Both are kept in the environment's build/, under a hash of all that they are made of.
+trainer/device/env_program.h says what a program is: a cubin for one kind of GPU, made by NVRTC,
+or a shared library for the emulated GPU, made by the C++ compiler of the same text. Neither needs
+a GPU. Both are kept in the environment's build/, under a hash of all that they are made of.
 """
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
     compiler = compilers.find_compiler()
     command = [*compiler.command, "-E", "-xc", "-std=gnu11", "-nostdinc", "-w",
                f"-I{spec.folder}", "-isystem", device, "-isystem", headers.headers(),
-               "-isystem", paths.data_dir("trainer") / "cuda",
+               "-isystem", paths.data_dir("trainer") / "device",
                "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
                "-DRAYMATH_STATIC_INLINE", f'-DPUFFER_NAME="{spec.name}"',
                *(["-DPUFFER_HAS_TRUNCATIONS"] if spec.has_truncations else []),

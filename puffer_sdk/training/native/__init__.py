@@ -5,14 +5,15 @@
         trainer.rollout()
         losses = trainer.update()
 
-The arithmetic is C (kernels/, trainer/), compiled on first use; these modules hand it buffers and
-turn its error texts into errors. The algorithm, and the interface, are the referee's:
-torch_ppo.py. The same seed and settings give the same bytes, whatever the number of threads.
+The arithmetic is C (kernels/, trainer/), compiled on first use. These modules give it buffers and
+turn its error texts into errors. The algorithm and the interface are those of the PyTorch
+reference (training/reference.py). The same seed and settings give the same bytes for any number
+of threads.
 
-    library.py   compile and open it        handle.py   one trainer: calls, memory, errors
-    envs.py      what it steps              ppo.py      NativePPO        actor.py   NativeActor
-    cuda.py      the trainer for GPUs: whether it can run here, and its library
-    cuda_finding.py   nvcc, cuBLASLt and the driver of this machine
+    sources.py   which C files              library.py  compile and open the CPU trainer
+    envs.py      what it steps              cuda.py     compile and open the CUDA trainer
+    handle.py    one trainer: calls, memory, errors
+    ppo.py       NativePPO                  actor.py    NativeActor
 """
 from .actor import NativeActor
 from .library import build_trainer

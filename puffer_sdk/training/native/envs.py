@@ -23,9 +23,9 @@ def build_program(folder: Path, *, verbose: bool = False) -> Path:
     """The environment in this folder, compiled for the GPU that trains here, or for an emulated
     one, unless that was done before. Raises BuildError where its C does not compile for one."""
     from ...env.gpu import programs
-    from . import cuda
+    from ...toolchain import gpu
 
-    arch = None if cuda.is_emulated() else programs.default_arch()
+    arch = None if gpu.is_emulated() else programs.default_arch()
     return programs.build_program(folder, arch, verbose=verbose).path
 
 

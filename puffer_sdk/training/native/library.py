@@ -1,4 +1,4 @@
-"""Compile the native trainer.  kernels/*.c + trainer/*.c -> CACHE/trainer/puffer_trainer-KEY.so
+"""Compile the CPU trainer.  kernels/cpu, trainer/{common,cpu} -> puffer_trainer-KEY.so
 
 One compiler command, once for a machine: the key covers the sources, the flags, the compiler and
 the CPU, so that a home directory may be shared. What is in the cache is trusted if it is whole.
@@ -15,21 +15,12 @@ from ...base.errors import BuildError, RunError
 from ...env import abi
 from ...toolchain import compilers
 from ...toolchain.libraries import compile_once, is_intact, key_of
+from . import sources
 
 KEEP = 4            # trainers of other versions that stay in the cache
 NAME = "puffer_trainer"
 FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread",
          "-dynamiclib" if sys.platform == "darwin" else "-shared")
-
-
-def sources() -> list[Path]:
-    """What is compiled, in a fixed order."""
-    found = [path for name in ("kernels", "trainer")
-             for path in sorted(paths.data_dir(name).glob("*.c"))]
-    if not found:
-        raise BuildError("the sources of the native trainer are not there",
-                         where=paths.data_dir("trainer"), hint="install puffer-sdk again")
-    return found
 
 
 def build_trainer(*, verbose: bool = False, fresh: bool = False, referee: bool = True) -> Path:
@@ -40,10 +31,10 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False, referee: bool =
     Raises BuildError with what the compiler said, RunError where nothing can be written.
     """
     compiler = compilers.find_compiler()
-    files = sources()
+    files = sources.for_cpu()
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the native trainer")
     library = folder / _name(compiler, files)
-    command = [*compiler.command, *FLAGS, *(f"-I{place}" for place in include_dirs()),
+    command = [*compiler.command, *FLAGS, *(f"-I{place}" for place in sources.include_dirs()),
                *map(str, files), "-lm"]
     try:
         return compile_once(library, command, source=abi.trainer_header(), what="the trainer",
@@ -58,19 +49,13 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False, referee: bool =
 
 def find_built() -> Path | None:
     """The library that build_trainer would return without compiling; leaves no trace."""
-    library = paths.cache_dir() / "trainer" / _name(compilers.find_compiler(), sources())
+    library = paths.cache_dir() / "trainer" / _name(compilers.find_compiler(), sources.for_cpu())
     return library if is_intact(library) else None
-
-
-def include_dirs() -> list[Path]:
-    return [paths.data_dir("kernels"), paths.data_dir("trainer"), paths.include_dir()]
 
 
 def _name(compiler: compilers.Compiler, files: list[Path]) -> str:
     """With twelve hex digits that change with anything that the library depends on."""
-    headers = [path for name in ("kernels", "trainer")
-               for path in sorted(paths.data_dir(name).glob("*.h"))]
-    key = key_of([*files, *headers, abi.env_header()],
+    key = key_of([*files, *sources.headers(".h"), abi.env_header()],
                  [*FLAGS, compiler.key, compilers.cpu_features_key()])
     return f"{NAME}-{key}.so"
 

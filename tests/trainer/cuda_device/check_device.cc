@@ -1,4 +1,4 @@
-/* check_device.cc -- device_cuda.cu against a CUDA that is not there.  the name of a check -> 0
+/* check_device.cc -- device/cuda/device.cu against a CUDA that is not there.  the name of a check -> 0
  *
  * What is checked is what the device layer makes of its calls: in what order, with which arguments,
  * and what it says when one of them fails. */
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <memory>
-#include "cuda_traffic.h"
-#include "device.h"
+#include "kernels/cuda/traffic.h"
+#include "trainer/device/device.h"
 #include "fake_cuda.h"
 #include "puffer_abi.h"
 
@@ -28,7 +28,7 @@ static void* lt(const char* name) {
 }
 static int& number(const char* name) { return *(int*)lt(name); }
 
-// ---- kernels: what stands for cuda_kernels.cu ---------------------------------------------------
+// ---- kernels: what stands for cuda/kernels.cu ---------------------------------------------------
 
 #define NAME_KERNEL(NAME, ARGS) #NAME,
 extern "C" const char* cuda_kernel_name(int32_t number) {

@@ -1,4 +1,4 @@
-/* fake_cuda.cc -- see fake_cuda.h. The functions of the runtime that device_cuda.cu calls. */
+/* fake_cuda.cc -- see fake_cuda.h. The functions of the runtime that device/cuda/device.cu calls. */
 #include "fake_cuda.h"
 #include <functional>
 #include <set>

@@ -1,0 +1,100 @@
+/* config.c -- what settings alone decide: their bounds, the heads, first weights, schedules. */
+#include "shared.h"
+#include "kernels/common/philox.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int32_t fail(char* error, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, PUFFER_ERROR_SIZE, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int32_t config_check(const PufferTrainerConfig* config, char* error) {
+    if (config->version != PUFFER_TRAINER_VERSION || config->struct_size != (int32_t)sizeof *config)
+        return fail(error, "the caller was made for another version of the trainer");
+    struct { const char* name; int64_t value, low, high; } bounds[] = {
+        {"agents", config->agents, 1, 1 << 24}, {"horizon", config->horizon, 0, 65536},
+        {"obs_size", config->obs_size, 1, 1 << 28}, {"num_atns", config->num_atns, 1,
+        PUFFER_MAX_HEADS}, {"hidden_size", config->hidden_size, 1, 16384},
+        {"num_layers", config->num_layers, 1, MAX_LAYERS}, {"threads", config->threads, 1, 1024},
+        {"total_epochs", config->total_epochs, 1, INT64_MAX},
+        {"seed", (int64_t)config->seed, 0, ((int64_t)1 << 56) - 1},
+        {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (bounds[i].value < bounds[i].low || bounds[i].value > bounds[i].high)
+            return fail(error, "%s is %lld, not from %lld to %lld", bounds[i].name,
+                        (long long)bounds[i].value, (long long)bounds[i].low,
+                        (long long)bounds[i].high);
+    for (int head = 0; head < config->num_atns; head++)
+        if (config->act_sizes[head] < 1 || config->act_sizes[head] > 1 << 20)
+            return fail(error, "head %d has %d actions", head, config->act_sizes[head]);
+    if (!config->horizon) return 0;
+    int64_t batch = (int64_t)config->agents * config->horizon;
+    if (config->minibatch_size < config->horizon || config->minibatch_size % config->horizon
+        || config->minibatch_size > batch)
+        return fail(error, "minibatch_size is %d, not a multiple of horizon %d up to %lld",
+                    config->minibatch_size, config->horizon, (long long)batch);
+    return 0;
+}
+
+void heads_init(Heads* heads, const PufferTrainerConfig* config) {
+    memset(heads, 0, sizeof *heads);
+    heads->count = config->num_atns;
+    for (int head = 0; head < heads->count; head++) {
+        heads->width[head] = config->act_sizes[head];
+        heads->column[head] = heads->outputs;
+        heads->dim[head] = heads->width[head] == 1 ? heads->continuous++ : -1;
+        heads->outputs += heads->width[head];
+    }
+}
+
+void matrix_start(float* weight, uint64_t seed, int number, int fan_out, int fan_in) {
+    float bound = (float)((number == 0 ? sqrt(2.0) : 1.0) / sqrt((double)fan_in));
+    int64_t count = (int64_t)fan_out * fan_in;
+    for (int64_t i = 0; i < count; i++) {
+        PhiloxBlock block = philox_block(seed, PHILOX_INIT, (uint32_t)i, (uint64_t)number, 0);
+        int64_t row = i / fan_in, col = i % fan_in;
+        int64_t place = number == 0 ? col * fan_out + row : i;
+        weight[place] = (2.0f * philox_unit(block.word[0]) - 1.0f) * bound;
+    }
+}
+
+// ---- schedules --------------------------------------------------------------------------------
+
+// From `start` at progress 0 to floor * start at progress 1, along half a cosine
+static double cosine(double start, double floor, double progress) {
+    return start * (floor + (1.0 - floor) * 0.5 * (1.0 + cos(3.14159265358979323846 * progress)));
+}
+
+double learning_progress(const PufferTrainerConfig* config,
+                         const PufferTrainerCounters* counters) {
+    double progress = (double)counters->epoch / (double)config->total_epochs;
+    return progress < 1.0 ? progress : 1.0;
+}
+
+void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
+                  PufferTrainerCounters* counters) {
+    double progress = learning_progress(config, counters);
+    memset(losses, 0, sizeof *losses);
+    losses->learning_rate = cosine(config->learning_rate,
+                                   config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
+    losses->ent_coef = cosine(config->ent_coef,
+                              config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
+    double batch = (double)config->agents * config->horizon;
+    double wanted = config->replay_ratio * batch / config->minibatch_size
+                    + counters->minibatch_carry;
+    losses->minibatches = (int32_t)wanted;
+    counters->minibatch_carry = wanted - losses->minibatches;
+}

@@ -1,0 +1,109 @@
+/* shared.h -- what the CPU trainer and the CUDA trainer have in common.
+ *
+ *     config.c     settings refused, heads, schedules, first weights
+ *     tensors.c    memory that callers may look at, by name
+ *     faults.c      which tensor holds the first bad number
+ *     replay.c     segments that an update is given, for parity tests
+ *     arena.c      memory in one piece         pool.c   a team of threads
+ *
+ * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "kernels/kernels.h"
+#include "trainer/puffer_trainer.h"
+
+#define MAX_LAYERS    64
+#define MAX_TENSORS   (3 * (MAX_LAYERS + 3) + 16)
+
+typedef struct Rollout {            // (N, T, ...) a row holds what belongs to one agent and tick
+    void* obs;                      // (N, T, D) u8 or f32
+    float* actions;                 // (N, T, K)
+    float* logprobs;                // (N, T)
+    float* values;                  // (N, T) V when it was acted
+    float* rewards;                 // (N, T) caused by the action, unclipped
+    float* ended;                   // (N, T) 1 where that ended the episode
+    float* truncated;               // (N, T) 1 where a time limit did
+    float* bootstrap;               // (N) V after the last tick
+    float* state0;                  // (N, L, Hp) before the first tick
+    uint8_t* masks;                 // (N, T, A) or NULL
+    float* values_now;              // (N, T) V and w as of the last minibatch that saw the row
+    float* ratio_now;               // (N, T)
+    float* advantages;              // (N, T)
+    float* returns;                 // (N, T) A + V, both of when the minibatch began
+} Rollout;
+
+// ---- small things -----------------------------------------------------------------------------
+
+static inline int64_t round_up(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+double seconds_now(void);
+
+int32_t fail(char* error, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+// ---- config.c ---------------------------------------------------------------------------------
+
+int32_t config_check(const PufferTrainerConfig* config, char* error);
+void heads_init(Heads* heads, const PufferTrainerConfig* config);
+
+// A weight matrix as its field writes it down is (fan_out, fan_in); the encoder is stored
+// transposed. Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder, which is number 0
+void matrix_start(float* weight, uint64_t seed, int number, int fan_out, int fan_in);
+
+double learning_progress(const PufferTrainerConfig* config, const PufferTrainerCounters* counters);
+
+// What holds in this update, in `losses`: schedules, and how many minibatches there are, with the
+// fraction left over carried on
+void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
+                  PufferTrainerCounters* counters);
+
+// ---- tensors.c --------------------------------------------------------------------------------
+
+typedef struct Tensors {            // weights of the matrices come first, in their order
+    PufferTrainerTensor items[MAX_TENSORS];
+    int32_t count;
+} Tensors;
+
+void tensors_matrix(Tensors* tensors, const char* name, int kind, float* data, int fan_out,
+                    int fan_in, int transposed);
+void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, int64_t count);
+// rollout NULL: the state alone. Hp: floats from one layer's state to the next
+void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
+                     float* state, const Rollout* rollout);
+
+// ---- replay.c ---------------------------------------------------------------------------------
+
+typedef struct Replay {
+    int32_t* rows;                  // (count, S) segments of the next update's minibatches
+    float* q;                       // (count, S)
+    int32_t count;                  // 0: it picks for itself
+} Replay;
+
+void replay_set(Replay* replay, const int32_t* rows, const float* q, int32_t minibatches,
+                int32_t segments);      // copied; without memory for it: 0
+void replay_free(Replay* replay);
+
+// ---- faults.c ----------------------------------------------------------------------------------
+
+enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };    // as CUDA_BAD_ has them
+
+typedef struct BadRow {             // where a rollout met the first bad number
+    int32_t kind;
+    int64_t row, tick;
+    const void* obs;                // [D] of this row and tick, or NULL if nobody knows any more
+    const uint8_t* mask;            // [A]
+    float reward;
+    const float* state;             // [state_size]
+    int64_t state_size;
+} BadRow;
+
+// Each writes the error that names what went bad: -1. Of the weights: 0 where they are fine
+int32_t blame_weights(const Tensors* tensors, const char* where, char* error);
+int32_t blame_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
+                      const Heads* heads, const BadRow* bad, char* error);
+// gradients: [matrices] laid out as the weights
+int32_t blame_update(const Tensors* tensors, int matrices, const float* const* gradients,
+                     int64_t epoch, char* error);

@@ -1,0 +1,205 @@
+/* internal.h -- what the files of the trainer share. In the order data passes through them:
+ *
+ *     trainer.c    create, attach, counters, tensors, stats: the C ABI
+ *     memory.c     every size, and one allocation for each kind of memory
+ *     policy.c     weights, their packed copies, one tick of the network
+ *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
+ *     picking.c    advantages, and which segments the next minibatch takes
+ *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
+ *     muon.c       gradients become steps
+ *     update.c     an epoch of minibatches, under schedules
+ *     shared.h     settings, tensors, blame: what the CUDA trainer has as well
+ *
+ * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "trainer/common/arena.h"
+#include "kernels/kernels.h"
+#include "kernels/common/philox.h"
+#include "trainer/common/pool.h"
+#include "trainer/puffer_trainer.h"
+#include "trainer/common/shared.h"
+
+#define BLOCK_ROWS    64            // agents of a forward pass at most
+#define MAX_CHUNKS    16            // partial gradients of a minibatch; fixed, so bits are too
+#define GROUP         32            // segments of one item of work on advantages
+#define SLAB          4096          // floats of one item of elementwise work
+
+enum {                              // what time is spent on
+    PHASE_COPY, PHASE_ENCODE, PHASE_LAYERS, PHASE_DECODE, PHASE_SAMPLE, PHASE_ENV, PHASE_STORE,
+    PHASE_ADVANTAGE, PHASE_PICK, PHASE_GATHER, PHASE_TRAIN_ENCODE, PHASE_TRAIN_LAYERS, PHASE_LOSS,
+    PHASE_SCAN,
+    PHASE_DX, PHASE_DW, PHASE_TRAIN_DENCODE, PHASE_REDUCE, PHASE_MUON, PHASE_PACK, PHASES
+};
+
+typedef struct Matrix {             // a weight matrix, its gradient and Muon's view of it
+    const char* name;
+    int32_t rows, cols;             // as stored; the encoder is stored transposed, (D, H)
+    int32_t fan_in, fan_out;        // columns and rows of the matrix that the field writes down
+    int32_t tall, wide;             // max and min of rows, cols
+    int32_t ld;                     // of the next four: wide rounded up to 2 lanes
+    float* X;                       // (tall, ld) the orthogonalised update
+    float* Y;                       // (tall, ld)
+    float* G;                       // (ld, ld) X^T X
+    float* P;                       // (ld, ld) b G + c G G + a
+    int64_t offset;                 // of its weights among all weights; gradients lie alike
+    float* weight;                  // (rows, cols)
+    float* gradient;                // (rows, cols) summed over chunks
+    float* momentum;                // (rows, cols)
+    float* update;                  // (rows, cols) Nesterov's
+    int64_t chunk_offset;           // of (chunk_rows, Hp) in a chunk's gradient
+    int32_t chunk_rows;
+    char label[32], momentum_label[40];
+} Matrix;
+
+typedef struct Policy {
+    const Kernels* kernels;
+    Heads heads;
+    int32_t D, H, L, K, A, dtype;
+    int32_t Hp, Ap;                 // padded
+    int32_t ldx, ldg, ldw;          // of activations, of gates, of widened bytes
+    int32_t scale_obs;
+    Matrix* matrices;               // [L + 2] encoder, layers, decoder
+    float* logstd;                  // [heads.continuous]
+    float* encoder_panels;          // panels(D, Hp)
+    float* layer_forward[MAX_LAYERS];   // layer panels
+    float* layer_backward[MAX_LAYERS];  // panels(3 Hp, Hp)
+    void* pairs_forward[MAX_LAYERS];    // bf16: the same in pairs
+    void* pairs_backward[MAX_LAYERS];
+    const void* forward_weights[MAX_LAYERS];    // one of these, as the kernels read them
+    const void* backward_weights[MAX_LAYERS];
+    float* decoder_forward;         // (Ap / lanes, H, lanes)
+    float* decoder_backward;        // (A + 1, Hp)
+} Policy;
+
+typedef struct Workspace {          // what one worker scribbles on
+    uint64_t ticks[PHASES], since;  // clock ticks by phase
+    int32_t* where;                 // (rows, D) places of bytes that are not 0
+    float* what;                    // (rows, D) those bytes
+    int32_t* starts;                // [rows + 1] of each row in the two above
+    float* wide_obs;                // (rows, ldw) widened bytes
+    float* x[MAX_LAYERS + 1];       // (rows, ldx)
+    float* gates[MAX_LAYERS];       // (rows, ldg)
+    float* h[MAX_LAYERS];           // (rows, Hp)
+    float* dx;                      // (rows, ldx)
+    float* carry;                   // [Hp]
+    float* out;                     // (rows, Ap)
+    float* columns;                 // (A + 2, columns_ld)
+    float* scratch;                 // (A + 2, columns_ld)
+    const float** before;           // (L, rows)
+    float* per_row[7];              // [columns_ld] keep, logp, value, advantage, return, V, w
+    float* actions;                 // (rows, K)
+    uint8_t* mask;                  // (rows, A)
+    float* sampled;                 // (2, BLOCK_ROWS) logprobs and values of a tick
+    float* fade;                    // [T + 1]
+} Workspace;
+
+typedef struct Picker {
+    double (*sums)[KERNEL_SUMS];    // [N] over each segment
+    int32_t* rows;                  // [S] of this minibatch
+    float* q;                       // [S]
+    uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch
+    uint8_t* seen;                  // [N]
+    double* cdf;                    // [N]
+    int32_t* deck;                  // [N] shuffled segments of an epoch's lap
+    uint64_t *keys, *spare_keys;    // [N]
+    int32_t* spare;                 // [N]
+    int64_t deck_epoch, deck_lap;
+} Picker;
+
+typedef struct Block {              // agents that are stepped and inferred in turn
+    int32_t first_env, envs, first_row, rows;
+} Block;
+
+struct PufferTrainer {
+    PufferTrainerConfig config;
+    PufferTrainerCounters counters;
+    PufferTrainerEnvs envs;
+    Policy policy;
+    Matrix matrices[MAX_LAYERS + 2];
+    Rollout rollout;
+    Picker picker;
+    Pool* pool;
+    Arena weights, gradients, optimizer, buffers, activations, plan;
+    Workspace* work;                // [threads]
+    int32_t work_rows, columns_ld;
+    float* all_weights;             // matrices one behind another, then logstd
+    float* all_gradients;
+    int64_t weight_count;           // floats of all of them
+    float *adam_m, *adam_v;         // [heads.continuous]
+    float* chunks[MAX_CHUNKS];      // partial gradients, in the layouts of the kernels
+    double (*chunk_sums)[KERNEL_LOSSES];
+    int64_t chunk_size;             // floats
+    int32_t segments, chunk_count, segments_per_block;
+    double* partial;                // sums of squares, in fixed ranges
+    float* state;                   // (N, L, Hp) carried
+    int64_t tick;                   // of the random numbers
+    Block* blocks;
+    int32_t block_count, block_rows, lockstep;
+    Replay replay;                  // of the next update
+    int32_t stale;                  // weights were written: the packed copies are old
+    int32_t bad_row, bad_kind;      // what a worker found wrong in a rollout
+    int64_t bad_tick;
+    int64_t allocations, bytes;
+    double rollout_seconds, update_seconds;
+    double born;                    // seconds_now and clock_now when the trainer was made
+    uint64_t born_ticks;
+    Tensors tensors;
+};
+
+// ---- small things -----------------------------------------------------------------------------
+
+static inline uint64_t clock_now(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return (uint64_t)(seconds_now() * 1e9);
+#endif
+}
+
+// What passed since the last mark was spent on this phase
+static inline void mark(Workspace* work, int phase) {
+    uint64_t now = clock_now();
+    work->ticks[phase] += now - work->since;
+    work->since = now;
+}
+
+// ---- memory.c
+int32_t memory_take(PufferTrainer* trainer, char* error);
+void memory_free(PufferTrainer* trainer);
+
+// ---- policy.c
+int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
+                    char* error);
+void policy_start(PufferTrainer* trainer);          // first weights, from the seed
+void policy_pack(PufferTrainer* trainer);
+// rows of obs (R, D) -> work->out. state (R, L, Hp) moves on unless new_state is NULL
+void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
+                 const float* state, float* new_state);
+// Bytes that are not 0, in work->where and what; 1 where there are so few that it pays
+int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first_row,
+                      const uint8_t* obs);
+void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,
+                   int sparse, int first_row);
+void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x);
+
+// ---- rollout.c
+int32_t rollout_plan(PufferTrainer* trainer, char* error);
+
+// ---- picking.c
+void picking_begin(PufferTrainer* trainer);         // V and w of a new epoch
+int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error);
+double explained_variance(const PufferTrainer* trainer);
+
+// ---- ppo.c
+void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]);
+
+// ---- muon.c
+double muon_reduce(PufferTrainer* trainer);         // chunks -> gradients; returns their norm
+void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm);
