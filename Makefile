@@ -1,7 +1,11 @@
 # The front door. `make demo` shows the whole road, `make test` proves that it holds.
 #
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
-#   make test     install what the tests need, lint, run all of them
+#   make test     install what the tests need, lint, run all of them: a short form of every proof
+#   make quick    the tests of what you changed, within a minute; BASE=main compares with main
+#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json
+#   make mutants  break the project's code in 100 places and run the tests; an hour or two
+#   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/benchmarks.json, checker.json
 #   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/benchmarks-gpu.json
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
@@ -21,17 +25,30 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
+.PHONY: demo test quick proof mutants format bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
 
 test: deps $(VENV)/.dev $(VENV)/.torch lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+
+quick: $(VENV)/.dev lint
+	@$(BIN)/python tools/quick.py $(BASE)
+
+proof: deps $(VENV)/.dev $(VENV)/.torch
+	@$(BIN)/python tools/proof.py
+
+mutants: deps $(VENV)/.dev $(VENV)/.torch
+	@$(BIN)/python tools/proof.py mutants
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/python tools/format.py --write
 
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py
