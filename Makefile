@@ -2,8 +2,8 @@
 #
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them
-#   make bench    measure what the docs state; writes docs/benchmarks.json, checker.json
-#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/benchmarks-gpu.json
+#   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
+#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
