@@ -6,8 +6,8 @@
 #   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
 #   make format   clang-format over our C, ruff over our Python
-#   make bench    measure what the docs state; writes docs/benchmarks.json, checker.json
-#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/benchmarks-gpu.json
+#   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
+#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root

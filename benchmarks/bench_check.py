@@ -1,4 +1,4 @@
-"""What `check` catches: writes docs/checker.json and the tables of docs/checker.md.
+"""What `check` catches: writes docs/data/checker.json and the tables of docs/why/checker.md.
 
     python benchmarks/bench_check.py                    what `make bench` runs
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
@@ -19,7 +19,6 @@ Beside the field stand the mutants of `check --mutate`, planted into the templat
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -68,8 +67,8 @@ def main() -> int:
         import bench
 
         figures = {"machine": bench.machine(), **figures}
-        (ROOT / "docs" / "checker.json").write_text(json.dumps(figures, indent=1) + "\n")
-        page = ROOT / "docs" / "checker.md"
+        bench.write_figures("checker", figures)
+        page = ROOT / "docs" / "why" / "checker.md"
         head, _, rest = page.read_text().partition(MARK)
         page.write_text(f"{head}{MARK}\n{text}\n{MARK}{rest.partition(MARK)[2]}")
     return int(any(fault["result"] == REFUSED for g in figures["field"] for fault in g["faults"]))

@@ -116,7 +116,7 @@ def test_batch_prints_stack_variables_and_rows(broken, capsys):
 
 def test_the_page_shows_what_is_printed(broken, capsys):
     folder, _ = broken("my_env")
-    page = (ROOT / "docs" / "debug.md").read_text()
+    page = (ROOT / "docs" / "guides" / "debug.md").read_text()
     shown = re.search(r"^\$ puffer-sdk debug my_env --batch\n(.*?)^```", page, re.M | re.S)[1]
     cli.main(["debug", str(folder), "--batch"])
 

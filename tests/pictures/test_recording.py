@@ -463,8 +463,8 @@ def test_what_ocean_envs_do(tmp_path):
 
 
 def test_the_page_as_written(squared, cli, tmp_path):
-    """Every command and the Python of docs/recording.md; the line that it shows."""
-    page = (ROOT / "docs" / "recording.md").read_text()
+    """Every command and the Python of docs/guides/recording.md; the line that it shows."""
+    page = (ROOT / "docs" / "guides" / "recording.md").read_text()
     shutil.copytree(squared, tmp_path / "my_env", ignore=shutil.ignore_patterns("build", ".git"))
     for old in list((tmp_path / "my_env").glob("squared.*")):
         text = old.read_text().replace("squared", "my_env")

@@ -415,9 +415,9 @@ def test_exporting_to_c_imports_neither_torch_nor_onnx(tmp_path):
     assert done.stdout.strip() == "set()"
 
 
-# ---- docs/export.md ---------------------------------------------------------------------------
+# ---- docs/guides/export.md --------------------------------------------------------------------
 
-PAGE = ROOT / "docs" / "export.md"
+PAGE = ROOT / "docs" / "guides" / "export.md"
 
 
 def test_the_page_works_as_written(project, tmp_path):

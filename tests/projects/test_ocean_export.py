@@ -294,7 +294,7 @@ def test_a_function_is_cut_out_whole():
 
 
 def test_the_pages_sessions_print_what_they_show(tmp_path):
-    page = (ROOT / "docs" / "pull-requests.md").read_text()
+    page = (ROOT / "docs" / "share" / "pull-requests.md").read_text()
     puffer_sdk.new("my_env", output_dir=tmp_path)
     sessions = [part.split("```")[0] for part in page.split("```console\n")[1:]]
     for session in sessions[:2]:

@@ -337,7 +337,7 @@ def test_what_is_refused_is_refused_before_anything_runs(options, message, home,
 
 def test_the_docs_commands_run_and_print_what_they_show(made, home, cli, tmp_path):
     """With the settings whose results are kept; before/my_env is a copy of it."""
-    text = (ROOT / "docs" / "report.md").read_text()
+    text = (ROOT / "docs" / "share" / "report.md").read_text()
     (session,) = re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
     for place in ("", "before"):
         shutil.copytree(home, tmp_path / place / "squared")

@@ -527,7 +527,7 @@ def add_env(root: Path) -> None:
 
 def test_the_pages_lines_run_and_print_what_they_show(checkout, boxes, tmp_path):
     """The patch's lines in a checkout, where `puffer-sdk` is this one."""
-    page = (ROOT / "docs" / "review.md").read_text()
+    page = (ROOT / "docs" / "share" / "review.md").read_text()
     (shown,) = re.findall(r"^```console\n\$ puffer-sdk review their_env\n(.*?)^```", page,
                           re.M | re.S)
     (lines,) = re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S)
@@ -642,7 +642,7 @@ def test_what_cannot_be_reviewed_is_usage(checkout, tmp_path, boxes):
 
 def test_the_page_names_every_option_and_key(squared, tmp_path, boxes):
     from puffer_sdk.cli.review import command
-    page = (ROOT / "docs" / "review.md").read_text()
+    page = (ROOT / "docs" / "share" / "review.md").read_text()
     for param in command.params:
         for option in param.opts:
             assert not option.startswith("--") or f"`{option}" in page, option
@@ -653,7 +653,7 @@ def test_the_page_names_every_option_and_key(squared, tmp_path, boxes):
 
 
 def test_the_pages_session_prints_what_it_shows(tmp_path, boxes):
-    page = (ROOT / "docs" / "review.md").read_text()
+    page = (ROOT / "docs" / "share" / "review.md").read_text()
     session = page.split("```console\n")[1].split("```")[0]
     assert session.startswith("$ puffer-sdk review their_env\n")
     if all(isinstance(box, str) for box in boxes.values()):

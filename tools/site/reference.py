@@ -135,7 +135,7 @@ def rule_page(rule: rules.Rule) -> str:
             out += [_linked(quote(text)), ""]
     out += ["---", "", f"`puffer-sdk explain {rule.code}` prints this page. All of them: "
             "[rules](../rules.md). What is right in your game although a rule says otherwise "
-            "[may be allowed](../check.md#allowing-a-finding), with a reason."]
+            "[may be allowed](../../guides/check.md#allowing-a-finding), with a reason."]
     return "\n".join(out) + "\n"
 
 
@@ -149,7 +149,7 @@ def _linked(text: str) -> str:
 def headers() -> str:
     """The headers that an environment and a caller of its library see, as they are."""
     out = ["# C headers", MADE,
-           "[The contract](../contract.md) in prose; here, the headers themselves. Environments "
+           "[The contract](contract.md) in prose; here, the headers themselves. Environments "
            "are compiled with their folder on the include path.", "",
            "| header | |", "|---|---|"]
     for name in HEADERS:
