@@ -304,7 +304,7 @@ def to_torch(policy: Policy) -> bytes:
     require("torch", "torch", "torch")
     import torch
 
-    from ..training.reference import build_policy, load_weights
+    from ..training.reference.policy import build_policy, load_weights
 
     class Tick(torch.nn.Module):
         def __init__(self, net):

@@ -110,7 +110,7 @@ def where_trained(resolved: Config) -> str:
 def make_trainer(vec, resolved: Config, *, timed: bool = False):
     """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO."""
     if resolved.train.backend == "torch":
-        from .reference import TorchPPO
+        from .reference.ppo import TorchPPO
         use_threads(resolved)
         return TorchPPO(vec, resolved, resolved.train.device)
     from .native import NativePPO
@@ -119,7 +119,7 @@ def make_trainer(vec, resolved: Config, *, timed: bool = False):
 
 def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,
                greedy: bool = False, threads: int = 1):
-    """Acts for all agents of `vec` with a checkpoint's weights: NativeActor, or torch_ppo.Actor.
+    """Acts for all agents of `vec` with a checkpoint's weights: NativeActor, or reference Actor.
 
     trained    the settings that the checkpoint was trained with
     """
@@ -128,7 +128,8 @@ def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: in
         exact = replace(trained, train=replace(trained.train, precision="fp32"))
         return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                            seed, vec.num_agents, greedy=greedy, threads=threads)
-    from .reference import Actor, build_policy, load_weights
+    from .reference.actions import Actor
+    from .reference.policy import build_policy, load_weights
 
     use_threads(trained)
     policy = build_policy(vec.obs_size, vec.act_sizes, trained)
