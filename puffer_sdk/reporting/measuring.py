@@ -150,7 +150,7 @@ class _Training:
 
 def _make_vec(job: dict, link: child.Link):
     from ..env.library import Library
-    from ..training.train import make_vec
+    from ..training.worker import make_vec
 
     return make_vec(Library(job["library"], Path(job["folder"])), Config.from_dict(job["config"]),
                     0, link)
