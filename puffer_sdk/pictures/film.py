@@ -20,7 +20,8 @@ import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env import child
-from ..policy.evaluate import load_players, make_envs
+from ..policy.players import load_players
+from ..policy.scoring import make_envs
 from ..settings.config import Config
 from .montage import Grid, Scale, dim
 
@@ -236,7 +237,7 @@ class Camera:
 
 
 class _Episodes:
-    """Counts and measures the episodes of every agent, as evaluating.py does.
+    """Counts and measures the episodes of every agent, as policy/scoring.py does.
 
     finished  (N,)  episodes that each agent has ended
     """

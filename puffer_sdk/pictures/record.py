@@ -18,7 +18,7 @@ import numpy as np
 from ..base import files, paths
 from ..base.errors import UsageError
 from ..env import build, child
-from ..policy.evaluate import find_model
+from ..policy.models import find_model
 from ..raylib import drawing
 from ..settings import config
 from ..settings.config import Config

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..env.library import Library
 from ..env.vec import VecEnv
-from ..policy.evaluate import random_actions
+from ..policy.players import random_actions
 from ..settings.config import Config
 from ..training import backends, checkpoint
 

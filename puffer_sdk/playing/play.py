@@ -13,7 +13,7 @@ from pathlib import Path
 from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..env import child
-from ..policy.evaluate import find_model
+from ..policy.models import find_model
 from ..settings.config import Config
 from ..training import backends, checkpoint
 from .rebuilding import build_player

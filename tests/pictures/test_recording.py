@@ -20,6 +20,7 @@ from puffer_sdk.env import build, child, opening, vec
 from puffer_sdk.pictures import film as filming
 from puffer_sdk.pictures import montage, record
 from puffer_sdk.policy import evaluate
+from puffer_sdk.settings import config
 from puffer_sdk.training import train
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -179,7 +180,7 @@ def test_envs_with_windows_of_different_sizes(shoot, drawing):
 
 def seeds(folder):
     with opening.make(folder, num_envs=16, seed=0) as envs:
-        resolved = evaluate.config.resolve(folder)
+        resolved = config.resolve(folder)
         return [vec.mix_seed(resolved.eval.seed, env) for env in range(envs.num_envs)]
 
 
