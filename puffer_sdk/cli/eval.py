@@ -19,7 +19,7 @@ from .pages import Page
 
 
 def recording_options(command):
-    """--gif and what goes with it: the fields of recording.Shot, by their names."""
+    """--gif and what goes with it: the fields of record.Options, by their names."""
     file = click.Path(path_type=Path)
     for option in reversed([
         click.option("--gif", type=file, metavar="FILE", help="Record the policy into a GIF."),
@@ -90,10 +90,10 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
     if format_ == "text":
         print_result(result)
     if shot:
-        from ..pictures.record import take
+        from ..pictures.record import record_options
         with ui.Progress() as bar:
-            film = take(shot, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
-                        on_progress=bar.update, verbose=verbose)
+            film = record_options(shot, env, settings, model=model, greedy=greedy,
+                                  runs_dir=runs_dir, on_progress=bar.update, verbose=verbose)
         print_recording(film, shot, text=format_ == "text")
     if format_ == "json":
         ui.out(json.dumps({**result.to_dict(), **({"recording": film.to_dict()} if film else {})}))
@@ -101,7 +101,7 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
 
 
 def read_shot(recording: dict):
-    """The Shot that the options ask for, checked; None where nothing is to be recorded."""
+    """The Options that the command line asks for, checked; None where nothing is to be recorded."""
     if not (recording["gif"] or recording["mp4"] or recording["frames"]):
         given = [name for name, value in recording.items()
                  if value not in (None, False) and (name, value) not in (("env_index", 0),
@@ -112,11 +112,11 @@ def read_shot(recording: dict):
                              "asked for", where="command line",
                              hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
         return None
-    from ..pictures.record import Shot, parse_grid
+    from ..pictures.record import Options, parse_grid
 
     files = {name: recording[name].absolute() if recording[name] else None
              for name in ("gif", "mp4", "frames")}
-    shot = Shot(**{**recording, **files, "grid": parse_grid(recording["grid"])})
+    shot = Options(**{**recording, **files, "grid": parse_grid(recording["grid"])})
     shot.check()
     return shot
 

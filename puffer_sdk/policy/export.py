@@ -26,7 +26,7 @@ from ..base import paths
 from ..base.errors import RunError, UsageError
 from ..settings.config import Config
 from ..training import backends, checkpoint, runs
-from . import evaluate
+from .models import find_model
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -132,13 +132,13 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
         if model is not None:
             raise UsageError("two policies are named", where=path, expected="one",
                              actual=f"this and --load-model-path {model}")
-        return evaluate.find_model(path.resolve().parent, path), None
+        return find_model(path.resolve().parent, path), None
     folder = paths.find_env(run)
     home = paths.runs_dir(folder, runs_dir).resolve()
     if model in (None, "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         raise UsageError("there is no trained policy yet", where=home,
                          hint=f"puffer-sdk train {home.name}")
-    return evaluate.find_model(home, model or "latest"), folder.name
+    return find_model(home, model or "latest"), folder.name
 
 
 def read_policy(path: Path) -> Policy:
@@ -304,7 +304,7 @@ def to_torch(policy: Policy) -> bytes:
     require("torch", "torch", "torch")
     import torch
 
-    from ..training.reference import build_policy, load_weights
+    from ..training.reference.policy import build_policy, load_weights
 
     class Tick(torch.nn.Module):
         def __init__(self, net):

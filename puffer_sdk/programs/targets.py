@@ -312,7 +312,8 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
 
     A newest run that does not fit is no reason to build nothing; a model that was named is.
     """
-    from ..policy import evaluate, export
+    from ..policy import export
+    from ..policy.models import find_model
     from ..training import runs
 
     target = build_dir / f"{spec.name}_policy.bin"
@@ -323,7 +324,7 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     if model == "latest" and runs.latest_run(home, with_checkpoint=True) is None:
         return target if target.is_file() else None         # the author's own export, perhaps
     try:
-        policy = export.read_policy(evaluate.find_model(home, model))
+        policy = export.read_policy(find_model(home, model))
         _check_fits(policy, spec, env_settings)
         data = export.pack(policy)
     except UsageError as error:

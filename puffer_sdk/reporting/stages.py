@@ -263,12 +263,12 @@ def _unfinished(home: Path, tag: str, resolved: Config) -> tuple[runs.Run | None
     from. Only a regular checkpoint is one: from any other, training would take another way than
     it does uninterrupted. What else was left lying there is removed.
     """
-    from ..training.train import is_claimed
+    from ..training.locks import is_locked
 
     epoch = resolved.vec.total_agents * resolved.train.horizon
     found, resume, interval = None, False, resolved.base.checkpoint_interval
     for run in runs.list_runs(home):
-        if is_claimed(run):
+        if is_locked(run):
             continue
         regular = [path for path in run.checkpoints()
                    if int(path.stem) and int(path.stem) // epoch % interval == 0]

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import RunError, UsageError
+from ..settings.goal import Goal
 
 FORMAT_VERSION = 1
 
@@ -38,6 +39,11 @@ class Checkpoint:
     def step(self) -> int:
         """Agent steps trained before it was written."""
         return int(self.facts["step"])
+
+    def reached(self, goal: Goal | None) -> dict | None:
+        """{"goal", "step", "seconds"}: when the run first reached this goal; None if it did not."""
+        met = self.facts.get("goal")
+        return met if met and met["goal"] == str(goal) else None
 
 
 def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:

@@ -120,7 +120,7 @@ def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> floa
 def work(job: dict, link: child.Link) -> dict:
     """The child's target: a Profile as a dict; empty if it was asked to stop."""
     from ..env.library import Library
-    from .train import make_vec
+    from .worker import make_vec
 
     resolved = Config.from_dict(job["config"])
     vec = make_vec(Library(job["library"], Path(job["folder"])), resolved, 0, link)

@@ -154,7 +154,7 @@ def own_network(tmp_path):
     made = make_policy(tmp_path, act_sizes=(3,), obs_size=4)
     config = replace(made.config, policy=replace(
         made.config.policy, torch_class=f"{tmp_path / 'memory.py'}:Memory"))
-    from puffer_sdk.training import reference
+    from puffer_sdk.training.reference import policy as reference
     network = reference.build_policy(4, (3,), config)
     facts = {**checkpoint.load(made.path).facts, "config": config.to_dict()}
     tensors = {name: p.detach().numpy() for name, p in network.named_parameters()}

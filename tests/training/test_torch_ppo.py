@@ -18,23 +18,19 @@ from helpers.ppo_fixtures import (  # noqa: F401   one_thread is a fixture
 from puffer_sdk.base import philox
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.base.philox import Purpose
-from puffer_sdk.training.reference import (
-    LOSSES,
-    ActionHeads,
-    Actor,
-    LayerScan,
-    Policy,
+from puffer_sdk.training.reference.actions import ActionHeads, Actor
+from puffer_sdk.training.reference.muon import orthogonalise
+from puffer_sdk.training.reference.policy import LayerScan, Policy, build_policy, load_weights
+from puffer_sdk.training.reference.ppo import (
     TorchPPO,
     advantages,
-    build_policy,
     draw_segments,
     explained_variance,
-    importance,
-    load_weights,
-    orthogonalise,
+    importance_weights,
     ppo_loss,
     segment_probabilities,
 )
+from puffer_sdk.training.schedules import LOSSES
 
 
 def make(act_sizes=(3,), vec=None, **changes):
@@ -256,13 +252,13 @@ def test_equal_advantages_draw_evenly_and_weigh_one():
     np.testing.assert_allclose(chances, 1 / 8)
     rows = draw_segments(chances, (np.arange(8) / 8).astype(np.float32))
     assert rows.tolist() == list(range(8))
-    np.testing.assert_allclose(importance(chances, rows, 0.5), 1)
+    np.testing.assert_allclose(importance_weights(chances, rows, 0.5), 1)
 
 
 def test_importance_weights_follow_the_formula():
     chances = np.array([0.5, 0.25, 0.25])
     rows = np.array([1, 0])
-    got = importance(chances, rows, 0.4)
+    got = importance_weights(chances, rows, 0.4)
     np.testing.assert_allclose(got, [0.75 ** -0.4, 1.5 ** -0.4], rtol=1e-6)
     assert got.dtype == np.float32
 
@@ -849,7 +845,7 @@ def test_a_class_of_ones_own_trains(tmp_path):
 
 @pytest.mark.parametrize("name, match", [
     ("Smal", "'Smal' is not"), ("NoSequence", "no method sequence"), ("TooWide", "step logits"),
-    ("Disagrees", "does not repeat"), ("Crashes", "trial run")])
+    ("Disagrees", "does not give what step"), ("Crashes", "trial run")])
 def test_a_class_that_does_not_fit_is_refused(tmp_path, name, match):
     (tmp_path / "net.py").write_text(OWN_CLASS)
     with pytest.raises(UsageError, match=match) as caught:

@@ -7,7 +7,7 @@
 
 The arithmetic is C (kernels/, trainer/), compiled on first use. These modules give it buffers and
 turn its error texts into errors. The algorithm and the interface are those of the PyTorch
-reference (training/reference.py). The same seed and settings give the same bytes for any number
+reference (training/reference/). The same seed and settings give the same bytes for any number
 of threads.
 
     sources.py   which C files              library.py  compile and open the CPU trainer
