@@ -13,7 +13,7 @@ import pytest
 import yaml
 from helpers.places import ROOT
 
-from puffer_sdk.cli import COMMANDS
+from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.env import build, opening
 from puffer_sdk.projects import scaffold
 from puffer_sdk.raylib import headers
