@@ -20,15 +20,15 @@ def print_version(ctx: click.Context) -> None:
     if ctx.resilient_parsing:
         return
     from ..base import paths
-    from ..projects import doctor
+    from ..projects import probes, probing
     ui.out(f"puffer-sdk, version {__version__}")
     checkout = paths.PACKAGE.parent
     describe = ("git", "-C", checkout, "describe", "--always", "--dirty", "--exclude", "*")
-    commit = doctor.ask(*describe) if (checkout / ".git").exists() else None
+    commit = probing.ask(*describe) if (checkout / ".git").exists() else None
     if commit:
         ui.out(f"commit    {commit}")
-    ui.out(f"python    {doctor.probe_python().found}")
-    ui.out(f"compiler  {doctor.probe_compiler().found}")
+    ui.out(f"python    {probes.probe_python().found}")
+    ui.out(f"compiler  {probes.probe_compiler().found}")
     ctx.exit()
 
 
