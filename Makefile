@@ -15,7 +15,7 @@
 #   make docs     the site of docs/, into build/site; needs emscripten (make deps)
 #   make serve-docs    the same on http://127.0.0.1:8000, made again whenever a page is saved
 #   make docs-images   train a template and record the README's GIF
-#   make docs-tables   regenerate the reference and manual pages that come from the code
+#   make docs-tables   regenerate the reference pages that come from the code
 #   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
 #   make clean    remove .venv and what was generated
 
@@ -82,7 +82,6 @@ serve-docs: $(VENV)/.docs
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings.table > docs/reference/settings.md
 	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
-	$(BIN)/python tools/manpages.py
 
 docs-images: $(VENV)/.base
 	@$(BIN)/python tools/readme_gif.py docs/images/crowd.gif

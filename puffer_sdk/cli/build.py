@@ -29,7 +29,7 @@ from .pages import Page
               help="The GPU's compute capability for --cuda, without its point: 90. This machine's "
                    "GPU without it, or 90.")
 @click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
-              shell_complete=completing.models,
+              shell_complete=completing.models_or_none,
               help="Whose policy programs play: 'latest', 'none', a run's number or folder, or a "
                    "checkpoint file.")
 @runs_dir_option

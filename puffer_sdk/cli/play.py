@@ -18,7 +18,7 @@ from .pages import Page
 @env_argument
 @takes_settings
 @click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
-              shell_complete=completing.models,
+              shell_complete=completing.models_or_none,
               help="'latest', a run's number or folder, a checkpoint file, or 'none': dice play.")
 @click.option("--watch", is_flag=True, help="Rebuild when a file is saved, and go on.")
 @click.option("--seed", type=click.IntRange(0), metavar="N",

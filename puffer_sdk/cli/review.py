@@ -75,8 +75,6 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
     from ..reviewing import sandbox, text
     from ..reviewing.review import Limits, review
 
-    if report:
-        _refuse_without_report()
     if no_sandbox and wanted != "auto":
         raise UsageError("--no-sandbox and --sandbox do not go together", where="command line")
     if no_sandbox:
@@ -101,11 +99,3 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
         for path in text.write_reports(done, output):
             ui.say(f"report in {paths.shown(path)}")
     return done.exit_status
-
-
-def _refuse_without_report() -> None:
-    from . import COMMANDS
-
-    if "report" not in COMMANDS:
-        raise UsageError("this version does not have 'report' yet", where="command line",
-                         hint="review without --report")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from puffer_sdk import cli
+from puffer_sdk.cli.commands import COMMANDS, LATER
 
 
 def run(*args, cwd=None, **env):
@@ -22,11 +23,11 @@ def test_help_lists_every_command_and_loads_nothing_heavy():
             "print('LOADED', sorted(heavy & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "LOADED []" in done.stdout
-    for name in cli.COMMANDS:
+    for name in COMMANDS:
         assert re.search(rf"^  {name} ", done.stdout, re.M)
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name):
     done = run(name, "--help", COLUMNS="80")
     assert done.returncode == 0, done.stderr
@@ -78,7 +79,7 @@ def test_misspelt_command(word, hint):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", sorted(cli.LATER))
+@pytest.mark.parametrize("name", sorted(LATER))
 def test_commands_of_later_versions_say_so_in_one_sentence(name):
     done = run(name, "my_env")
     assert done.returncode == 2

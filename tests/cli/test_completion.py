@@ -15,6 +15,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import paths
 from puffer_sdk.checking import rules
 from puffer_sdk.cli import completing
+from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 from puffer_sdk.training import runs
 
@@ -52,7 +53,7 @@ def offered(*words: str) -> list[str]:
 
 @pytest.mark.parametrize("line, some", [
     ("tr", {"train"}),
-    ("", set(cli.COMMANDS)),
+    ("", set(COMMANDS)),
     ("train m", {"my_env"}),
     ("check ", {"my_env", "other", "breakout"}),
     ("check my_env --st", {"--strict", "--stats"}),

@@ -115,8 +115,7 @@ def problem(words: list[str]) -> str | None:
 
     if not words or words[0].startswith("-") or words[0] in PLACEHOLDERS:
         return None
-    command = cli.cli.get_command(click.Context(cli.cli), words[0]) \
-        if words[0] in cli.COMMANDS else None
+    command = cli.cli.get_command(click.Context(cli.cli), words[0])
     if command is None:
         return f"there is no command {words[0]!r}"
     if isinstance(command, click.Group) and len(words) > 1:

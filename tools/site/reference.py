@@ -17,6 +17,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import paths
 from puffer_sdk.checking import rules
 from puffer_sdk.checking.rules.__main__ import page as rules_page
+from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 
 MADE = "<!-- Made by tools/site/reference.py. Do not edit. -->"
@@ -48,7 +49,7 @@ def tree() -> dict[str, click.Command]:
 
     def walk(group: click.Group, words: tuple[str, ...]) -> None:
         with click.Context(group) as context:
-            for name in cli.COMMANDS if group is cli.cli else group.list_commands(context):
+            for name in group.list_commands(context):
                 command = group.get_command(context, name)
                 found[" ".join((*words, name))] = command
                 if isinstance(command, click.Group):
@@ -67,7 +68,7 @@ def commands() -> str:
            "| command | |", "|---|---|"]
     known = tree()
     for words, command in known.items():
-        summary = cli.COMMANDS.get(words) or command.get_short_help_str(100)
+        summary = COMMANDS.get(words) or command.get_short_help_str(100)
         out.append(f"| [`{words}`](#{words.replace(' ', '-')}) | {quote(summary)} |")
     for words, command in known.items():
         out += ["", f"## {words} {{ #{words.replace(' ', '-')} }}", "", *_command(words, command)]
