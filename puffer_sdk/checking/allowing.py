@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..base.errors import nearest
-from .facts import Finding
+from .finding import Finding
 
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
 _ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")

@@ -28,7 +28,8 @@ from ..settings.config import find_ini, resolve
 from . import allowing, rules
 from .allowing import Allowed, Note
 from .experiments import learning, plan
-from .facts import Facts, Finding
+from .facts import Facts
+from .finding import Finding
 from .harness import lines
 from .repro import proof
 from .source import read

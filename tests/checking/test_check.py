@@ -15,7 +15,7 @@ from helpers.places import SPECIMENS
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.report import terminal
 from puffer_sdk.projects import scaffold
 

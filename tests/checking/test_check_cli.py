@@ -16,7 +16,7 @@ from puffer_sdk.base import ui
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.checking import allowing, rules
 from puffer_sdk.checking.check import CheckResult, check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.report import sarif, terminal, watching
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch

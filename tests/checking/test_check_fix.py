@@ -11,7 +11,7 @@ from helpers.check_fixtures import QUICK, made, specimen
 
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.checking.check import CheckResult, check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.fixes import fixing, remedies
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch

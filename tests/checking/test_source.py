@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from puffer_sdk.checking import rules
-from puffer_sdk.checking.facts import Facts, Finding
+from puffer_sdk.checking.facts import Facts
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.source import actions, demo, read
 from puffer_sdk.env import header
 from puffer_sdk.settings.config import resolve

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...base.errors import RunError
 from ..check import CheckResult
-from ..facts import Finding
+from ..finding import Finding
 from ..report import watching
 from . import remedies
 from .remedies import Edit

@@ -16,7 +16,7 @@ from ...base import paths
 from .. import rules
 from ..allowing import Allowed
 from ..check import CheckResult
-from ..facts import Finding
+from ..finding import Finding
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"

@@ -17,7 +17,8 @@ from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers
 from ...toolchain import compilers
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from .shrinking import RESET, Row
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-omit-frame-pointer")

@@ -19,7 +19,8 @@ import numpy as np
 from ...base import paths
 from ...base.errors import PufferError
 from ..experiments import deep
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import program as repro
 from .program import Claim, World
 from .shrinking import RESET, Row, shrink

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 
 MODULES = ("contract", "code", "memory", "allocations", "survival", "observations", "values",
            "rewards", "episodes", "logs", "actions", "determinism", "settings", "secrets", "speed",

@@ -1,7 +1,8 @@
 """PUF411: does what an agent chooses change anything?"""
 from __future__ import annotations
 
-from ..facts import Facts, Finding, ranges
+from ..facts import Facts, ranges
+from ..finding import Finding
 from . import NotTested, need, rule
 
 ENOUGH = 40             # moments at which a value must have been tried

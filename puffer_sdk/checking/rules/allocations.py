@@ -1,7 +1,8 @@
 """PUF205-207: the env writes into its actions, keeps memory, or frees what is not its own."""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import NotTested, need, rule
 from .memory import call_of, damaged, place_of
 

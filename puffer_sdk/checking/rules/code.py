@@ -8,7 +8,8 @@ import numpy as np
 
 from ...settings import inifile
 from ...settings.config import find_ini
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from ..source import demo
 from ..source.read import Call, Function
 from ..source.shared import shared_state

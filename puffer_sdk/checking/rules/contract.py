@@ -6,7 +6,8 @@ import re
 
 from ...base.errors import nearest
 from ...settings.config import find_ini
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import rule
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import re
 
-from ..facts import Difference, Facts, Finding
+from ..facts import Difference, Facts
+from ..finding import Finding
 from . import NotTested, need, rule
 from .memory import damaged
 

@@ -1,7 +1,8 @@
 """PUF401-404, 406: do episodes end, does a new one begin there, only there, and anew?"""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import NotTested, need, rule
 from .memory import damaged
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 import re
 
 from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import NotTested, rule
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import re
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import NotTested, need, rule
 from .episodes import is_not_reset
 

@@ -5,7 +5,8 @@ import re
 import signal
 
 from ..experiments.deep import findings as deep_findings
-from ..facts import Facts, Finding, Outcome
+from ..facts import Facts, Outcome
+from ..finding import Finding
 from ..source.actions import impossible
 from . import NotTested, rule
 

@@ -5,7 +5,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection
 
-from ..facts import Facts, Finding, elements, ranges, span
+from ..facts import Facts, elements, ranges, span
+from ..finding import Finding
 from . import need, rule
 from .episodes import is_not_reset
 

@@ -1,7 +1,8 @@
 """PUF311-314, 321, 322: rewards and terminals that nobody wrote, or that make no sense."""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import NotTested, need, rule
 
 

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ..experiments import hidden
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import NotTested, need, rule
 
 ENOUGH = 12             # moments at which a secret must have been exchanged

@@ -5,7 +5,8 @@ import os
 import re
 
 from ...settings.config import find_ini
-from ..facts import Facts, Finding, Variant
+from ..facts import Facts, Variant
+from ..finding import Finding
 from . import NotTested, need, rule
 from .contract import key_lines
 from .memory import array_size, asan_place, damaged, place_of, ubsan_places

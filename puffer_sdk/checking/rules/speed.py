@@ -1,7 +1,8 @@
 """PUF601: is a step far slower than this environment's size explains?"""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import need, rule
 
 FACTOR = 100            # times the yardstick

@@ -1,7 +1,8 @@
 """PUF208, 405: processes that ended, and calls that did not."""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from . import rule
 from .memory import GLIBC, call_of, damaged, place_of, signal_name
 

@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 
-from ..facts import Facts, Finding, ranges, span
+from ..facts import Facts, ranges, span
+from ..finding import Finding
 from ..source import fields
 from ..source.fields import Field
 from . import NotTested, need, rule
