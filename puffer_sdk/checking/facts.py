@@ -158,10 +158,5 @@ def ranges(numbers) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def span(first: int, last: int) -> int | str:
-    """An element, or "3-7"."""
-    return first if first == last else f"{first}-{last}"
-
-
 def elements(first: int, last: int) -> str:
     return f"element {first}" if first == last else f"elements {first}-{last}"

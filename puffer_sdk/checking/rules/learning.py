@@ -6,7 +6,7 @@ import re
 from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
 from ..facts import Facts
 from ..finding import Finding
-from . import NotTested, rule
+from .registry import NotTested, rule
 
 
 def _probed(facts: Facts) -> dict:
