@@ -28,9 +28,9 @@ from pathlib import Path
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import PufferError
-from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.mutants import score
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.projects import scaffold
 
 if sys.version_info >= (3, 11):
@@ -57,7 +57,7 @@ def main() -> int:
         parser.error(f"{options.field} has no game {options.only}")
     final = options.field == FIELD and not options.only
     figures = {"command": "make bench",
-               "rules": {code: rule.name for code, rule in rules.load().items()},
+               "rules": {code: rule.name for code, rule in registry.load().items()},
                "operators": score.mutants.OPERATORS,
                "field": [bench_game(folder, options.jobs) for folder in games],
                "mutants": bench_mutants() if final else []}

@@ -14,6 +14,7 @@ from pathlib import Path
 from click.shell_completion import CompletionItem
 
 from ..base import paths
+from ..base.codes import CODE
 from ..base.errors import PufferError
 from ..settings import inifile
 from ..settings.table import KEYS, USED
@@ -104,7 +105,7 @@ def rules() -> dict[str, str]:
     """{"PUF312": "reward-not-finite"}, from the rules' source: reading is faster than importing."""
     folder = paths.PACKAGE / "checking" / "rules"
     return {code: name for path in sorted(folder.glob("*.py"))
-            for code, name in re.findall(r'^@rule\("(PUF\d{3})", "([\w-]+)"',
+            for code, name in re.findall(rf'^@rule\("({CODE})", "([\w-]+)"',
                                          path.read_text(encoding="utf-8"), re.MULTILINE)}
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from ..base import paths, ui
 from ..base.errors import BuildError, RunError, UsageError
+from ..checking.claims import Claim
 from ..checking.repro import program as repro
 from ..checking.repro import replaying
 from ..toolchain import compilers
 from . import debugger
 from .failure import Diagnosis, Failure, Frame, Watch
 
-_SAID = re.compile(r"^(?P<code>PUF\d{3}), step (?P<step>-?\d+): (?P<text>.*)$", re.MULTILINE)
 _WRONG = {"finite": "{x} - {x} != 0", "within": "!({x} >= {low} && {x} <= {high})",
           "zero-or-one": "{x} != 0 && {x} != 1"}
 
@@ -56,9 +56,9 @@ def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
                        hint="run check again: it rewrites the program")
     if run.status == 0:
         return run.stdout.strip() or "passed"
-    found = _SAID.search(run.stderr)
+    found = repro.failure(run.stderr)
     code = re.search(r'\.code = "(\w+)"', program.text)
-    said, step = (found[0], int(found["step"])) if found else (
+    said, step = (found.whole, found.step) if found else (
         f"{code[1] if code else program.source.name}: the program ended with status {run.status}",
         0)
     sanitizer = re.search(r"runtime error: (.*)|ERROR: AddressSanitizer: ([\w-]+)", run.stderr)
@@ -86,7 +86,7 @@ def _warn_if_stale(program: replaying.Program) -> None:
 
 def _play(program: replaying.Program, verbose: bool) -> tuple[Path, repro.Run, bool]:
     """Compiled without optimization if that still shows the fault, else with check's flags."""
-    spec, flags = program.spec, repro.flags_of(repro.Claim(program.expect))
+    spec, flags = program.spec, repro.flags_of(Claim(program.expect))
     folder = paths.writable(paths.build_dir(spec.folder) / "debug", purpose="debugging")
     target = folder / program.source.stem
     plain = tuple("-O0" if flag == "-O1" else flag for flag in flags)

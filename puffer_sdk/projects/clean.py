@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base import paths
+from ..base.codes import CODE
 from ..base.errors import RunError
 from ..training import runs
 
 HEX = r"[0-9a-f]{12}"
 DRAFT = r"[a-z0-9_]{8}"                 # tempfile's part of a name, where a process was killed
 GENERATED = b"Generated from "          # in the first line of .c and .h files
-REPRO = r"repro_PUF\d{3}"
+REPRO = rf"repro_{CODE}"
 REPORT = r"report\.(html|md|json)"
 PROGRAM = r"(emulated|sm_\d+)"         # of a GPU
 STAGE = r"[a-z]+-[0-9a-f]{16}\.(json|gif|safetensors)"

@@ -14,16 +14,17 @@ from helpers.places import ROOT
 
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import BuildError
-from puffer_sdk.checking import allowing, rules
+from puffer_sdk.checking import allowing
 from puffer_sdk.checking.check import CheckResult, check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.report import sarif, terminal, watching
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch
 
 # -- allowing ------------------------------------------------------------------------
 
-KNOWN = {code: rule.name for code, rule in rules.load().items()}
+KNOWN = {code: rule.name for code, rule in registry.load().items()}
 
 
 def allow(text: str, *findings: Finding, ini=None, untested=(), name="dock.h"):

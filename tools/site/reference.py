@@ -15,7 +15,7 @@ import click
 import puffer_sdk
 from puffer_sdk import cli
 from puffer_sdk.base import paths
-from puffer_sdk.checking import rules
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.checking.rules.__main__ import page as rules_page
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
     made = {"reference/cli.md": commands(), "reference/settings.md": table.page(),
             "reference/rules.md": rules_table(), "reference/headers.md": headers(),
             "reference/python.md": python()}
-    for rule in rules.load().values():
+    for rule in registry.load().values():
         made[f"reference/rules/{rule.code}.md"] = rule_page(rule)
     return made
 
@@ -110,7 +110,7 @@ def rules_table() -> str:
     return re.sub(r"^\| (PUF\d{3}) \|", r"| [\1](rules/\1.md) |", rules_page(), flags=re.M)
 
 
-def rule_page(rule: rules.Rule) -> str:
+def rule_page(rule: registry.Rule) -> str:
     """What `puffer-sdk explain CODE` shows, as a page."""
     option = f" Tested with `check {rule.option}`." if rule.option else ""
     out = [f"# {rule.code} {rule.name}", MADE, f"**{rule.severity.capitalize()}.**{option}", ""]

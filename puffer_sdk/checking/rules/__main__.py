@@ -1,7 +1,7 @@
 """docs/reference/rules.md: every rule in one table.  python -m puffer_sdk.checking.rules"""
 from __future__ import annotations
 
-from . import load
+from .registry import load
 
 
 def page() -> str:
