@@ -4,7 +4,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from helpers.places import TESTS
+from helpers.places import SPECIMENS
 
 from puffer_sdk.checking.check import CheckResult
 from puffer_sdk.checking.rules import registry
@@ -13,9 +13,9 @@ QUICK = ["--budget", "0.01"]
 
 
 def specimen(name: str, target: Path) -> Path:
-    """A copy of tests/broken/NAME or tests/correct/NAME as the env `target`."""
-    source = next(TESTS / kind / name for kind in ("broken", "correct")
-                  if (TESTS / kind / name).is_dir())
+    """A copy of tests/specimens/broken/NAME or correct/NAME as the env `target`."""
+    source = next(SPECIMENS / kind / name for kind in ("broken", "correct")
+                  if (SPECIMENS / kind / name).is_dir())
     target.mkdir()
     for path in source.glob("*.[hci]*"):
         shutil.copy(path, target / path.name.replace(name, target.name))
