@@ -14,17 +14,19 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk build my_env", "the library; other commands build it when they need it"),
+    ("puffer-sdk build my_env", "the library; other commands build it too"),
     ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
     ("puffer-sdk build my_env --web", "a page to send to anybody")],
     statuses={0: "built", 2: "a refused option or setting",
               3: "the header breaks the contract, or the compiler refused it"})
 @env_argument
 @takes_settings
-@click.option("--local", is_flag=True, help="A program for debugging: it stops at the first bad access.")
+@click.option("--local", is_flag=True,
+              help="A program for debugging: it stops at the first bad access.")
 @click.option("--fast", is_flag=True, help="A program that is optimized for speed.")
 @click.option("--web", is_flag=True, help="A web page, in build/web.")
-@click.option("--cuda", is_flag=True, help="A GPU program of the environment, as --vec.device cuda runs it.")
+@click.option("--cuda", is_flag=True,
+              help="A GPU program of the environment, as --vec.device cuda runs it.")
 @click.option("--arch", metavar="CC",
               help="With --cuda: the GPU's compute capability without its point, such as 90.  "
                    "[default: this machine's GPU, else 90]")

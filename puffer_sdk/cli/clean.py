@@ -24,10 +24,11 @@ from .pages import Page
 @click.option("--runs", "with_runs", is_flag=True,
               help="Also remove all runs of ENV, with their policies. Asks first.")
 @click.option("--cache", "with_cache", is_flag=True,
-              help="Also remove what all environments share: raylib, the trainer, check's harness. "
-                   "It is made again when needed.")
+              help="Also remove what all environments share: raylib, the trainer, check's "
+                   "harness. It is made again when needed.")
 @click.option("--all", "everything", is_flag=True, help="Same as --runs --cache.")
-@click.option("--dry-run", "-n", is_flag=True, help="Print what would be removed, and remove nothing.")
+@click.option("--dry-run", "-n", is_flag=True,
+              help="Print what would be removed, and remove nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @runs_dir_option
 @format_option

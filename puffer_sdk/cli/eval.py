@@ -34,13 +34,14 @@ def recording_options(command):
                      "[default: what the environment asks for, or 30]"),
         click.option("--env-index", type=int, default=0, metavar="N", show_default=True,
                      help="The env of the evaluation to record."),
-        click.option("--grid", default="1x1", metavar="RxC",
-                     show_default=True, help="Record R rows and C columns of envs in one picture."),
+        click.option("--grid", default="1x1", metavar="RxC", show_default=True,
+                     help="Record R rows and C columns of envs in one picture."),
         click.option("--beside", type=click.Choice(["random", "idle"]),
                      help="Also record this kind of play, on the right."),
         click.option("--width", type=int, metavar="PIXELS", help="Width of the recording.  "
                      "[default: the window's; above 1280 it is scaled down]"),
-        click.option("--force", is_flag=True, help="Let --frames write into a folder with other files.")]):
+        click.option("--force", is_flag=True,
+                     help="Let --frames write into a folder with other files.")]):
         command = option(command)
     return command
 
@@ -57,7 +58,8 @@ def recording_options(command):
 @env_argument
 @takes_settings
 @model_option
-@click.option("--baselines", is_flag=True, help="Evaluate only random and idle play: no policy is needed.")
+@click.option("--baselines", is_flag=True,
+              help="Evaluate only random and idle play: no policy is needed.")
 @click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
               help="The file for the episodes.  [default: episodes.json in the run's folder]")

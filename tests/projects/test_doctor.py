@@ -56,7 +56,7 @@ def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     starts = {line.index(line.split()[2], 14) for line in rows}
     assert len(starts) == 1
     assert out.splitlines()[0].startswith("puffer-sdk ")
-    assert out.rstrip().endswith("everything that environments need is here")
+    assert out.rstrip().endswith("everything that environments need is installed")
 
 
 def test_an_empty_path(tmp_path):
@@ -77,7 +77,7 @@ def test_a_cc_that_is_not_there(tmp_path):
     assert status == 1
     assert "missing   compiler" in out
     assert "no-such-cc" in out and "get it: unset CC" in out
-    assert out.rstrip().endswith("to be mended first: compiler")
+    assert out.rstrip().endswith("fix first: compiler")
 
 
 def test_a_compiler_without_a_c_library(tmp_path, monkeypatch):
@@ -183,7 +183,7 @@ def test_the_trainer(monkeypatch):
     monkeypatch.setattr(probes, "ask", lambda *command: None)
     assert probes.probe_trainer() == Finding(
         "trainer", "missing", f"{made} does not open", "delete it: it is compiled again")
-    monkeypatch.setattr(library, "sources", lambda: (_ for _ in ()).throw(
+    monkeypatch.setattr(library.sources, "for_cpu", lambda: (_ for _ in ()).throw(
         BuildError("the sources are not there", where="trainer", hint="install again")))
     assert probes.probe_trainer().status == "missing"
     monkeypatch.setenv("PATH", "")

@@ -273,12 +273,12 @@ def test_the_commands(probe, tmp_path):
         return done.stdout if status == 0 else done.stderr
 
     out = run("export", folder, "--ocean")
-    assert out.startswith("exported  probe to probe_ocean: it plays as the original does\n")
+    assert out.startswith("exported  probe to probe_ocean: it plays like the original\n")
     assert "ocean/probe/binding.c" in out and out.splitlines()[-1] == \
         "next      probe_ocean/CHECKLIST.md"
     document = json.loads(run("export", folder, "--ocean", "--output", "b", "--format", "json"))
     assert document["path"] == str(tmp_path / "b") and "CHECKLIST.md" in document["files"]
-    assert "do not go together" in run("export", folder, "--ocean", "--to", "c", status=2)
+    assert "cannot be combined" in run("export", folder, "--ocean", "--to", "c", status=2)
     assert run("bind", folder) == "wrote  probe/binding.c, and built with it\n"
     assert json.loads(run("bind", folder, "--force", "--format", "json")) == {
         "path": str(folder / "binding.c"), "notes": []}

@@ -255,12 +255,12 @@ def test_a_sandbox_that_does_not_work_is_not_trusted(squared, tmp_path):
 def test_no_sandbox_says_what_it_does(probe, tmp_path):
     folder = probe()
     out, err = cli(folder, "--no-sandbox", "--format", "json", cwd=tmp_path)
-    assert "this runs code of strangers as you" in err
+    assert "this runs untrusted code as you" in err
     document = json.loads(out)
     assert document["sandbox"] == "none" and document["envs"][0]["check"]["findings"] is not None
     assert not (folder / "build").exists()              # a copy was built
     _, err = cli(folder, "--no-sandbox", "--sandbox", "bwrap", cwd=tmp_path, status=2)
-    assert "do not go together" in err
+    assert "cannot be combined" in err
 
 
 # -- environments -------------------------------------------------------------------
