@@ -33,7 +33,7 @@ def probe_cublaslt() -> Finding:
     """The library that multiplies matrices on a GPU."""
     nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
     if nvcc is None:
-        return Finding("cublaslt", "optional", "not looked for, for want of nvcc",
+        return Finding("cublaslt", "optional", "not looked for: there is no nvcc",
                        cuda_finding.INSTALL)
     found = cuda_finding.find_cublaslt(nvcc.version[0], nvcc)
     problem, hint = gpu.cublaslt_problem(found, nvcc)
@@ -67,4 +67,4 @@ def probe_cuda_trainer() -> Finding:
     except PufferError as error:
         return unusable("cuda_trainer", error)
     return Finding("cuda_trainer", "ok", f"{found.reason}; "
-                   + ("compiled" if built else "not compiled yet; the first training does, once"))
+                   + ("compiled" if built else "not compiled yet; the first training does it"))

@@ -64,20 +64,20 @@ def name_problem(name: str) -> str | None:
         return "it is empty"
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
-            return ("it begins with '_', as the compiler's own names do" if name[0] == "_" else
-                    "folder and header are written in lower case")
+            return ("it begins with '_', like the compiler's own names" if name[0] == "_" else
+                    "folder and header are lower case")
         return ("it is used in C, so it is made of the letters a-z, digits and '_', "
                 "and begins with a letter")
     if len(name) > MAX_NAME:
-        return f"it has {len(name)} characters, and at most {MAX_NAME} fit"
+        return f"it has {len(name)} characters, and the limit is {MAX_NAME}"
     if name in KEYWORDS:
-        return "that is a word of C or C++ itself"
+        return "it is a keyword of C or C++"
     if name == "binding":
-        return "binding.c is what a hand-written binding is called"
+        return "binding.c is the name of a hand-written binding"
     if name in HEADERS:
         return f"{name}.h would hide the header <{name}.h>"
     if struct_name(name) in TYPES or _is_taken(struct_name(name)):
-        return f"its struct would be {struct_name(name)}, and raylib or puffer-sdk has one already"
+        return f"its struct would be {struct_name(name)}, and raylib or puffer-sdk already has one"
     return None
 
 

@@ -73,13 +73,13 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
     """
     folder = paths.find_env(env)
     if paths.is_packaged(folder):
-        raise UsageError("an example of the package is not written to", where=folder,
+        raise UsageError("examples of the package are read-only", where=folder,
                          hint=f"copy it first: cp -r {folder} .")
     target = folder / "binding.c"
     before = target.read_bytes() if target.exists() else None
     if before is not None and not force:
-        raise UsageError("there is a binding.c already", where=target,
-                         hint="edit it; or --force to write it anew and lose what it says")
+        raise UsageError("binding.c exists already", where=target,
+                         hint="edit it, or replace it with --force")
     try:
         if before is not None:          # the header is what counts, not the old binding
             target.unlink()
@@ -129,7 +129,7 @@ def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[
     """What PufferLib does differently."""
     said = []
     if spec.obs_count is None:
-        said.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that change "
+        said.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that would change "
                     f"{_tidy(spec.obs_size)} are refused")
     if spec.has_truncations:
         said.append("PufferLib has no truncations: a time limit counts as terminal there")
@@ -164,9 +164,9 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
     target = Path(output or f"{folder.name}_ocean").expanduser().absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("the folder for the export is not empty", where=target,
-                         hint="another one: --output FOLDER")
+                         hint="choose another one: --output FOLDER")
     if not target.parent.is_dir():
-        raise UsageError("the folder for the export cannot be made there", where=target)
+        raise UsageError("the folder for the export cannot be made", where=target)
     policy = _find_policy(folder, model, runs_dir)
     spec, settings, sizes = _examine(folder)
     with tempfile.TemporaryDirectory(prefix="puffer-ocean-") as name:
@@ -241,7 +241,7 @@ def _usable(policy, sizes: _Sizes, draft: OceanExport):
     elif policy.scale_obs:
         reason = "it was trained with train.scale_obs, and PufferLib's puffernet scales nothing"
     elif (policy.obs_size, policy.act_sizes) != (sizes.obs_size, sizes.act_sizes):
-        reason = "it was trained for other sizes"
+        reason = "it was trained with other sizes"
     if reason is None:
         return policy
     draft.todo.append(f"the newest policy was left out: {reason}. Train one with PufferLib")
@@ -309,10 +309,10 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     target.write_text(body + "\n")
     if dropped:
-        draft.todo.append("config: PufferLib has no " + ", ".join(dropped) + "; left out")
+        draft.todo.append("config: PufferLib does not read " + ", ".join(dropped) + "; left out")
     changed = [name for name in dropped if name.rpartition(".")[2] in CHANGES_TRAINING]
     if changed:
-        draft.todo.append(f"config: {', '.join(changed)} changed what was learned here: tune again")
+        draft.todo.append(f"config: {', '.join(changed)} changed training here: tune again")
 
 
 def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) -> None:

@@ -84,6 +84,6 @@ def tool(name: str, needed_for: str, get: str, program: str | None = None) -> Fi
 
 def unusable(name: str, error: Exception) -> Finding:
     if not isinstance(error, PufferError):
-        return Finding(name, "missing", f"could not be tried: {error}")
+        return Finding(name, "missing", f"could not be tested: {error}")
     first = (error.detail or "").strip().partition("\n")[0]
     return Finding(name, "missing", error.message + (f": {first}" if first else ""), error.hint)

@@ -26,7 +26,7 @@ def probe_raylib() -> Finding:
     try:
         compiler = compilers.find_compiler()
     except PufferError:
-        return Finding("raylib", "ok", f"{found}; not compiled, for want of a compiler")
+        return Finding("raylib", "ok", f"{found}; not compiled: there is no compiler")
     try:
         with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
             headers.write_files(wheel, Path(folder))

@@ -126,9 +126,9 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
         os.chdir(before)
     made = Path(made)
     if made.parent != staging or not (made / f"{name}.h").is_file():
-        raise UsageError("the template makes no environment", where=source,
+        raise UsageError("the template does not make an environment", where=source,
                          expected=f"{name}/{name}.h", actual="a project without it",
-                         hint="call folder and header {{cookiecutter.name}}")
+                         hint="name folder and header {{cookiecutter.name}}")
     _tell_about_hooks(source, scratch, accept_hooks)
     return made
 
@@ -138,7 +138,7 @@ def _what_it_said(error: Exception) -> str:
     from cookiecutter.exceptions import UnknownRepoType
 
     if isinstance(error, UnknownRepoType):
-        return "neither a .zip nor plainly git: write git+https://..."
+        return "it is not a .zip, and may not be git: write git+https://..."
     output = getattr(error, "output", None)
     return output.decode(errors="replace") if isinstance(output, bytes) else (
         str(error) or type(error).__name__)
@@ -148,8 +148,8 @@ def _tell_about_hooks(source: str, scratch: Path, accepted: bool) -> None:
     """Say so when a template has hooks that were left out."""
     folders = [Path(source), *(scratch / "clones").glob("*"), *scratch.glob("tmp*/*")]
     if not accepted and any((folder / "hooks").is_dir() for folder in folders):
-        ui.warn("the template has hooks, and they did not run",
-                hint="read them, then run this again with --force --accept-hooks")
+        ui.warn("the template has hooks, which did not run",
+                hint="read them, then run it again with --force --accept-hooks")
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
     class Sandbox(StrictEnvironment, SandboxedEnvironment):
         def _read_extensions(self, context):
             if super()._read_extensions(context):
-                raise ValueError("it loads Python code (_extensions): read it, then run this "
+                raise ValueError("it loads Python code (_extensions): read it, then run it "
                                  "again with --accept-hooks")
             return []
 
@@ -201,7 +201,7 @@ def refuse_existing(folder: Path, force: bool) -> None:
                          hint="move it away, or choose another name")
     if folder.resolve().name != folder.name:
         raise UsageError(f"'{folder.name}' is a link to a folder of another name", where=folder,
-                         hint="an environment's folder and header are called alike")
+                         hint="an environment's folder and header have the same name")
     if not force:
         raise UsageError(f"the folder '{folder.name}' exists already", where=folder,
                          hint="choose another name, or --force to write the template's files "

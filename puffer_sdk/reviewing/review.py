@@ -201,7 +201,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
     try:
         document = plain(json.loads(ended.stdout.decode("utf-8", "replace")))
         if document.get("failed"):
-            seen.cause = f"the sandbox could not work: {document['failed']}"
+            seen.cause = f"the sandbox failed: {document['failed']}"
             return seen
         for step in steps:
             seen.steps.append(_read_step(step["name"], document["steps"][step["name"]], seen))
@@ -209,7 +209,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
             seen.files[file] = base64.b64decode(data, validate=True)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         said = plain(ended.stderr.decode(errors="replace")).strip().splitlines()
-        seen.cause = "it printed no result that can be read" + (f": {said[-1]}" if said else "")
+        seen.cause = "its result cannot be read" + (f": {said[-1]}" if said else "")
     return seen
 
 

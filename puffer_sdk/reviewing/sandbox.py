@@ -134,11 +134,11 @@ def find(wanted: str = "auto") -> Sandbox:
             return box
         refused[name] = f"does not work here: {said}"
     raise UsageError(
-        "there is no sandbox on this machine, and a review runs code of strangers",
+        "this machine has no sandbox, and a review runs untrusted code",
         expected="bubblewrap, or namespaces through unshare",
         detail="\n".join(f"{name} {why}" for name, why in refused.items()),
-        hint=f"{HINTS['bwrap']}; in a container, allow user namespaces. --no-sandbox runs their "
-             "code as you, with your files and your network")
+        hint=f"{HINTS['bwrap']}; in a container, allow user namespaces. --no-sandbox runs the "
+             "code without isolation, with your files and your network")
 
 
 def _probe(box: Sandbox, scratch: Path) -> str | None:

@@ -52,9 +52,9 @@ def copy_folder(source: Path, target: Path, *, limit: int) -> Copy:
     copy_files(source, _walk(source), target, limit)
     envs = [folder for folder in _folders(target, DEPTH) if paths.is_env_folder(folder)]
     if not envs:
-        raise UsageError("there is no environment in this folder", where=source,
+        raise UsageError("this folder contains no environment", where=source,
                          expected="NAME/NAME.h here or below", actual="none",
-                         hint="an environment's folder and header are called alike")
+                         hint="an environment's folder and header have the same name")
     return Copy(target, tuple(env.relative_to(target).as_posix() for env in envs))
 
 
@@ -152,10 +152,10 @@ def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> 
     copy_files(root, _tracked(root), target, limit)
     changed = _changes(data, target)
     _git(target, ["apply", "--whitespace=nowarn", "-"], data,
-         "the patch does not fit the files that it is for", root)
+         "the patch does not apply to the base", root)
     for name in changed:
         if (target / name).is_symlink() or (target / name).is_dir():
-            raise UsageError("the patch makes something that is not a plain file", where=name)
+            raise UsageError("the patch creates something other than a plain file", where=name)
     envs: dict[str, None] = {}
     beside = []
     for name in changed:
@@ -165,7 +165,7 @@ def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> 
         else:
             envs[found] = None
     if not envs:
-        raise UsageError("the patch touches no environment", where=root,
+        raise UsageError("the patch changes no environment", where=root,
                          actual=None, detail="\n".join(changed),
                          hint="an environment is a folder NAME with a NAME.h in it")
     for place, folders, files in os.walk(target):
@@ -186,7 +186,7 @@ def _refuse_unreadable(data: bytes) -> None:
         match = pattern.search(text)
         if match:
             line = text.count("\n", 0, match.start()) + 1
-            raise UsageError(f"the patch holds {what}", where=f"line {line} of the patch",
+            raise UsageError(f"the patch contains {what}", where=f"line {line} of the patch",
                              hint=hint)
     for match in _MOVED.finditer(text):
         _refuse_path(match[1].strip('"'))
@@ -204,7 +204,7 @@ def _changes(data: bytes, target: Path) -> list[str]:
         shown = name.decode("utf-8", "surrogateescape")
         _refuse_path(shown)
         if added == b"-":
-            raise UsageError("the patch holds a binary file", where=shown,
+            raise UsageError("the patch contains a binary file", where=shown,
                              hint="nobody can read it in a diff; ask for its source")
         names.append(shown)
     if not names:
@@ -229,7 +229,7 @@ def _base(base: Path | None) -> Path:
     for folder in (here, *here.parents):
         if (folder / ".git").exists():
             return folder
-    raise UsageError("a patch is for a git checkout, and this folder is in none", where=here,
+    raise UsageError("a patch needs a git checkout, and this folder is not in one", where=here,
                      hint="change into the checkout, or name it: --base FOLDER")
 
 
@@ -256,12 +256,12 @@ def _git(folder: Path, words: list[str], data: bytes, complaint: str, base: Path
         done = subprocess.run(["git", *words], cwd=folder, input=data, capture_output=True,
                               check=False, env=clean, timeout=120)
     except OSError as error:
-        raise UsageError("a patch needs git to be applied", detail=str(error),
+        raise UsageError("applying a patch needs git", detail=str(error),
                          hint="install git") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise UsageError(complaint, where=base, detail="\n".join(said.splitlines()[:10]),
-                         hint="another base: --base FOLDER" if base else
+                         hint="choose another base: --base FOLDER" if base else
                          "make it with: git format-patch, or git diff")
     return done.stdout
 

@@ -31,7 +31,7 @@ def lines(review: Review) -> Iterator[Line]:
     for env in review.envs:
         yield from _env_lines(env, alone=len(review.envs) == 1)
     for text in review.beside:
-        yield f"also changes {text}: it belongs to no environment, read it", "yellow"
+        yield f"also changes {text}: it belongs to no environment; read it", "yellow"
     failed = [env.name for env in review.envs if env.verdict == "fail"]
     count = len(review.envs)
     what = f"{count} environment{'s' * (count > 1)}"
