@@ -31,7 +31,7 @@ def probe_python() -> Finding:
 
 
 def probe_compiler() -> Finding:
-    """Finds the compiler and has it compile a program with the C library's headers."""
+    """Find the compiler, and compile a program that includes C library headers."""
     try:
         compiler = compilers.find_compiler()
         with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
@@ -62,7 +62,7 @@ def probe_libclang() -> Finding:
 
 
 def probe_trainer() -> Finding:
-    """Compiled or not; a child opens it, and says what it can do here."""
+    """Whether it is compiled; a child opens it, and prints what it can do here."""
     from ..training.native import handle, library
 
     try:
@@ -111,7 +111,7 @@ def probe_cache() -> Finding:
 
 
 def _cannot_write(folder: Path) -> str | None:
-    """Why nothing can be written there. Leaves the disk as it was."""
+    """Why nothing can be written there; None if it can. Leaves nothing on disk."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -126,7 +126,7 @@ def _cannot_write(folder: Path) -> str | None:
 # ---- needed for some things ------------------------------------------------------------------
 
 def probe_torch() -> Finding:
-    """The version is read from the metadata; torch is imported in a child, and only if there."""
+    """The version comes from the metadata; a child imports torch if it is installed."""
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError:

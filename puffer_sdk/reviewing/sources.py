@@ -1,8 +1,8 @@
-"""What is to be reviewed, as a copy.  a folder or a patch -> Copy: files, and the envs among them
+"""A copy of what is reviewed.  a folder or a patch -> Copy: files, and the environments among them
 
-Nothing is compiled or run here. A patch is applied by git to a copy of a base folder; what could
-reach beyond that copy (paths that leave it, links, submodules) and what nobody can read in a diff
-(binary parts) is refused before.
+Nothing is compiled or run here. git applies a patch to a copy of a base folder. Before that, the
+patch is refused if it could reach beyond the copy (paths that leave it, links, submodules) or has
+parts that nobody can read in a diff (binary files).
 """
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MAX_PATCH = 16 << 20
 MAX_FILES = 20_000
 SKIPPED = {".git", ".hg", ".svn", "build", "runs", ".venv", "venv", "node_modules", "__pycache__",
            ".pytest_cache", ".ruff_cache"}
-DEPTH = 4               # folders below the one that is given, where environments are looked for
+DEPTH = 4               # how many folders deep environments are searched for
 
-# In a diff, lines of content begin with ' ', '+' or '-': these stand in its headers alone
+# In a diff, lines of content begin with ' ', '+' or '-': these patterns match only headers
 _LINK = re.compile(r"^(?:(?:new|old|deleted)(?: file)? mode|index \S+) 120000$", re.M)
 _MODULE = re.compile(r"^(?:(?:new|old|deleted)(?: file)? mode|index \S+) 160000$", re.M)
 _BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)$", re.M)
@@ -143,9 +143,9 @@ def _between(path: Path, root: Path) -> Iterable[Path]:
 
 
 def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> Copy:
-    """base as it is, then the patch; the envs that the patch touches.
+    """Copy base, apply the patch, and find the envs that it changes.
 
-    base    the folder that its paths begin in; None: the git checkout around the current folder
+    base    the folder that its paths start from; None: the current git checkout
     """
     _refuse_unreadable(data)
     root = _base(base)
@@ -193,7 +193,7 @@ def _refuse_unreadable(data: bytes) -> None:
 
 
 def _changes(data: bytes, target: Path) -> list[str]:
-    """The files that git will write, as git itself reads the patch."""
+    """The files that git will write, according to git itself."""
     listed = _git(target, ["apply", "--numstat", "-z", "-"], data,
                   "this is not a patch that git can read", None)
     names = []
@@ -234,10 +234,10 @@ def _base(base: Path | None) -> Path:
 
 
 def _tracked(root: Path) -> Iterable[str]:
-    """What git knows of: secrets and virtual environments beside it are left out."""
+    """The files that git tracks. Untracked secrets and virtual environments are left out."""
     if not (root / ".git").exists():
         return _walk(root)
-    # A repository may name a program that watches its files; not here
+    # A repository's config can name a program that watches its files: never run it
     done = subprocess.run(["git", "-C", str(root), "-c", "core.fsmonitor=false", "ls-files", "-z"],
                           capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
@@ -248,7 +248,7 @@ def _tracked(root: Path) -> Iterable[str]:
 
 
 def _git(folder: Path, words: list[str], data: bytes, complaint: str, base: Path | None) -> bytes:
-    """git, in a folder that is no repository, with no one's settings."""
+    """Run git in a folder that is not a repository, without anybody's settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     clean |= {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent), "LC_ALL": "C",
               "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -267,7 +267,7 @@ def _git(folder: Path, words: list[str], data: bytes, complaint: str, base: Path
 
 
 def _env_of(root: Path, name: str) -> str | None:
-    """The environment that a file belongs to, by where it lies."""
+    """The environment that a file belongs to, by its path."""
     place = Path(name)
     for parent in place.parents:
         if parent != Path(".") and paths.is_env_folder(root / parent):

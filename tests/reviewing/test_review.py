@@ -420,7 +420,8 @@ def forged(status=0, verdict="pass", lines=(("fine", None),), check=None) -> dic
 ])
 def test_an_odd_outcome_fails(said):
     seen = outcome(said)
-    assert seen.exit_status == 4 and seen.verdict == "fail" and "result cannot be read" in seen.cause
+    assert (seen.exit_status, seen.verdict) == (4, "fail")
+    assert "result cannot be read" in seen.cause
 
 
 def test_no_text_from_inside_speaks_to_the_terminal():
