@@ -1,5 +1,4 @@
-"""What people see of a Review.  Review -> lines and their styles; report files that are safe to open
-"""
+"""What people see of a Review: lines with styles, and report files that are safe to open."""
 from __future__ import annotations
 
 import html
