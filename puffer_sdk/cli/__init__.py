@@ -1,4 +1,10 @@
-"""The command line: one file a command. Each parses options, calls one function, prints."""
+"""The command line: one file per command. Each parses options, calls one function, prints.
+
+commands      SECTIONS, the entry of every command; imports a command's file when it runs
+options       options that commands share; --section.key VALUE
+pages         --help and, from the same words, the manual pages
+completing    what TAB offers
+"""
 from __future__ import annotations
 
 import os
@@ -16,7 +22,7 @@ from .commands import LazyGroup
 
 
 def print_version(ctx: click.Context) -> None:
-    """The version on the first line; below it, what a bug report needs to name."""
+    """The version on the first line; below it, what a bug report needs."""
     if ctx.resilient_parsing:
         return
     from ..base import paths
@@ -35,24 +41,24 @@ def print_version(ctx: click.Context) -> None:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False,
               callback=lambda ctx, _, asked: print_version(ctx) if asked else None,
-              help="Show the version, and what it runs with.")
+              help="Show the version, Python and the compiler.")
 def cli():
     """Write a reinforcement-learning environment in C, find its bugs, train on it.
 
-    ENV is a folder or a name; with none, the folder you stand in.
+    ENV is a folder or a name. The default is the current folder.
 
     \b
     puffer-sdk new my_env        a working environment to change
     puffer-sdk check my_env      what is wrong with it, and where
     puffer-sdk train my_env      a policy
-    puffer-sdk eval my_env       how good it is, beside random play
+    puffer-sdk eval my_env       how good it is, compared with random play
     """
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status (errors.py lists them).
 
-    argv    the words behind `puffer-sdk`; None: this process is the command, and takes its own
+    argv    the words after `puffer-sdk`; None: those of this process
     """
     ui.open_streams()
     try:
@@ -89,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 class Stopped(BaseException):
-    """A signal asks the command to end. What it was doing cleans up on the way out."""
+    """A signal asks the command to end. It cleans up on the way out."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -98,12 +104,11 @@ class Stopped(BaseException):
 
 @contextmanager
 def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
-    """SIGINT and SIGTERM raise Stopped, once: a second one does not disturb the cleaning up.
+    """SIGINT and SIGTERM raise Stopped, once: a second one does not disturb the cleanup.
 
-    A third ends the process on the spot.
-    then    the handler from the end of the block on; None: as before it. A process that has
-            nothing left to do but to return its status ignores them, or a late second Ctrl-C
-            would take the place of that status
+    A third ends the process immediately.
+    then    the handler after the block; None: the one before it. A process that only has to
+            return its status ignores both signals: a late second Ctrl-C would replace the status
     """
     received = []
 
@@ -115,7 +120,7 @@ def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
             os._exit(128 + received[0])
 
     def ask_again(lost) -> None:
-        """What is raised inside a callback, as libclang makes them, ctypes only reports."""
+        """ctypes only reports what a callback raises, such as libclang's: raise it again."""
         if not isinstance(lost.exc_value, Stopped):
             return old_hook(lost)
         received.clear()

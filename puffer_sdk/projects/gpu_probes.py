@@ -7,7 +7,7 @@ from .probing import Finding, unusable
 
 
 def probe_gpu() -> Finding:
-    """What the driver says of itself and of the first GPU."""
+    """The driver, and the first GPU."""
     driver = cuda_finding.find_driver()
     if driver is None:
         return Finding("gpu", "optional", "no NVIDIA driver; training runs on the CPU")
@@ -21,7 +21,7 @@ def probe_gpu() -> Finding:
 
 
 def probe_nvcc() -> Finding:
-    """The CUDA compiler that would be taken; whether it fits the driver, cuda_trainer says."""
+    """The CUDA compiler that would be used; cuda_trainer says whether it fits the driver."""
     nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
     problem, hint = gpu.nvcc_problem(nvcc)
     if nvcc is None:
@@ -33,7 +33,7 @@ def probe_cublaslt() -> Finding:
     """The library that multiplies matrices on a GPU."""
     nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
     if nvcc is None:
-        return Finding("cublaslt", "optional", "not looked for, for want of nvcc",
+        return Finding("cublaslt", "optional", "not looked for: there is no nvcc",
                        cuda_finding.INSTALL)
     found = cuda_finding.find_cublaslt(nvcc.version[0], nvcc)
     problem, hint = gpu.cublaslt_problem(found, nvcc)
@@ -53,7 +53,7 @@ def probe_nvrtc() -> Finding:
 
 
 def probe_cuda_trainer() -> Finding:
-    """Whether driver, compiler and library fit each other, and what is compiled already."""
+    """Whether driver, compiler and library fit together, and whether the trainer is compiled."""
     from ..training.native import cuda
 
     try:
@@ -67,4 +67,4 @@ def probe_cuda_trainer() -> Finding:
     except PufferError as error:
         return unusable("cuda_trainer", error)
     return Finding("cuda_trainer", "ok", f"{found.reason}; "
-                   + ("compiled" if built else "not compiled yet; the first training does, once"))
+                   + ("compiled" if built else "not compiled yet; the first training does it"))

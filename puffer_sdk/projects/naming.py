@@ -11,7 +11,7 @@ from ..base.errors import PufferError, UsageError
 
 MAX_NAME = 64
 
-# C11, C23 and C++20, the spellings of operators among them; linux and unix are macros of gcc
+# C11, C23 and C++20, including spelled operators; linux and unix are macros of gcc
 KEYWORDS = frozenset("""
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
     char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
@@ -24,7 +24,7 @@ KEYWORDS = frozenset("""
     xor_eq
     """.split())
 
-# Headers of C, of POSIX and of ours: NAME.h on the include path would come before them
+# Headers of C, of POSIX and of ours: NAME.h would come first on the include path
 HEADERS = frozenset("""
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
     stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn
@@ -35,7 +35,7 @@ HEADERS = frozenset("""
     raymath rlgl raygui cuda cuda_runtime cublas_v2 puffer_abi puffer_prelude puffernet vecenv
     """.split())
 
-# Types that stand in the templates, or in what they include, whatever raylib's version
+# Types in the templates and in what they include, in every version of raylib
 TYPES = frozenset("Log Agent Goal Dict DictItem Env StaticVec".split())
 
 
@@ -45,7 +45,7 @@ def struct_name(name: str) -> str:
 
 
 def validate_name(name: str) -> None:
-    """Refuse, with a name that would do, what cannot name a folder, a header and a struct."""
+    """Refuse a name that cannot name a folder, a header and a struct, and suggest one that can."""
     problem = name_problem(name)
     if problem is None:
         return
@@ -64,20 +64,20 @@ def name_problem(name: str) -> str | None:
         return "it is empty"
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
-            return ("it begins with '_', as the compiler's own names do" if name[0] == "_" else
-                    "folder and header are written in lower case")
+            return ("it begins with '_', like the compiler's own names" if name[0] == "_" else
+                    "folder and header are lower case")
         return ("it is used in C, so it is made of the letters a-z, digits and '_', "
                 "and begins with a letter")
     if len(name) > MAX_NAME:
-        return f"it has {len(name)} characters, and at most {MAX_NAME} fit"
+        return f"it has {len(name)} characters, and the limit is {MAX_NAME}"
     if name in KEYWORDS:
-        return "that is a word of C or C++ itself"
+        return "it is a keyword of C or C++"
     if name == "binding":
-        return "binding.c is what a hand-written binding is called"
+        return "binding.c is the name of a hand-written binding"
     if name in HEADERS:
         return f"{name}.h would hide the header <{name}.h>"
     if struct_name(name) in TYPES or _is_taken(struct_name(name)):
-        return f"its struct would be {struct_name(name)}, and raylib or puffer-sdk has one already"
+        return f"its struct would be {struct_name(name)}, and raylib or puffer-sdk already has one"
     return None
 
 
@@ -95,13 +95,13 @@ def suggest_name(name: str) -> str:
 
 
 def _is_taken(struct: str) -> bool:
-    """Whether raylib's headers or ours say this word, so that a struct of it would not compile."""
+    """Whether raylib's headers or ours use this word: a struct of that name would not compile."""
     from ..raylib import headers
 
-    if len(struct) == 1:                        # they name parameters of macros
+    if len(struct) == 1:                        # single letters are macro parameters
         return False
     folders = [paths.include_dir()]
-    with suppress(PufferError, OSError):        # no wheel: then the compiler will say it
+    with suppress(PufferError, OSError):        # without the wheel, the compiler will report it
         folders.append(headers.headers())
     word = re.compile(rf"\b{struct}\b")
     comments = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

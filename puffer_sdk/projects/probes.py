@@ -31,7 +31,7 @@ def probe_python() -> Finding:
 
 
 def probe_compiler() -> Finding:
-    """Finds the compiler and has it compile a program with the C library's headers."""
+    """Find the compiler, and compile a program that includes C library headers."""
     try:
         compiler = compilers.find_compiler()
         with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
@@ -62,29 +62,29 @@ def probe_libclang() -> Finding:
 
 
 def probe_trainer() -> Finding:
-    """Compiled or not; a child opens it, and says what it can do here."""
+    """Whether it is compiled; a child opens it, and prints what it can do here."""
     from ..training.native import handle, library
 
     try:
         handle.choose_path()
     except PufferError as error:
         return Finding("trainer", "missing", f"{error.where}={error.actual} is not a path",
-                       f"unset it, or one of {error.expected}")
+                       f"unset it, or set one of {error.expected}")
     try:
         compilers.find_compiler()
     except PufferError:
-        return Finding("trainer", "optional", "not compiled, for want of a compiler",
+        return Finding("trainer", "optional", "not compiled: there is no compiler",
                        compilers.install_hint("gcc"))
     try:
         built = library.find_built()
     except PufferError as error:
         return Finding("trainer", "missing", error.message, error.hint)
     if built is None:
-        return Finding("trainer", "ok", "not compiled yet; the first training does, once")
+        return Finding("trainer", "ok", "not compiled yet; the first training does it")
     said = ask(sys.executable, "-c", _ASK_TRAINER)
     if said is None:
         return Finding("trainer", "missing", f"{built} does not open",
-                       "delete it: it is compiled again")
+                       "delete it, and it is compiled again")
     *names, bf16 = said.splitlines()[-1].split()
     return Finding("trainer", "ok", f"compiled; {', '.join(reversed(names))}"
                    + (", bf16" if bf16 == "True" else "; no bf16"))
@@ -106,12 +106,12 @@ def probe_cache() -> Finding:
     spare = Path(tempfile.gettempdir())
     if _cannot_write(spare) is None:
         return Finding("cache", "optional",
-                       f"{folder} cannot be written ({reason}); {spare} stands in", get)
+                       f"{folder} cannot be written ({reason}); {spare} is used instead", get)
     return Finding("cache", "missing", f"{folder} cannot be written ({reason})", get)
 
 
 def _cannot_write(folder: Path) -> str | None:
-    """Why nothing can be written there. Leaves the disk as it was."""
+    """Why nothing can be written there; None if it can. Leaves nothing on disk."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -126,7 +126,7 @@ def _cannot_write(folder: Path) -> str | None:
 # ---- needed for some things ------------------------------------------------------------------
 
 def probe_torch() -> Finding:
-    """The version is read from the metadata; torch is imported in a child, and only if there."""
+    """The version comes from the metadata; a child imports torch if it is installed."""
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError:
@@ -177,9 +177,9 @@ def probe_gdb() -> Finding:
 
 
 def probe_clang() -> Finding:
-    return tool("clang", "a second opinion beside gcc", compilers.install_hint("clang"))
+    return tool("clang", "a second compiler to check with", compilers.install_hint("clang"))
 
 
 def probe_valgrind() -> Finding:
-    return tool("valgrind", "a slower, deeper memory check uses it",
+    return tool("valgrind", "check --deep uses it",
                  compilers.install_hint("valgrind"))

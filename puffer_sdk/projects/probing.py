@@ -18,12 +18,12 @@ SECONDS = 5             # a program that a probe starts may take so long
 class Finding:
     """One line of the report.
 
-    status    ok        it is there
-              missing   needed, and not there or not working
-              old       needed, and there in a version that will not do
-              optional  not there; something optional needs it
+    status    ok        installed, and working
+              missing   needed, but not installed or not working
+              old       needed, but the version is too old
+              optional  not installed; only something optional needs it
     found     what was found, or what would need it
-    get       how to get it, where there is something to get
+    get       how to get it; None if that is not possible
     """
 
     name: str
@@ -32,12 +32,12 @@ class Finding:
     get: str | None = None
 
     def to_dict(self) -> dict[str, str | None]:
-        """The finding as JSON shows it."""
+        """The finding as `doctor --format json` prints it."""
         return asdict(self)
 
 
 def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
-    """What a program prints; None if it is not there, fails or takes too long."""
+    """What a program prints; None if it is not installed, fails or takes too long."""
     try:
         return ask_in_time(*command, seconds=seconds)
     except TimeoutError:
@@ -45,7 +45,7 @@ def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
 
 
 def ask_in_time(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
-    """As ask; what takes too long is ended, and raises TimeoutError."""
+    """Like ask, but a program that takes too long is killed and raises TimeoutError."""
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, start_new_session=True)
@@ -65,7 +65,7 @@ def ask_in_time(*command: str | os.PathLike, seconds: float = SECONDS) -> str | 
 
 
 def version_of(program: str) -> tuple[str, str] | None:
-    """(version, path) of a program on PATH that says its version."""
+    """(version, path) of a program on PATH; None if it prints no version."""
     path = shutil.which(program)
     text = ask(path, "--version") if path else None
     if text is None:
@@ -75,7 +75,7 @@ def version_of(program: str) -> tuple[str, str] | None:
 
 
 def tool(name: str, needed_for: str, get: str, program: str | None = None) -> Finding:
-    """A program that only some things need."""
+    """A program that is only needed for some things."""
     found = version_of(program or name)
     if found is None:
         return Finding(name, "optional", f"not found; {needed_for}", get)
@@ -84,6 +84,6 @@ def tool(name: str, needed_for: str, get: str, program: str | None = None) -> Fi
 
 def unusable(name: str, error: Exception) -> Finding:
     if not isinstance(error, PufferError):
-        return Finding(name, "missing", f"could not be tried: {error}")
+        return Finding(name, "missing", f"could not be tested: {error}")
     first = (error.detail or "").strip().partition("\n")[0]
     return Finding(name, "missing", error.message + (f": {first}" if first else ""), error.hint)

@@ -14,7 +14,7 @@ from .probing import SECONDS, Finding, unusable
 
 
 def probe_raylib() -> Finding:
-    """Finds the wheel and has the compiler read the headers that are made from it."""
+    """Find the wheel, and compile the headers that are made from it."""
     try:
         wheel = headers.find_wheel()
     except PufferError as error:
@@ -26,7 +26,7 @@ def probe_raylib() -> Finding:
     try:
         compiler = compilers.find_compiler()
     except PufferError:
-        return Finding("raylib", "ok", f"{found}; not compiled, for want of a compiler")
+        return Finding("raylib", "ok", f"{found}; not compiled: there is no compiler")
     try:
         with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
             headers.write_files(wheel, Path(folder))
@@ -39,7 +39,7 @@ def probe_raylib() -> Finding:
 
 
 def probe_raylib_desktop() -> Finding:
-    """Which raylib opens windows: the source, or the wheel in its stead. Fetches nothing."""
+    """Which raylib opens windows: the source, else the wheel. Fetches nothing."""
     try:
         recipes.check_desktop_headers()
     except PufferError as error:
@@ -74,7 +74,7 @@ def _raylib_source(name: str) -> Finding:
     """Where raylib's source is, or would come from."""
     get = "point PUFFER_RAYLIB at raylib's source, or unset it to have it fetched"
     given = os.environ.get("PUFFER_RAYLIB", "").strip()
-    if os.path.isfile(given):                               # unpacked when it is needed
+    if os.path.isfile(given):                               # unpacked when needed
         return Finding(name, "ok", f"{given}, PUFFER_RAYLIB's archive")
     try:
         source = fetch.given_source()

@@ -1,8 +1,8 @@
 """A name and a template -> a project folder (cookiecutter). Nothing half-written stays.
 
-A template is rendered into a hidden folder beside the place where the project will stand, so
-that a full disk, a bad template or Ctrl-C leaves nothing behind; then it moves there in one
-step. Over an existing project (force), file after file is replaced, and put back if one fails.
+The template is rendered into a hidden folder next to the project's place, so a full disk, a bad
+template or Ctrl-C leaves nothing behind. Then the folder moves there in one step. In an existing
+project (force), files are replaced one by one, and all are restored if one fails.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Scaffold:
 
     folder: Path                    # absolute
     files: tuple[str, ...]          # what the template wrote, relative to folder
-    replaced: tuple[str, ...]       # those of them that were there before (force)
+    replaced: tuple[str, ...]       # those of them that existed before (force)
     next_commands: tuple[str, ...]  # what to type from the current folder
     repository: bool                # whether `git init` ran
     dry_run: bool
@@ -46,8 +46,8 @@ def new(name: str, *, template: str | os.PathLike = "squared",
     name            the folder, the header and (in CamelCase) the env struct; validate_name
     template        'squared', 'target', or a cookiecutter template: a folder, .zip or URL
     force           write into an existing folder; files that the template lacks stay
-    dry_run         write nothing; `files` says what would be
-    accept_hooks    let a template from elsewhere run its own code
+    dry_run         write nothing; `files` lists what would be written
+    accept_hooks    let a template that is not ours run its own code
     Raises UsageError (name, template, existing folder) and RunError (cannot write).
     """
     validate_name(name)
@@ -74,7 +74,7 @@ def new(name: str, *, template: str | os.PathLike = "squared",
 # -- templates -----------------------------------------------------------------------
 
 def find_template(template: str | os.PathLike) -> str:
-    """The folder of a template of ours; or a path or URL for cookiecutter, as it is."""
+    """The folder of a template of ours; a path or URL for cookiecutter stays as it is."""
     text = os.fspath(template)
     if text in TEMPLATES:
         return str(paths.data_dir("templates") / text)
@@ -87,7 +87,7 @@ def find_template(template: str | os.PathLike) -> str:
                          actual="none")
     if "://" in text or re.match(r"(gh|gl|bb):|[\w.-]+@[\w.-]+:", text):
         return text
-    raise UsageError(f"there is no template called '{text}'",
+    raise UsageError(f"there is no template '{text}'",
                      hint=did_you_mean(text, TEMPLATES) + "; or give a folder or a URL")
 
 
@@ -97,9 +97,9 @@ def is_ours(source: str) -> bool:
 
 
 def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch: Path) -> Path:
-    """Run cookiecutter, without a question and without its files in the user's home.
+    """Run cookiecutter without questions, and without files in the user's home.
 
-    Returns the one folder that it made in staging. scratch takes clones and replays.
+    Returns the folder that it made in staging. Clones and replays go to scratch.
     """
     from cookiecutter.exceptions import FailedHookException
     from cookiecutter.main import cookiecutter
@@ -126,10 +126,10 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
         os.chdir(before)
     made = Path(made)
     if made.parent != staging or not (made / f"{name}.h").is_file():
-        raise UsageError("the template makes no environment", where=source,
+        raise UsageError("the template does not make an environment", where=source,
                          expected=f"{name}/{name}.h", actual="a project without it",
-                         hint="call folder and header {{cookiecutter.name}}")
-    _tell_about_hooks(source, scratch, accept_hooks)
+                         hint="name folder and header {{cookiecutter.name}}")
+    _warn_about_hooks(source, scratch, accept_hooks)
     return made
 
 
@@ -138,25 +138,25 @@ def _what_it_said(error: Exception) -> str:
     from cookiecutter.exceptions import UnknownRepoType
 
     if isinstance(error, UnknownRepoType):
-        return "neither a .zip nor plainly git: write git+https://..."
+        return "it is not a .zip, and may not be git: write git+https://..."
     output = getattr(error, "output", None)
     return output.decode(errors="replace") if isinstance(output, bytes) else (
         str(error) or type(error).__name__)
 
 
-def _tell_about_hooks(source: str, scratch: Path, accepted: bool) -> None:
-    """Say so when a template has hooks that were left out."""
+def _warn_about_hooks(source: str, scratch: Path, accepted: bool) -> None:
+    """Warn if the template has hooks that did not run."""
     folders = [Path(source), *(scratch / "clones").glob("*"), *scratch.glob("tmp*/*")]
     if not accepted and any((folder / "hooks").is_dir() for folder in folders):
-        ui.warn("the template has hooks, and they did not run",
-                hint="read them, then run this again with --force --accept-hooks")
+        ui.warn("the template has hooks, which did not run",
+                hint="read them, then run it again with --force --accept-hooks")
 
 
 @contextmanager
 def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
     """No log lines, no password prompts, all temporary files in scratch.
 
-    An untrusted template is rendered in Jinja's sandbox and loads no extensions: text alone.
+    An untrusted template is rendered in Jinja's sandbox, without extensions: only as text.
     """
     from cookiecutter import utils
     from cookiecutter.environment import StrictEnvironment
@@ -165,7 +165,7 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
     class Sandbox(StrictEnvironment, SandboxedEnvironment):
         def _read_extensions(self, context):
             if super()._read_extensions(context):
-                raise ValueError("it loads Python code (_extensions): read it, then run this "
+                raise ValueError("it loads Python code (_extensions): read it, then run it "
                                  "again with --accept-hooks")
             return []
 
@@ -193,7 +193,7 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
 # -- files ---------------------------------------------------------------------------
 
 def refuse_existing(folder: Path, force: bool) -> None:
-    """Nothing is written over, unless force says so and it is a folder."""
+    """Nothing is overwritten without force, and only a folder with it."""
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -201,7 +201,7 @@ def refuse_existing(folder: Path, force: bool) -> None:
                          hint="move it away, or choose another name")
     if folder.resolve().name != folder.name:
         raise UsageError(f"'{folder.name}' is a link to a folder of another name", where=folder,
-                         hint="an environment's folder and header are called alike")
+                         hint="an environment's folder and header have the same name")
     if not force:
         raise UsageError(f"the folder '{folder.name}' exists already", where=folder,
                          hint="choose another name, or --force to write the template's files "
@@ -209,14 +209,14 @@ def refuse_existing(folder: Path, force: bool) -> None:
 
 
 def list_files(folder: Path) -> tuple[str, ...]:
-    """All files below a folder, relative and sorted; .git aside."""
+    """All files below a folder except .git, relative and sorted."""
     found = (p.relative_to(folder) for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
     return tuple(sorted(p.as_posix() for p in found if p.parts[0] != ".git"))
 
 
 @contextmanager
 def _staging(parent: Path | None, name: str) -> Iterator[Path]:
-    """A temporary folder in parent, removed in the end; and parent too, if it is new and empty."""
+    """A temporary folder in parent. It is removed at the end; so is parent, if new and empty."""
     made = []
     if parent is not None:
         missing = [p for p in (parent, *parent.parents) if not p.exists()]
@@ -232,12 +232,12 @@ def _staging(parent: Path | None, name: str) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         for folder in made:
             with suppress(OSError):
-                folder.rmdir()          # refuses when the project stands in it, as it should
+                folder.rmdir()          # fails if the project is in it, as it should
 
 
 @contextmanager
 def _disk_errors(folder: Path) -> Iterator[None]:
-    """What the file system refuses becomes a RunError that names the folder."""
+    """An OSError becomes a RunError that names the folder."""
     try:
         yield
     except OSError as error:
@@ -247,7 +247,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 
 def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) -> None:
-    """Put the rendered project in its place: at once, or file by file into what is there."""
+    """Move the rendered project into place: in one step, or file by file if the folder exists."""
     if not folder.exists():
         try:
             os.rename(rendered, folder)
@@ -281,7 +281,7 @@ def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) ->
 
 
 def _git_init(rendered: Path, folder: Path) -> bool:
-    """Make the project a repository, unless it will stand in one or there is no git."""
+    """Make the project a repository, unless it is inside one or git is not installed."""
     real = folder.resolve()
     inside = any((p / ".git").exists() for p in (real, *real.parents))
     if inside or (rendered / ".git").exists() or shutil.which("git") is None:

@@ -7,8 +7,8 @@ measuring    runs in child processes: trajectories, speed
 curves       metrics of trainings -> curves, medians and histograms
 stages       Subject -> the report's data, stage by stage
 charts       numbers -> SVG
-summary      data -> rows, and the Markdown for a pull request
-page         data -> one HTML file
+summary      data -> the rows that a reader must know first
+page         data and pictures -> one HTML file, and Markdown for a pull request
 comparing    data of two reports -> what changed, and whether it exceeds the noise
 report       ENV -> report.html, .md and .json
 """

@@ -5,11 +5,8 @@
     done.data                   the same as JSON-able data, timings under the key "timings"
     done.problems               why its status is 1; empty for a sound environment
 
-    stages.py, measuring.py     measure, piece by piece       keeping.py      keeps each piece
-    curves.py, machine.py       what is drawn and listed      comparing.py    two reports
-    summary.py, charts.py, page.py                            make the documents of it
 
-Two reports of the same sources and settings differ in their timings alone.
+Two reports of the same sources and settings differ only in their timings.
 """
 from __future__ import annotations
 

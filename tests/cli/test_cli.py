@@ -60,7 +60,8 @@ def test_without_a_command_the_page_of_help_is_shown():
     ("runs compare dock 1 2", "puffer-sdk runs compare dock/1 dock/2"),
     ("runs compare 1 latest dock", "puffer-sdk runs compare dock/1 dock/latest"),
     ("runs compare 1 2 3", "puffer-sdk runs compare my_env/3 my_env/7"),
-    ("clean --all --dry-run", "name an environment, or the cache alone: puffer-sdk clean --cache"),
+    ("clean --all --dry-run",
+     "name an environment, or clean only the cache: puffer-sdk clean --cache"),
     ("clean --dry-run", "name an environment, or make one: puffer-sdk new my_env"),
 ])
 def test_a_refused_line_hints_at_its_own_command(words, hint, tmp_path, monkeypatch, capsys):

@@ -214,7 +214,7 @@ def test_the_pace_that_the_env_asks_for_is_the_gifs_and_nobody_waits(drawing, cl
     done = cli("eval", drawing, "--baselines", "--gif", "a.gif", "--episodes", 20,
                "--ticks", 120, "--env.fps", 1, timeout=28)
     assert done.returncode == 0, done.stderr
-    assert "recorded  a.gif: 200 x 100, 120 frames, 120.0 s at 1 a second" in done.stdout
+    assert "recorded  a.gif: 200 x 100, 120 frames, 120.0 s at 1 fps" in done.stdout
     _, delays, _ = decoded(tmp_path / "a.gif")
     assert sum(delays) == 12000
 
@@ -430,7 +430,7 @@ def test_the_command(drawing, trained, cli, tmp_path):
     lines = done.stdout.splitlines()
     assert lines[0].strip() == "drawing, per episode"
     said = [line for line in lines if line.startswith("recorded")]
-    assert re.fullmatch(r"recorded  a\.gif: 412 x 212, 10 frames, 0\.3 s at 30 a second, \d+ KB",
+    assert re.fullmatch(r"recorded  a\.gif: 412 x 212, 10 frames, 0\.3 s at 30 fps, \d+ KB",
                         said[0])
     assert said[1].startswith("recorded  b.mp4: 412 x 212") and \
         said[2] == "recorded  c: 412 x 212, 10 frames, PNG"
@@ -453,7 +453,7 @@ def test_json_holds_the_recording(drawing, cli, tmp_path):
 
 def test_options_of_a_recording_need_one(drawing, cli):
     done = cli("eval", drawing, "--baselines", "--grid", "4x4")
-    assert done.returncode == 2 and "--grid is about a recording" in done.stderr
+    assert done.returncode == 2 and "--grid needs a recording" in done.stderr
 
 
 def test_what_ocean_envs_do(tmp_path):

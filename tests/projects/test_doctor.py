@@ -41,7 +41,7 @@ def test_a_machine_with_everything(tmp_path):
         assert found[name]["status"] == "ok", found[name]
     assert "headers compile" in found["raylib"]["found"]
     assert found["cache"]["found"] == str(tmp_path)
-    assert found["trainer"]["found"] == "not compiled yet; the first training does, once"
+    assert found["trainer"]["found"] == "not compiled yet; the first training does it"
     assert list(tmp_path.iterdir()) == []                   # looking leaves no trace
     assert [item["name"] for item in report["findings"]] == \
         [probe.__name__.removeprefix("probe_") for probe in doctor.PROBES]
@@ -56,7 +56,7 @@ def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     starts = {line.index(line.split()[2], 14) for line in rows}
     assert len(starts) == 1
     assert out.splitlines()[0].startswith("puffer-sdk ")
-    assert out.rstrip().endswith("everything that environments need is here")
+    assert out.rstrip().endswith("everything that environments need is installed")
 
 
 def test_an_empty_path(tmp_path):
@@ -77,7 +77,7 @@ def test_a_cc_that_is_not_there(tmp_path):
     assert status == 1
     assert "missing   compiler" in out
     assert "no-such-cc" in out and "get it: unset CC" in out
-    assert out.rstrip().endswith("to be mended first: compiler")
+    assert out.rstrip().endswith("fix first: compiler")
 
 
 def test_a_compiler_without_a_c_library(tmp_path, monkeypatch):
@@ -182,8 +182,8 @@ def test_the_trainer(monkeypatch):
     assert "generic" in found.found and "bf16" in found.found
     monkeypatch.setattr(probes, "ask", lambda *command: None)
     assert probes.probe_trainer() == Finding(
-        "trainer", "missing", f"{made} does not open", "delete it: it is compiled again")
-    monkeypatch.setattr(library, "sources", lambda: (_ for _ in ()).throw(
+        "trainer", "missing", f"{made} does not open", "delete it, and it is compiled again")
+    monkeypatch.setattr(library.sources, "for_cpu", lambda: (_ for _ in ()).throw(
         BuildError("the sources are not there", where="trainer", hint="install again")))
     assert probes.probe_trainer().status == "missing"
     monkeypatch.setenv("PATH", "")
@@ -229,7 +229,7 @@ def test_without_a_driver_the_rows_of_a_gpu_are_short(no_cuda):
     nvcc, cublaslt = gpu_probes.probe_nvcc(), gpu_probes.probe_cublaslt()
     assert (nvcc.status, nvcc.found) == ("optional",
                                          "no nvcc; training on an NVIDIA GPU needs it")
-    assert (cublaslt.status, cublaslt.found) == ("optional", "not looked for, for want of nvcc")
+    assert (cublaslt.status, cublaslt.found) == ("optional", "not looked for: there is no nvcc")
     assert "puffer-sdk[cuda]" in nvcc.get and "puffer-sdk[cuda]" in cublaslt.get
 
 
@@ -258,7 +258,7 @@ def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc,
     assert gpu_probes.probe_cublaslt().found == str(home / "lib64" / "libcublasLt.so.13")
     assert gpu_probes.probe_cuda_trainer() == Finding(
         "cuda_trainer", "ok", "an NVIDIA H200 (sm_90), driver for CUDA 13.1; not compiled yet; "
-        "the first training does, once")
+        "the first training does it")
 
 
 def test_an_imitated_gpu_is_told(no_cuda, monkeypatch):

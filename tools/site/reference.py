@@ -61,9 +61,9 @@ def tree() -> dict[str, click.Command]:
 def commands() -> str:
     """Every command and option."""
     out = ["# Command line", MADE,
-           "Made from the commands themselves: what `puffer-sdk COMMAND --help` prints. Commands "
-           "end with one of these [statuses](exit-status.md). ENV is a folder or a name; with "
-           "none, the folder you stand in. `--section.key VALUE` is any of the "
+           "What `puffer-sdk COMMAND --help` prints, made from the commands themselves. Commands "
+           "end with one of these [statuses](exit-status.md). ENV is a folder or a name; the "
+           "default is the current folder. `--section.key VALUE` is any of the "
            "[settings](settings.md).", "",
            "| command | |", "|---|---|"]
     known = tree()
