@@ -19,11 +19,7 @@ from .pages import Page
 
 
 def recording_options(command):
-<<<<<<< HEAD
-    """--gif and what goes with it: the fields of record.Options, by their names."""
-=======
-    """--gif and its companions: the fields of record.Shot, by name."""
->>>>>>> shell
+    """--gif and its companions: the fields of record.Options, by name."""
     file = click.Path(path_type=Path)
     for option in reversed([
         click.option("--gif", type=file, metavar="FILE", help="Record the policy as a GIF."),
@@ -107,11 +103,7 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
 
 
 def read_shot(recording: dict):
-<<<<<<< HEAD
-    """The Options that the command line asks for, checked; None where nothing is to be recorded."""
-=======
-    """The Shot that the options ask for, checked; None if nothing is to be recorded."""
->>>>>>> shell
+    """The Options that the options ask for, checked; None if nothing is to be recorded."""
     if not (recording["gif"] or recording["mp4"] or recording["frames"]):
         given = [name for name, value in recording.items()
                  if value not in (None, False) and (name, value) not in (("env_index", 0),
