@@ -49,7 +49,7 @@ class Made:
         if self.config.policy.num_layers:
             return exporting.export(self.path, to, target)
         p, t = self.config.policy, self.config.train
-        policy = exporting.Policy(
+        policy = exporting.TrainedPolicy(
             self.path, self.path.stem, 1, self.obs_size, self.dtype.name, self.act_sizes,
             p.hidden_size, 0, bool(t.scale_obs), "", self.config, self.tensors)
         target.write_bytes(exporting.WRITERS[to](policy))

@@ -164,7 +164,7 @@ def own_network(tmp_path):
 
 @pytest.mark.parametrize("to", ["c", "onnx"])
 def test_a_network_of_ones_own_is_refused_where_it_cannot_go(own_network, tmp_path, to):
-    with pytest.raises(UsageError, match="a network of one's own cannot be exported") as caught:
+    with pytest.raises(UsageError, match="a network of your own cannot be exported") as caught:
         export.export(own_network[0].path, to, tmp_path / "out")
     assert "memory.py:Memory" in caught.value.actual and caught.value.hint == "--to torch takes it"
     assert not (tmp_path / "out").exists()
