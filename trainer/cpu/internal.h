@@ -1,6 +1,7 @@
-/* internal.h -- what the files of the trainer share. In the order data passes through them:
+/* internal.h -- what the files of the CPU trainer share. Each calls only those above it:
  *
- *     trainer.c    create, attach, counters, tensors, stats: the C ABI
+ *     shared.h     settings, tensors, faults: what the CUDA trainer has as well
+ *     paths.c      instruction sets of the CPU
  *     memory.c     every size, and one allocation for each kind of memory
  *     policy.c     weights, their packed copies, one tick of the network
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
@@ -8,7 +9,7 @@
  *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
  *     muon.c       gradients become steps
  *     update.c     an epoch of minibatches, under schedules
- *     shared.h     settings, tensors, blame: what the CUDA trainer has as well
+ *     trainer.c    create, attach, counters, tensors, stats: the rest of the C ABI
  *
  * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
  */

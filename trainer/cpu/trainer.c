@@ -161,10 +161,3 @@ const char* puffer_trainer_phase(int32_t index) {
         "update: Muon", "update: pack weights"};
     return index >= 0 && index < PHASES ? names[index] : NULL;
 }
-
-const char* puffer_trainer_path_name(int32_t path) {
-    static const char* const names[] = {"auto", "generic", "avx2", "avx512", "neon"};
-    return path >= 0 && path < KERNELS_PATHS ? names[path] : "unknown";
-}
-
-int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path, 0) != NULL; }

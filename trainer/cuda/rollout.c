@@ -13,13 +13,6 @@
 
 // ---- the GPU's share of a tick ----------------------------------------------------------------
 
-const void* layer_weights(const Rank* rank, int matrix, int acting) {
-    int64_t offset = rank->trainer->matrices[matrix].offset;
-    if (rank->trainer->narrow)
-        return (acting ? rank->acting_narrow : rank->weights_narrow) + offset;
-    return (acting ? rank->acting : rank->weights) + offset;
-}
-
 // From observations to actions; at T to a value alone
 static void act_calls(Rank* rank, Stream* stream, void* about) {
     const PufferTrainer* trainer = rank->trainer;
