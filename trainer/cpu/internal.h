@@ -172,12 +172,12 @@ static inline void mark(Workspace* work, int phase) {
 }
 
 // ---- memory.c
-int32_t memory_take(PufferTrainer* trainer, char* error);
+int32_t memory_take(PufferTrainer* trainer, Error* error);
 void memory_free(PufferTrainer* trainer);
 
 // ---- policy.c
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
-                    char* error);
+                    Error* error);
 void policy_start(PufferTrainer* trainer);          // first weights, from the seed
 void policy_pack(PufferTrainer* trainer);
 // rows of obs (R, D) -> work->out. state (R, L, Hp) moves on unless new_state is NULL
@@ -191,11 +191,11 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
 void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x);
 
 // ---- rollout.c
-int32_t rollout_plan(PufferTrainer* trainer, char* error);
+int32_t rollout_plan(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
 void picking_begin(PufferTrainer* trainer);         // V and w of a new epoch
-int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error);
+int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 double explained_variance(const PufferTrainer* trainer);
 
 // ---- ppo.c

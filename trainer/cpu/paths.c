@@ -1,4 +1,4 @@
-/* paths.c -- instruction sets: their names, which of them this CPU has, and how fast they multiply. */
+/* paths.c -- instruction sets: their names, which this CPU has, and how fast each multiplies. */
 #include "internal.h"
 
 const char* puffer_trainer_path_name(int32_t path) {

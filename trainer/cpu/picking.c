@@ -133,7 +133,8 @@ static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q
 static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t* rows, float* q) {
     const PufferTrainerConfig* config = &trainer->config;
     int64_t n = config->agents;
-    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * learning_progress(config, &trainer->counters);
+    double progress = learning_progress(config, &trainer->counters);
+    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress;
     double total = 0.0;
     for (int64_t i = 0; i < n; i++) {
         total += pow(weight[i], config->prio_alpha) + 1e-6;
@@ -165,7 +166,7 @@ static void note_repeats(PufferTrainer* trainer) {
 }
 
 // Advantages for this minibatch, and its segments. All are judged where all are needed
-int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
+int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
     Picker* picker = &trainer->picker;
     int32_t S = trainer->segments, dealt = trainer->config.prio_alpha == 0.0;
     int replayed = number < trainer->replay.count;
@@ -194,7 +195,7 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
     return 0;
 }
 
-int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error) {
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* error) {
     if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     picking_begin(trainer);
     pool_run(trainer->pool, judge_group, trainer, groups(trainer));
@@ -204,7 +205,7 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* erro
 }
 
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, char* error) {
+                            int32_t* rows, float* q, Error* error) {
     int64_t T = trainer->config.horizon;
     if (!T) return fail(error, "this trainer can only act");
     if (minibatch < 0) return fail(error, "there is no minibatch %d", minibatch);

@@ -17,7 +17,7 @@ static int64_t count_clipped(const PufferTrainer* trainer) {
     return found;
 }
 
-static int32_t blame(const PufferTrainer* trainer, char* error) {
+static int32_t blame(const PufferTrainer* trainer, Error* error) {
     const float* gradients[MAX_LAYERS + 2];
     int matrices = trainer->policy.L + 2;
     for (int m = 0; m < matrices; m++) gradients[m] = trainer->matrices[m].gradient;
@@ -25,7 +25,7 @@ static int32_t blame(const PufferTrainer* trainer, char* error) {
 }
 
 static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses* losses,
-                     char* error) {
+                     Error* error) {
     double sums[KERNEL_LOSSES];
     if (pick_minibatch(trainer, number, error)) return -1;
     if (number == 0) losses->explained_variance = explained_variance(trainer);
@@ -52,7 +52,7 @@ static void average(PufferTrainerLosses* losses) {
         *sums[i] /= losses->minibatches;
 }
 
-int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     const PufferTrainerConfig* config = &trainer->config;
     double began = seconds_now();
     if (!config->horizon) return fail(error, "this trainer can only act");
@@ -73,7 +73,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     return 0;
 }
 
-int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     (void)trainer, (void)error;         // nothing is under way
     memset(losses, 0, sizeof *losses);
     return 0;

@@ -1,4 +1,4 @@
-/* finish.c -- the end of an update: wait for the GPUs, then losses, or the first number that is bad.
+/* finish.c -- the end of an update: wait for the GPUs, then losses, or the first bad number.
  *
  * Whatever reads or writes weights calls this first. */
 #include "internal.h"
@@ -26,7 +26,7 @@ static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
 }
 
 // All ranks did the same sums on the same numbers: where the results differ, so do the weights
-static int32_t check_unity(PufferTrainer* trainer, char* error) {
+static int32_t check_unity(PufferTrainer* trainer, Error* error) {
     const CudaVerdict* first = &trainer->ranks->report_here->verdict;
     EACH_RANK(trainer, rank)
         if (memcmp(&rank->report_here->verdict, first, sizeof *first))
@@ -37,9 +37,9 @@ static int32_t check_unity(PufferTrainer* trainer, char* error) {
 }
 
 // The rollout that was learned from, the gradients of the last minibatch, and the weights
-static int32_t blame(PufferTrainer* trainer, int turn, char* error) {
+static int32_t blame(PufferTrainer* trainer, int turn, Error* error) {
     const float* gradients[MAX_LAYERS + 2];
-    char unsaid[PUFFER_ERROR_SIZE];
+    Error unsaid;
     int matrices = trainer->L + 2;
     if (everything_fetch(trainer, turn, error)) return -1;
     stream_download(trainer->ranks->stream, trainer->momentum_here, trainer->ranks->gradients,
@@ -49,11 +49,11 @@ static int32_t blame(PufferTrainer* trainer, int turn, char* error) {
         gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
     blame_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
     trainer->fetched = 0;               // the gradients stand where momenta are to stand again
-    weights_fetch(trainer, unsaid);
+    weights_fetch(trainer, &unsaid);
     return -1;
 }
 
-int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     memset(losses, 0, sizeof *losses);
     if (!trainer->learning) return 0;
     double began = seconds_now();
@@ -75,11 +75,11 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char*
     return 0;
 }
 
-int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     return update_finish(trainer, losses, error);
 }
 
-int32_t weights_upload(PufferTrainer* trainer, char* error) {
+int32_t weights_upload(PufferTrainer* trainer, Error* error) {
     PufferTrainerLosses losses;
     if (trainer->lost)
         return fail(error, "weights were written to after training had moved on: fetch them first");

@@ -279,24 +279,25 @@ static inline void blocks(Stream* stream, int32_t kernel, const void* args, int6
 // ---- record.c
 uint64_t clock_now(void);               // nanoseconds
 void mark(Worker* worker, int phase);   // adds the time since the last mark to this phase
-// -1 and the text of the first device that failed
-int32_t device_failed(const PufferTrainer* trainer, char* error);
+int32_t error_kind(int32_t fault);      // of a DEVICE_ fault
+// -1 and the error of the first device that failed
+int32_t device_failed(const PufferTrainer* trainer, Error* error);
 // The calls one by one the first time and when they are timed, else as a graph
 typedef void (*Calls)(Rank* rank, Stream* stream, void* about);
 void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about);
 
 // ---- memory.c
-int32_t memory_take(PufferTrainer* trainer, char* error);
+int32_t memory_take(PufferTrainer* trainer, Error* error);
 void memory_free(PufferTrainer* trainer);
 // All that the arena plans, in one block
 int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
-                   char* error);
-int32_t mirror_rollout(PufferTrainer* trainer, char* error);    // room for it on the host
+                   Error* error);
+int32_t mirror_rollout(PufferTrainer* trainer, Error* error);    // room for it on the host
 
 // ---- ranks.c
-int32_t ranks_open(PufferTrainer* trainer, char* error);            // devices, streams, events
+int32_t ranks_open(PufferTrainer* trainer, Error* error);            // devices, streams, events
 void ranks_close(PufferTrainer* trainer);
-int32_t ranks_wait(PufferTrainer* trainer, char* error);            // for the streams of updates
+int32_t ranks_wait(PufferTrainer* trainer, Error* error);            // for the streams of updates
 void* exchange_own(const Rank* rank, const Exchange* exchange);     // the row that a rank writes
 // All ranks get what each wrote; what they are given from now on comes after it
 void exchange_totals(PufferTrainer* trainer);
@@ -304,31 +305,33 @@ void exchange_gradients(PufferTrainer* trainer);        // and losses
 
 // ---- mirror.c
 void keep_acting(Rank* rank);           // copies the weights to those that act
-int32_t touched_upload(PufferTrainer* trainer, char* error);    // what callers wrote; no update runs
-int32_t weights_fetch(PufferTrainer* trainer, char* error);
-int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
+int32_t touched_upload(PufferTrainer* trainer, Error* error);  // while no update runs
+int32_t weights_fetch(PufferTrainer* trainer, Error* error);
+int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error);
 
 // ---- finish.c
 // Waits for the update under way, if there is one
-int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
-int32_t weights_upload(PufferTrainer* trainer, char* error);    // what callers wrote
+int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error);
+int32_t weights_upload(PufferTrainer* trainer, Error* error);    // what callers wrote
 
 // ---- envs.c
-int32_t envs_start(PufferTrainer* trainer, char* error);        // after slices know their envs
+int32_t envs_start(PufferTrainer* trainer, Error* error);        // after slices know their envs
 // Closes those that were started. It reads nothing that attach was given, which may be freed
-int32_t envs_leave(PufferTrainer* trainer, char* error);
+int32_t envs_leave(PufferTrainer* trainer, Error* error);
 void envs_step(Slice* slice);
 void envs_watch(PufferTrainer* trainer, int32_t phase);     // what the GPU's envs do while we wait
 void envs_collect(Slice* slice);        // copies logs and faults to the host
-int32_t envs_check(const PufferTrainer* trainer, const char* when, char* error);
+// -1 if an env failed. stepping: 1 in a rollout
+int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
+                   Error* error);
 void envs_add_logs(PufferTrainer* trainer);
 
 // ---- rollout.c
-int32_t slices_attach(PufferTrainer* trainer, char* error);
+int32_t slices_attach(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
 void pick_minibatch(Rank* rank, int turn, int32_t number);
 
 // ---- learning.c
 void learn_minibatch(PufferTrainer* trainer, int turn);
-int32_t products_open(Rank* rank, char* error);
+int32_t products_open(Rank* rank, Error* error);

@@ -54,7 +54,7 @@ static int open_muon(Rank* rank, MuonGroup* group) {
     return group->gram && group->square && group->apply;
 }
 
-int32_t products_open(Rank* rank, char* error) {
+int32_t products_open(Rank* rank, Error* error) {
     const PufferTrainer* trainer = rank->trainer;
     int D = trainer->D, H = trainer->H, A1 = trainer->A + 1, M = trainer->M;
     int ldw = trainer->ldw, ldo = trainer->ldo, fine = 1;

@@ -70,7 +70,7 @@ static void upload_to(Rank* rank) {
     stream_mark(stream, rank->weights_ready);
 }
 
-int32_t touched_upload(PufferTrainer* trainer, char* error) {
+int32_t touched_upload(PufferTrainer* trainer, Error* error) {
     if (trainer->rollout_touched) rollout_upload(trainer);
     trainer->rollout_touched = 0;
     if (!trainer->touched) return ranks_wait(trainer, error);
@@ -81,7 +81,7 @@ int32_t touched_upload(PufferTrainer* trainer, char* error) {
 }
 
 // All ranks have the same
-int32_t weights_fetch(PufferTrainer* trainer, char* error) {
+int32_t weights_fetch(PufferTrainer* trainer, Error* error) {
     const Rank* rank = trainer->ranks;
     size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
     if (trainer->fetched) return 0;
@@ -96,7 +96,7 @@ int32_t weights_fetch(PufferTrainer* trainer, char* error) {
     return 0;
 }
 
-static int32_t rollout_fetch(PufferTrainer* trainer, int turn, char* error) {
+static int32_t rollout_fetch(PufferTrainer* trainer, int turn, Error* error) {
     Pair pairs[ROLLOUT_PAIRS];
     if (mirror_rollout(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
@@ -112,14 +112,14 @@ static int32_t rollout_fetch(PufferTrainer* trainer, int turn, char* error) {
 }
 
 // Every stream is idle when this is called
-int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error) {
+int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error) {
     return weights_fetch(trainer, error) || rollout_fetch(trainer, turn, error) ? -1 : 0;
 }
 
 // ---- the C ABI: tensors ------------------------------------------------------------------------
 
 // The rollout that was made last: an update that overlaps has given the next one the other buffer
-int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error) {
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, Error* error) {
     int turn = trainer->learning ? 1 - trainer->turn : trainer->turn;
     if (kind == PUFFER_ROLLOUT ? trainer->rollout_touched : trainer->touched)
         return 0;                               // what is here is newer

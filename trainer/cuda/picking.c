@@ -33,8 +33,9 @@ static void draw(Rank* rank, Stream* stream) {
         BLOCKS(stream, priorities_sum, 1, PrioritiesSumArgs, .N = N, .weights = picker->weights,
                .cdf = picker->cdf);
     EACH(stream, segments_pick, S, SegmentsPickArgs, .schedule = rank->schedule, .N = N, .S = S,
-         .laps = picker->laps, .first = (uint32_t)(rank->number * S), .decks = picker->decks, .weights = picker->weights,
-         .cdf = picker->cdf, .rows = rank->batch.rows, .q = rank->batch.q);
+         .laps = picker->laps, .first = (uint32_t)(rank->number * S),
+         .decks = picker->decks, .weights = picker->weights, .cdf = picker->cdf,
+         .rows = rank->batch.rows, .q = rank->batch.q);
 }
 
 static void find_repeats(Rank* rank, Stream* stream) {
@@ -102,7 +103,7 @@ void pick_minibatch(Rank* rank, int turn, int32_t number) {
 
 // ---- for parity tests -------------------------------------------------------------------------
 
-int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error) {
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* error) {
     PufferTrainerLosses losses;
     if (update_finish(trainer, &losses, error)) return -1;
     int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
@@ -146,7 +147,7 @@ static void pick_part(Rank* rank, const float* advantages, const CudaSchedule* s
 }
 
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, char* error) {
+                            int32_t* rows, float* q, Error* error) {
     PufferTrainerLosses losses;
     if (minibatch < 0 || minibatch >= trainer->minibatches)
         return fail(error, "there is no minibatch %d", minibatch);

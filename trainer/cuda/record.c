@@ -14,11 +14,21 @@ void mark(Worker* worker, int phase) {
     worker->since = now;
 }
 
-int32_t device_failed(const PufferTrainer* trainer, char* error) {
-    const char* text = NULL;
-    for (int32_t i = 0; i < trainer->config.gpus && !text; i++)
-        text = device_failure(trainer->ranks[i].device);
-    return fail(error, "%s", text ? text : "the GPU failed and did not say why");
+int32_t error_kind(int32_t fault) {
+    static const int32_t kinds[DEVICE_FAULTS] = {
+        [DEVICE_STOPPED] = PUFFER_TRAINER_GPU_STOPPED,
+        [DEVICE_OUT_OF_MEMORY] = PUFFER_TRAINER_OUT_OF_MEMORY,
+        [DEVICE_NO_BF16] = PUFFER_TRAINER_NO_BF16};     // else PUFFER_TRAINER_FAILED, which is 0
+    return kinds[fault];
+}
+
+int32_t device_failed(const PufferTrainer* trainer, Error* error) {
+    for (int32_t i = 0; i < trainer->config.gpus; i++) {
+        const Device* device = trainer->ranks[i].device;
+        if (device_failure(device))
+            return fail_as(error, error_kind(device_fault(device)), "%s", device_failure(device));
+    }
+    return fail(error, "the GPU failed and did not say why");
 }
 
 void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about) {

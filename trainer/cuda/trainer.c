@@ -5,7 +5,7 @@
 
 // ---- making -----------------------------------------------------------------------------------
 
-static int32_t check_config(const PufferTrainerConfig* config, char* error) {
+static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return -1;
     int32_t gpus = config->gpus, segments;
     if (!config->horizon) return fail(error, "the CUDA trainer does not act alone");
@@ -22,7 +22,7 @@ static int32_t check_config(const PufferTrainerConfig* config, char* error) {
     return 0;
 }
 
-static int32_t start(PufferTrainer* trainer, char* error) {
+static int32_t start(PufferTrainer* trainer, Error* error) {
     if (ranks_open(trainer, error) || memory_take(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
         if (products_open(rank, error)) return -1;
@@ -39,7 +39,8 @@ static int32_t start(PufferTrainer* trainer, char* error) {
     trainer->fetched = trainer->touched = 1;
     trainer->pool = pool_create(trainer->config.threads);
     if (!trainer->pool)
-        return fail(error, "the system gives no %d threads", trainer->config.threads);
+        return fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system gives no %d threads",
+                       trainer->config.threads);
     if (weights_upload(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
         if (device_failure(rank->device)) return device_failed(trainer, error);
@@ -48,11 +49,11 @@ static int32_t start(PufferTrainer* trainer, char* error) {
     return 0;
 }
 
-PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error) {
+PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* error) {
     if (check_config(config, error)) return NULL;
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
     if (!trainer) {
-        fail(error, "there is no memory for a trainer");
+        fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, "there is no memory for a trainer");
         return NULL;
     }
     trainer->config = *config;
@@ -65,16 +66,16 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
 
 void puffer_trainer_destroy(PufferTrainer* trainer) {
     if (!trainer) return;
-    char error[PUFFER_ERROR_SIZE];
+    Error error;
     if (trainer->pool) pool_destroy(trainer->pool);
-    envs_leave(trainer, error);
+    envs_leave(trainer, &error);
     ranks_close(trainer);
     memory_free(trainer);
     replay_free(&trainer->replay);
     free(trainer);
 }
 
-int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error) {
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, Error* error) {
     PufferTrainerLosses losses;
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
@@ -108,8 +109,9 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
 
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
-                           char* error) {
-    (void)trainer, (void)obs, (void)mask, (void)greedy, (void)actions, (void)log_probs, (void)values;
+                           Error* error) {
+    (void)trainer, (void)obs, (void)mask, (void)greedy;
+    (void)actions, (void)log_probs, (void)values;
     return fail(error, "the CUDA trainer does not act alone: the CPU trainer does");
 }
 

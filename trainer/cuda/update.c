@@ -61,7 +61,7 @@ static void give_epoch(PufferTrainer* trainer, const PufferTrainerLosses* losses
     device_range(trainer->ranks->device, NULL);
 }
 
-int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     PufferTrainerLosses before, now;
     int turn = trainer->turn;
     if (weights_upload(trainer, error) || update_finish(trainer, &before, error)) return -1;
