@@ -99,6 +99,11 @@ double learning_progress(const PufferTrainerConfig* config,
     return progress < 1.0 ? progress : 1.0;
 }
 
+double minibatches_per_epoch(const PufferTrainerConfig* config) {
+    double batch = (double)config->agents * config->horizon;
+    return config->replay_ratio * batch / config->minibatch_size;
+}
+
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
                   PufferTrainerCounters* counters) {
     double progress = learning_progress(config, counters);
@@ -107,9 +112,7 @@ void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config
                                    config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
     losses->ent_coef = cosine(config->ent_coef,
                               config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
-    double batch = (double)config->agents * config->horizon;
-    double wanted = config->replay_ratio * batch / config->minibatch_size
-                    + counters->minibatch_carry;
+    double wanted = minibatches_per_epoch(config) + counters->minibatch_carry;
     losses->minibatches = (int32_t)wanted;
     counters->minibatch_carry = wanted - losses->minibatches;
 }

@@ -59,6 +59,11 @@ void heads_init(Heads* heads, const PufferTrainerConfig* config);
 // transposed. Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder, which is number 0
 void matrix_start(float* weight, uint64_t seed, int number, int fan_out, int fan_in);
 
+static inline int32_t segments_per_minibatch(const PufferTrainerConfig* config) {    // S
+    return config->horizon ? config->minibatch_size / config->horizon : 0;
+}
+double minibatches_per_epoch(const PufferTrainerConfig* config);    // their fraction is carried on
+
 double learning_progress(const PufferTrainerConfig* config, const PufferTrainerCounters* counters);
 
 // What holds in this update, in `losses`: schedules, and how many minibatches there are, with the

@@ -12,7 +12,7 @@ static void plan_blocks(PufferTrainer* trainer) {
     int64_t row = (policy->L + 2) * (int64_t)policy->ldx + policy->L * (policy->ldg + policy->Hp)
                   + policy->Ap + 2 * (policy->A + 2) + 16;
     int64_t segment = row * (int64_t)sizeof(float) * (config->horizon ? config->horizon : 1);
-    trainer->segments = config->horizon ? config->minibatch_size / config->horizon : 0;
+    trainer->segments = segments_per_minibatch(config);
     trainer->chunk_count = trainer->segments < MAX_CHUNKS ? trainer->segments : MAX_CHUNKS;
     int64_t fit = BLOCK_BYTES / segment;
     trainer->segments_per_block = fit < 1 ? 1 : fit > 8 ? 8 : (int32_t)fit;

@@ -5,9 +5,7 @@
  * one long sum would not, and need no atomics. */
 #include "internal.h"
 
-static const float mu_steps[5][3] = {       // of Newton-Schulz: a X + (b G + c G G) X
-    {4.0848f, -6.8946f, 2.9270f}, {3.9505f, -6.3029f, 2.6377f}, {3.7418f, -5.5913f, 2.3037f},
-    {2.8769f, -3.1427f, 1.2046f}, {2.8366f, -3.0525f, 1.2012f}};
+static const float muon_steps[MUON_STEPS][3] = MUON_COEFFICIENTS;
 
 // ---- products ---------------------------------------------------------------------------------
 
@@ -191,8 +189,8 @@ static void backward(Rank* rank, Stream* stream, const Rollout* rollout) {
 static void orthogonalise(Rank* rank, MuonGroup* group) {
     int64_t offset = rank->trainer->matrices[group->first].offset;
     float *x = rank->X + offset, *y = rank->Y + offset;
-    for (int i = 0; i < 5; i++) {
-        const float* c = mu_steps[i];
+    for (int i = 0; i < MUON_STEPS; i++) {
+        const float* c = muon_steps[i];
         Stream* stream = group->stream;
         stream_multiply(stream, group->gram, 1.0f, x, x, 0.0f, NULL, group->G);
         stream_multiply(stream, group->square, c[2], group->G, group->G, c[1], group->G, group->P);

@@ -290,7 +290,6 @@ static void list_tensors(PufferTrainer* trainer) {
 static void plan_sizes(PufferTrainer* trainer) {
     const PufferTrainerConfig* config = &trainer->config;
     int32_t ranks = config->gpus;
-    double batch = (double)config->agents * config->horizon;
     trainer->N = config->agents / ranks;
     trainer->slices = config->slices / ranks;
     trainer->D = config->obs_size;
@@ -298,13 +297,13 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->L = config->num_layers;
     trainer->K = config->num_atns;
     trainer->A = trainer->heads.outputs;
-    trainer->S = config->minibatch_size / config->horizon / ranks;
+    trainer->S = segments_per_minibatch(config) / ranks;
     trainer->M = config->minibatch_size / ranks;
     trainer->R = config->agents / config->slices;
     trainer->ldw = (int32_t)round_up(trainer->D, 8);
     trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
     trainer->narrow = config->precision == PUFFER_BF16;
-    trainer->minibatches = (int32_t)(config->replay_ratio * batch / config->minibatch_size) + 1;
+    trainer->minibatches = (int32_t)minibatches_per_epoch(config) + 1;
     for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS;
          trainer->S % trainer->parts; trainer->parts--);        // whole segments in each
 }

@@ -16,7 +16,7 @@ static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
         return fail(error, "%d GPUs: there can be 1 to %d", gpus, PUFFER_MAX_GPUS);
     if (config->slices % gpus)
         return fail(error, "%d slices cannot be dealt to %d GPUs", config->slices, gpus);
-    segments = config->minibatch_size / config->horizon;
+    segments = segments_per_minibatch(config);
     if (segments % gpus)
         return fail(error, "a minibatch of %d segments cannot be dealt to %d GPUs", segments, gpus);
     return 0;
