@@ -45,7 +45,7 @@ static int32_t name_bad(const Tensors* tensors, const char* name, const char* la
     return 0;
 }
 
-int32_t blame_weights(const Tensors* tensors, const char* where, Error* error) {
+int32_t fault_weights(const Tensors* tensors, const char* where, Error* error) {
     for (int32_t i = 0; i < tensors->count; i++) {
         const PufferTrainerTensor* tensor = &tensors->items[i];
         char label[64];
@@ -58,7 +58,7 @@ int32_t blame_weights(const Tensors* tensors, const char* where, Error* error) {
 }
 
 // In the order in which data passes: the first that is bad made the others so
-int32_t blame_update(const Tensors* tensors, int matrices, const float* const* gradients,
+int32_t fault_update(const Tensors* tensors, int matrices, const float* const* gradients,
                      int64_t epoch, Error* error) {
     static const char* const before[][2] = {
         {"obs", "observations"}, {"state0", "recurrent state"}, {"actions", "actions"},
@@ -69,7 +69,7 @@ int32_t blame_update(const Tensors* tensors, int matrices, const float* const* g
     snprintf(where, sizeof where, "epoch %lld", (long long)epoch);
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         if (name_bad(tensors, before[i][0], before[i][1], NULL, where, error)) return -1;
-    if (blame_weights(tensors, where, error)) return -1;
+    if (fault_weights(tensors, where, error)) return -1;
     for (size_t i = 0; i < sizeof after / sizeof *after; i++)
         if (name_bad(tensors, after[i][0], after[i][1], NULL, where, error)) return -1;
     for (int m = matrices - 1; m >= 0; m--) {       // backward: the decoder's comes first
@@ -90,7 +90,7 @@ static int64_t find_bad(const float* x, int64_t n) {
     return -1;
 }
 
-static int32_t blame_mask(const Heads* heads, const BadRow* bad, Error* error) {
+static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
     int head = 0;
     for (; head < heads->count; head++) {
         int any = heads->dim[head] >= 0;
@@ -103,10 +103,10 @@ static int32_t blame_mask(const Heads* heads, const BadRow* bad, Error* error) {
     return -1;
 }
 
-int32_t blame_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
+int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
                       const Heads* heads, const BadRow* bad, Error* error) {
     long long row = (long long)bad->row, tick = (long long)bad->tick, D = config->obs_size, at;
-    if (bad->kind == BAD_MASK) return blame_mask(heads, bad, error);
+    if (bad->kind == BAD_MASK) return fault_mask(heads, bad, error);
     if (bad->kind == BAD_REWARD)
         return fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
                        "rewards went bad: %g at [%lld] of [%d]\ttick %lld",
@@ -118,7 +118,7 @@ int32_t blame_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
                        unsigned_nan(obs[at]), row, at, config->agents, D, tick);
     char where[32];
     snprintf(where, sizeof where, "tick %lld", tick);
-    if (blame_weights(tensors, where, error)) return -1;
+    if (fault_weights(tensors, where, error)) return -1;
     if (find_bad(bad->state, bad->state_size) >= 0)
         return fail_as(error, PUFFER_TRAINER_BAD_NUMBER,
                        "recurrent state went bad at agent %lld\ttick %lld", row, tick);

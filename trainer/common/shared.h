@@ -112,9 +112,9 @@ typedef struct BadRow {             // where a rollout met the first bad number
 } BadRow;
 
 // Each writes the error that names what went bad: -1. Of the weights: 0 where they are fine
-int32_t blame_weights(const Tensors* tensors, const char* where, Error* error);
-int32_t blame_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
+int32_t fault_weights(const Tensors* tensors, const char* where, Error* error);
+int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
                       const Heads* heads, const BadRow* bad, Error* error);
 // gradients: [matrices] laid out as the weights
-int32_t blame_update(const Tensors* tensors, int matrices, const float* const* gradients,
+int32_t fault_update(const Tensors* tensors, int matrices, const float* const* gradients,
                      int64_t epoch, Error* error);

@@ -209,7 +209,7 @@ static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* m
                   .mask = masks ? masks + row * policy->A : NULL,
                   .reward = trainer->envs.rewards ? trainer->envs.rewards[row] : 0.0f,
                   .state = trainer->state + row * size, .state_size = size};
-    return blame_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
+    return fault_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
 }
 
 // ---- the two ways to act ----------------------------------------------------------------------

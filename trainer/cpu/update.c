@@ -17,11 +17,11 @@ static int64_t count_clipped(const PufferTrainer* trainer) {
     return found;
 }
 
-static int32_t blame(const PufferTrainer* trainer, Error* error) {
+static int32_t name_bad_number(const PufferTrainer* trainer, Error* error) {
     const float* gradients[MAX_LAYERS + 2];
     int matrices = trainer->policy.L + 2;
     for (int m = 0; m < matrices; m++) gradients[m] = trainer->matrices[m].gradient;
-    return blame_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
+    return fault_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
 }
 
 static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses* losses,
@@ -32,7 +32,7 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
     ppo_gradients(trainer, losses->ent_coef, sums);
     double norm = muon_reduce(trainer), sane = norm;
     for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
-    if (!isfinite(sane)) return blame(trainer, error);
+    if (!isfinite(sane)) return name_bad_number(trainer, error);
     muon_step(trainer, losses->learning_rate, norm);
     policy_pack(trainer);
     losses->policy += sums[0];
@@ -66,7 +66,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     trainer->replay.count = 0;
     if (failed) return -1;
     if (!all_finite(trainer->all_weights, trainer->weight_count))
-        return blame(trainer, error);
+        return name_bad_number(trainer, error);
     average(losses);
     trainer->counters.epoch++;
     trainer->update_seconds += seconds_now() - began;

@@ -222,7 +222,7 @@ int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
     return explain(trainer, what, stepping, where, error);
 }
 
-static int32_t settle(PufferTrainer* trainer, Error* error) {
+static int32_t await_faults(PufferTrainer* trainer, Error* error) {
     int32_t failed = 0;
     for (int i = 0; i < trainer->config.slices; i++) {
         fetch_fault(&trainer->all_slices[i]);
@@ -305,7 +305,7 @@ int32_t envs_start(PufferTrainer* trainer, Error* error) {
     envs_watch(trainer, PUFFER_RESET);
     for (int i = 0; i < trainer->config.slices && !failed; i++)
         failed = start_slice(&trainer->all_slices[i], error);
-    failed = failed || settle(trainer, error);
+    failed = failed || await_faults(trainer, error);
     envs_watch(trainer, PUFFER_IDLE);
     if (failed || envs_check(trainer, 0, "in init or reset", error)) return -1;
     trainer->playing = 1;
@@ -320,7 +320,7 @@ int32_t envs_leave(PufferTrainer* trainer, Error* error) {
     trainer->playing = 0;
     if (find_fault(trainer, &what) >= 0) return 0;
     for (int i = 0; i < trainer->config.slices; i++) call(&trainer->all_slices[i], ENVS_CLOSE);
-    if (settle(trainer, error)) return -1;
+    if (await_faults(trainer, error)) return -1;
     int32_t env = find_fault(trainer, &what);
     if (env < 0) return 0;
     snprintf(where, sizeof where, "env %d, in close", env);

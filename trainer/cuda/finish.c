@@ -11,7 +11,7 @@ static double explained_variance(const double* sums, double count) {
 }
 
 static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
-    const double* sums = trainer->ranks->report_here->verdict.loss_sums;    // of all ranks
+    const double* sums = trainer->ranks->report_here->results.loss_sums;    // of all ranks
     double count = losses->minibatches, seen[KERNEL_SUMS] = {0};
     EACH_RANK(trainer, rank) {
         losses->reward_clipped += (int64_t)rank->report_here->clipped;
@@ -27,17 +27,17 @@ static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
 
 // All ranks did the same sums on the same numbers: where the results differ, so do the weights
 static int32_t check_unity(PufferTrainer* trainer, Error* error) {
-    const CudaVerdict* first = &trainer->ranks->report_here->verdict;
+    const CudaResults* first = &trainer->ranks->report_here->results;
     EACH_RANK(trainer, rank)
-        if (memcmp(&rank->report_here->verdict, first, sizeof *first))
+        if (memcmp(&rank->report_here->results, first, sizeof *first))
             return fail(error, "the GPUs came apart: the gradient's norm is %.17g on the first and "
                         "%.17g on number %d of them", first->norm,
-                        rank->report_here->verdict.norm, rank->number + 1);
+                        rank->report_here->results.norm, rank->number + 1);
     return 0;
 }
 
 // The rollout that was learned from, the gradients of the last minibatch, and the weights
-static int32_t blame(PufferTrainer* trainer, int turn, Error* error) {
+static int32_t name_bad_number(PufferTrainer* trainer, int turn, Error* error) {
     const float* gradients[MAX_LAYERS + 2];
     Error unsaid;
     int matrices = trainer->L + 2;
@@ -47,7 +47,7 @@ static int32_t blame(PufferTrainer* trainer, int turn, Error* error) {
     if (ranks_wait(trainer, error)) return -1;
     for (int m = 0; m < matrices; m++)
         gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
-    blame_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
+    fault_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
     trainer->fetched = 0;               // the gradients stand where momenta are to stand again
     weights_fetch(trainer, &unsaid);
     return -1;
@@ -66,9 +66,9 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error
     if (check_unity(trainer, error)) return -1;
     const Report* report = trainer->ranks->report_here;
     int turn = trainer->config.overlap ? 1 - trainer->turn : 0;
-    trainer->counters.optimizer_steps += report->verdict.minibatches - trainer->pending.minibatches;
-    if (report->verdict.stop || report->bad_weight != ~(uint64_t)0)
-        return blame(trainer, turn, error);
+    trainer->counters.optimizer_steps += report->results.minibatches - trainer->pending.minibatches;
+    if (report->results.stop || report->bad_weight != ~(uint64_t)0)
+        return name_bad_number(trainer, turn, error);
     *losses = trainer->pending;
     fill_losses(trainer, losses);
     trainer->update_seconds += seconds_now() - began;

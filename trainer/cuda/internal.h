@@ -133,7 +133,7 @@ typedef struct Picker {
 } Picker;
 
 typedef struct Report {             // what an update found out, from the GPU
-    CudaVerdict verdict;
+    CudaResults results;
     double sums[KERNEL_SUMS];       // over all segments, before the first minibatch
     uint64_t clipped, bad_weight;
 } Report;

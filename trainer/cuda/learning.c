@@ -125,13 +125,13 @@ static double* own_losses(const Rank* rank) {
     return rank->trainer->config.gpus > 1 ? exchange_own(rank, &rank->losses) : rank->batch.losses;
 }
 
-static void judge(Rank* rank, Stream* stream, const Rollout* rollout) {
+static void compute_loss(Rank* rank, Stream* stream, const Rollout* rollout) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     Buffers* batch = &rank->batch;
     int dims = trainer->heads.continuous, parts = (trainer->M + CUDA_ROWS - 1) / CUDA_ROWS;
     BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = rank->schedule,
-        .verdict = &rank->report->verdict, .heads = rank->heads_there, .S = trainer->S,
+        .results = &rank->report->results, .heads = rank->heads_there, .S = trainer->S,
         .T = config->horizon, .ldo = trainer->ldo, .ranks = config->gpus, .rows = batch->rows,
         .q = batch->q, .repeated = batch->repeated, .out = batch->out,
         .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
@@ -208,7 +208,7 @@ static void step(Rank* rank, Stream* stream) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     Buffers* batch = &rank->batch;
-    CudaVerdict* verdict = &rank->report->verdict;
+    CudaResults* results = &rank->report->results;
     int chunks = trainer->chunk_count, matrices = trainer->L + 2, dims = trainer->heads.continuous;
     BLOCKS(stream, squares_sum, chunks, SquaresSumArgs, .chunks = chunks,
            .chunk = rank->chunk_table, .x = rank->gradients, .parts = batch->squares);
@@ -216,8 +216,8 @@ static void step(Rank* rank, Stream* stream) {
            .parts = batch->squares, .sums = batch->square);
     EACH(stream, update_decide, 1, UpdateDecideArgs, .rows = (double)config->minibatch_size,
          .max_grad_norm = config->max_grad_norm, .squares = batch->square,
-         .losses = batch->losses, .verdict = verdict);
-    BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .verdict = verdict, .chunks = chunks,
+         .losses = batch->losses, .results = results);
+    BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .results = results, .chunks = chunks,
            .mu = (float)config->beta1, .chunk = rank->chunk_table,
            .gradient = rank->gradients, .momentum = rank->momentum,
            .update = rank->update, .parts = batch->squares);
@@ -234,12 +234,12 @@ static void step(Rank* rank, Stream* stream) {
         stream_after(stream, rank->groups[g].done);
     }
     BLOCKS(stream, muon_apply, chunks, MuonApplyArgs, .schedule = rank->schedule,
-           .verdict = verdict, .chunks = chunks, .chunk = rank->chunk_table,
+           .results = results, .chunks = chunks, .chunk = rank->chunk_table,
            .matrix = rank->matrix_table, .X = rank->Y, .weights = rank->weights,
            .narrow = rank->weights_narrow);
     if (dims)
         EACH(stream, adam_step, dims, AdamStepArgs, .schedule = rank->schedule,
-             .verdict = verdict, .count = dims, .beta2 = config->beta2, .eps = config->eps,
+             .results = results, .count = dims, .beta2 = config->beta2, .eps = config->eps,
              .gradient = rank->gradients + trainer->vectors,
              .m = rank->momentum + trainer->vectors, .v = rank->adam_v,
              .weights = rank->weights + trainer->vectors);
@@ -248,7 +248,7 @@ static void step(Rank* rank, Stream* stream) {
 static void learn_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
     forward(rank, stream, rollout);
-    judge(rank, stream, rollout);
+    compute_loss(rank, stream, rollout);
     backward(rank, stream, rollout);
     step(rank, stream);
 }
@@ -260,9 +260,9 @@ static void gradient_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
     EACH(stream, ranks_measure, 1, RanksMeasureArgs, .ranks = config->gpus,
          .norm_adv = config->norm_adv, .rows = (double)config->minibatch_size,
-         .totals = (const double*)rank->totals.all, .verdict = &rank->report->verdict);
+         .totals = (const double*)rank->totals.all, .results = &rank->report->results);
     forward(rank, stream, rollout);
-    judge(rank, stream, rollout);
+    compute_loss(rank, stream, rollout);
     backward(rank, stream, rollout);
 }
 

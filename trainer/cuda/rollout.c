@@ -237,7 +237,7 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
                   .mask = here->masks && t < T ? here->masks + at * A : NULL,
                   .reward = t < T ? here->rewards[at] : 0.0f,
                   .state = trainer->state_here + row * size, .state_size = size};
-    return blame_rollout(&trainer->tensors, &trainer->config, &trainer->heads, &bad, error);
+    return fault_rollout(&trainer->tensors, &trainer->config, &trainer->heads, &bad, error);
 }
 
 static int32_t check_faults(PufferTrainer* trainer, Error* error) {

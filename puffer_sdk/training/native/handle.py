@@ -50,7 +50,7 @@ class Handle:
         if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
             raise failure(self.error, self.act_sizes, plays=self.plays)
 
-    def tell(self, name: str, *args):
+    def invoke(self, name: str, *args):
         """One of the calls that cannot fail."""
         return getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args)
 
@@ -58,7 +58,7 @@ class Handle:
         """Views of the tensors of these kinds ("WEIGHT", "OPTIMIZER", "ROLLOUT"), by name."""
         wanted = [getattr(self.lib, f"PUFFER_{kind}") for kind in kinds]
         out, found, index = self.ffi.new("PufferTrainerTensor*"), {}, 0
-        while self.tell("tensor", index, out):
+        while self.invoke("tensor", index, out):
             index += 1
             if out.kind in wanted:
                 found[self.ffi.string(out.name).decode()] = np.asarray(Memory(self, out))
@@ -125,4 +125,4 @@ def load_tensors(handle: Handle, targets: Mapping[str, np.ndarray],
     check_tensors({name: target.shape for name, target in targets.items()}, tensors)
     for name, target in targets.items():
         target[...] = tensors[name]
-    handle.tell("touch")
+    handle.invoke("touch")
