@@ -1,7 +1,7 @@
 /* arithmetic.h -- the mathematics of the kernels, each formula once.
  *
  * Whoever includes this has defined a number F and what it can do: a vector of floats in the CPU
- * drivers (simd/*.h), one float in a CUDA kernel. Nothing here loops, loads or stores.
+ * drivers (kernels/simd), one float in a CUDA kernel. Nothing here loops, loads or stores.
  *
  *     F f_set(float)      F f_fma(F a, F b, F c)  a b + c     F f_min(F, F)   F f_max(F, F)
  *     F f_reciprocal(F)   M f_lt(F, F), f_le(F, F), f_ge(F, F), f_eq(F, F)

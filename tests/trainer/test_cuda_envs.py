@@ -24,6 +24,7 @@ from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, train
 from puffer_sdk.training.native import NativePPO
 from puffer_sdk.training.native.envs import build_program
+from puffer_sdk.training.native.errors import failure
 
 SMALL = dict(hidden_size=20, num_layers=2, horizon=50, minibatch_size=50 * 16,
              total_timesteps=10**5, learning_rate=0.02)
@@ -289,10 +290,10 @@ def test_what_stops_a_gpu_has_a_hint(fail):
     with fail(0) as trainer:
         run(trainer, 1)
         handle = trainer._handle
-        handle.error[0:16] = b"the GPU stopped\0"
-        assert "--vec.device cpu" in handle._failure().hint
-        handle.plays = False
-        assert handle._failure().hint is None
+        handle.error.kind = handle.lib.PUFFER_TRAINER_GPU_STOPPED
+        assert handle.plays
+        assert "--vec.device cpu" in failure(handle.error, handle.act_sizes, plays=True).hint
+        assert failure(handle.error, handle.act_sizes, plays=False).hint is None
 
 
 def test_a_program_of_another_environment_is_refused(make, folders):

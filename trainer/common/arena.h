@@ -20,7 +20,7 @@ typedef struct Arena {
 // `*where` will point to `bytes` of zeros on a cache line, with a line of slack behind them
 void arena_add(Arena* arena, void** where, size_t bytes);
 int32_t arena_commit(Arena* arena);             // 0, or -1 when there is not that much memory
-void arena_place(Arena* arena, void* base);     // the same in memory of the caller's: arena->bytes of it
+void arena_place(Arena* arena, void* base);     // the same, in the caller's arena->bytes
 void arena_free(Arena* arena);
 
 #define ARENA_ADD(arena, pointer, count) \

@@ -200,7 +200,7 @@ static void run_lockstep(PufferTrainer* trainer) {
 // ---- what went wrong --------------------------------------------------------------------------
 
 static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* masks,
-                       char* error) {
+                       Error* error) {
     const Policy* policy = &trainer->policy;
     int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->Hp;
     int64_t row_bytes = policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
@@ -209,12 +209,12 @@ static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* m
                   .mask = masks ? masks + row * policy->A : NULL,
                   .reward = trainer->envs.rewards ? trainer->envs.rewards[row] : 0.0f,
                   .state = trainer->state + row * size, .state_size = size};
-    return blame_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
+    return fault_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
 }
 
 // ---- the two ways to act ----------------------------------------------------------------------
 
-int32_t rollout_plan(PufferTrainer* trainer, char* error) {
+int32_t rollout_plan(PufferTrainer* trainer, Error* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     int32_t N = trainer->config.agents, threads = trainer->config.threads;
     if (envs->first_row[envs->num_envs] != N)
@@ -252,7 +252,7 @@ int32_t rollout_plan(PufferTrainer* trainer, char* error) {
     return 0;
 }
 
-int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     double began = seconds_now();
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (trainer->stale) policy_pack(trainer);
@@ -297,7 +297,7 @@ static void act_item(void* about, int32_t item, int32_t worker) {
 
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
-                           char* error) {
+                           Error* error) {
     Act act = {trainer, obs, mask, greedy, actions, log_probs, values};
     if (trainer->stale) policy_pack(trainer);
     trainer->bad_kind = FINE;

@@ -40,8 +40,12 @@ typedef struct DeviceFacts {
     int64_t memory, unused;         // bytes in all, and of them not in use
 } DeviceFacts;
 
+enum {                              // kinds of failures
+    DEVICE_FINE, DEVICE_FAILED, DEVICE_STOPPED, DEVICE_OUT_OF_MEMORY, DEVICE_NO_BF16, DEVICE_FAULTS
+};
+
 int32_t device_count(char* error);                      // -1 with a text where CUDA does not answer
-Device* device_open(int32_t number, char* error);       // NULL with a text
+Device* device_open(int32_t number, int32_t* fault, char* error);   // NULL with a kind and a text
 void device_close(Device* device);                      // waits, then frees all there is
 // Two that work together from now on: streams of either may come after marks of the other's and copy
 // from its memory, and what one has pinned is pinned for both. In graphs they stay apart. Neither is
@@ -49,6 +53,7 @@ void device_close(Device* device);                      // waits, then frees all
 void device_meet(Device* device, Device* other);
 void device_facts(Device* device, DeviceFacts* out);
 const char* device_failure(const Device* device);       // the first failure's text, or NULL
+int32_t device_fault(const Device* device);             // its kind, or DEVICE_FINE
 
 // ---- memory: zeroed, on a line of 256 bytes, freed by device_close --------------------------------
 

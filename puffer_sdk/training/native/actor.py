@@ -46,11 +46,11 @@ class NativeActor:
     @tick.setter
     def tick(self, value: int) -> None:
         self._tick = int(value)
-        self._handle.tell("set_tick", self._tick)
+        self._handle.invoke("set_tick", self._tick)
 
     @property
     def state(self) -> np.ndarray:
-        """(n, L, H) what the agents remember, live: writing into it is allowed."""
+        """(n, L, H) the recurrent state, live: writing into it is allowed."""
         return self._handle.arrays("ROLLOUT")["state"]
 
     def act(self, obs: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
@@ -75,11 +75,11 @@ class NativeActor:
     def ended(self, terminals: np.ndarray) -> None:
         """Zero the state of agents whose episode just ended, before their next observation."""
         ended = _rows("terminals", terminals, (self.n,), np.float32)
-        self._handle.tell("ended", self._handle.pointer("float*", ended))
+        self._handle.invoke("ended", self._handle.pointer("float*", ended))
 
     def reset(self) -> None:
         """Zero the state of all agents; the tick goes on."""
-        self._handle.tell("reset_state")
+        self._handle.invoke("reset_state")
 
 
 def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype) -> np.ndarray:

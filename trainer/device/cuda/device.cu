@@ -87,8 +87,9 @@ static void open_all(Device* device) {
         open_products(device);
 }
 
-Device* device_open(int32_t number, char* error) {
+Device* device_open(int32_t number, int32_t* fault, char* error) {
     const int32_t count = device_count(error);
+    *fault = DEVICE_FAILED;
     if (count < 0) return NULL;
     if (number < 0 || number >= count) {
         snprintf(error, PUFFER_ERROR_SIZE, "there is no GPU %d: CUDA sees %d", number, count);
@@ -96,12 +97,14 @@ Device* device_open(int32_t number, char* error) {
     }
     Device* device = (Device*)calloc(1, sizeof *device);
     if (!device) {
+        *fault = DEVICE_OUT_OF_MEMORY;
         snprintf(error, PUFFER_ERROR_SIZE, "no memory is left for a device");
         return NULL;
     }
     device->number = number;
     open_all(device);
     if (!device->failed) return device;
+    *fault = device->failed;
     snprintf(error, PUFFER_ERROR_SIZE, "%s", device->failure);
     device_close(device);
     return NULL;
@@ -190,6 +193,8 @@ void device_facts(Device* device, DeviceFacts* out) {
 const char* device_failure(const Device* device) {
     return device->failed ? device->failure : NULL;
 }
+
+int32_t device_fault(const Device* device) { return device->failed; }
 
 // ---- memory -----------------------------------------------------------------------------------
 
@@ -344,8 +349,8 @@ void stream_after(Stream* stream, Event* event) {
 static int32_t waited(Device* device, cudaError_t error, const char* last) {
     if (error != cudaSuccess) {
         cudaGetLastError();
-        fail(device, "the GPU stopped: %s (%s); the last that it was given was %s",
-             cudaGetErrorString(error), cudaGetErrorName(error), last);
+        fail_as(device, DEVICE_STOPPED, "the GPU stopped: %s (%s); the last that it was given was %s",
+                cudaGetErrorString(error), cudaGetErrorName(error), last);
     }
     return device->failed ? -1 : 0;
 }

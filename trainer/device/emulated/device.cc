@@ -34,7 +34,8 @@ int32_t device_count(char*) {
     return count && *count ? atoi(count) : 1;
 }
 
-Device* device_open(int32_t number, char* error) {
+Device* device_open(int32_t number, int32_t* fault, char* error) {
+    *fault = DEVICE_FAILED;
     const char* mode = getenv("PUFFER_CUDA_EMULATED");
     const char* memory = getenv("PUFFER_CUDA_EMULATED_MEMORY");
     const char* seed = getenv("PUFFER_CUDA_EMULATED_SEED");
@@ -85,6 +86,8 @@ void device_facts(Device* device, DeviceFacts* out) {
 const char* device_failure(const Device* device) {
     return failed(device) ? device->failure : NULL;
 }
+
+int32_t device_fault(const Device* device) { return failed(device) ? DEVICE_FAILED : DEVICE_FINE; }
 
 __attribute__((visibility("default"))) int64_t device_emulated_count(int32_t what) {
     return what >= 0 && what < COUNTS ? counts[what] : -1;

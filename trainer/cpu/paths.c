@@ -1,5 +1,14 @@
-/* matmul_rate.c -- how fast this machine multiplies matrices, to compare a training run with. */
+/* paths.c -- instruction sets: their names, which this CPU has, and how fast each multiplies. */
 #include "internal.h"
+
+const char* puffer_trainer_path_name(int32_t path) {
+    static const char* const names[] = {"auto", "generic", "avx2", "avx512", "neon"};
+    return path >= 0 && path < KERNELS_PATHS ? names[path] : "unknown";
+}
+
+int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path, 0) != NULL; }
+
+// ---- the rate of matrix products, to compare a training run with --------------------------------
 
 enum { RATE_ROWS = 480, RATE_HIDDEN = 128, RATE_GATES = 3 * RATE_HIDDEN, RATE_LD = RATE_GATES + 16,
        RATE_REPEATS = 8 };
