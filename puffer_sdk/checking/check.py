@@ -150,8 +150,8 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         failed = outcome.first("failed")
         if not failed:
             continue
-        missing = re.match(r"missing-key: (.*)", failed["text"])
-        kind, _, text = failed["text"].partition(": ")
+        missing = re.match(r"missing-key: (.*)", failed.text)
+        kind, _, text = failed.text.partition(": ")
         if kind in ("sizes", "agents"):     # beside what the source shows, such as PUF105
             facts.problems.append(BuildError(text, code="PUF112", where=facts.spec.header.name,
                                              hint="is a setting of [env] missing or wrong?"))
@@ -159,7 +159,7 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
             return None
         if missing is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
-                           detail=failed["text"].partition(": ")[2] or failed["text"])
+                           detail=failed.text.partition(": ")[2] or failed.text)
         facts.problems.append(BuildError(
             f"the binding reads [env] {missing[1]}, which the ini does not give", code="PUF106",
             where="binding.c", hint=f"add to [env]: {missing[1]} = ..."))
@@ -214,20 +214,21 @@ def _limit(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
 
 def _coverage(facts: Facts) -> dict:
     """How much was exercised."""
-    run = facts.fact("run", "run") or {}
-    steps = run.get("steps", 0)
+    run = facts.fact("run", "run")
+    steps = run.steps if run else 0
     for name, outcome in facts.outcomes.items():
         for fact in outcome.facts:
-            if fact["fact"] in ("guarded", "packed", "rewritten"):
-                steps += fact["steps"]
-            elif fact["fact"] == "traced":
-                steps += fact["steps"] * (1 if "alone" in name else fact["envs"])
-    actions = [{"head": f["head"], "width": f["width"], "seen": f["seen"]}
+            if fact.kind in ("guarded", "packed", "rewritten"):
+                steps += fact.steps
+            elif fact.kind == "traced":
+                steps += fact.steps * (1 if "alone" in name else fact.envs)
+    actions = [{"head": f.head, "width": f.width, "seen": f.seen}
                for f in facts.all("run", "actions")]
-    return {"env_steps": steps, "envs": run.get("envs", 0),
-            "agents_per_env": facts.shape.get("env_agents"),
-            "terminals": run.get("terminals", 0), "truncations": run.get("truncations", 0),
-            "logged": run.get("logged", 0), "nonzero_rewards": run.get("rewards", 0),
+    return {"env_steps": steps, "envs": run.envs if run else 0,
+            "agents_per_env": facts.shape.env_agents if facts.shape else None,
+            "terminals": run.terminals if run else 0,
+            "truncations": run.truncations if run else 0,
+            "logged": run.logged if run else 0, "nonzero_rewards": run.rewards if run else 0,
             "actions": actions, "lines": lines.summary(facts),
             "statistics": facts.statistics.to_dict() if facts.statistics else [],
             "deep": facts.deep,

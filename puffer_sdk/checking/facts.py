@@ -12,6 +12,7 @@ from ..base.errors import PufferError
 from ..base.spec import Spec
 from ..settings.config import Config
 from .experiments.moments import Statistics
+from .harness.kinds import Fact, known
 from .source.fields import Field
 from .source.layout import Layout
 from .source.read import Source
@@ -22,17 +23,18 @@ class Outcome:
     """What one experiment's process left behind."""
 
     name: str
-    facts: list[dict]
+    facts: list[Fact]
     ended: bool                 # it came to its end
     signal: int = 0             # that killed it, without a word from the harness
     timed_out: bool = False
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
 
-    def all(self, kind: str) -> list[dict]:
-        return [fact for fact in self.facts if fact["fact"] == kind]
+    def all(self, kind: str) -> list[Fact]:
+        known(kind)
+        return [fact for fact in self.facts if fact.kind == kind]
 
-    def first(self, kind: str) -> dict | None:
+    def first(self, kind: str) -> Fact | None:
         return next(iter(self.all(kind)), None)
 
 
@@ -71,7 +73,7 @@ class Facts:
     problems: list[PufferError]
     source: Source
     seed: int
-    shape: dict = field(default_factory=dict)               # the harness's "shape" fact
+    shape: Fact | None = None                               # of the probe
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
@@ -95,20 +97,25 @@ class Facts:
         """An Ocean binding: PufferLib's own loop forgives what ours does not."""
         return bool(self.spec and self.spec.binding)
 
+    @property
+    def agents(self) -> int:
+        """The smallest total that the env accepts; 1 until the probe has told."""
+        return self.shape.agents if self.shape else 1
+
     def outcome(self, name: str) -> Outcome | None:
         """An experiment that came to its end, or None."""
         found = self.outcomes.get(name)
         return found if found and found.ended else None
 
-    def fact(self, experiment: str, kind: str) -> dict | None:
+    def fact(self, experiment: str, kind: str) -> Fact | None:
         found = self.outcomes.get(experiment)
         return found.first(kind) if found else None
 
-    def all(self, experiment: str, kind: str) -> list[dict]:
+    def all(self, experiment: str, kind: str) -> list[Fact]:
         found = self.outcomes.get(experiment)
         return found.all(kind) if found else []
 
-    def experiment_of(self, fact: dict) -> str:
+    def experiment_of(self, fact: Fact) -> str:
         """The experiment that this very fact comes from."""
         return next((name for name, outcome in self.outcomes.items()
                      if any(fact is other for other in outcome.facts)), "")

@@ -79,8 +79,8 @@ def test_sizes_fit_each_other(agents, obs, horizon, total, minibatch):
     config = replace(config, vec=replace(config.vec, total_agents=total), train=replace(
         config.train, horizon=horizon, minibatch_size=minibatch))
     facts = SimpleNamespace(config=config, seed=42, spec=SimpleNamespace(act_widths=(9,)),
-                            fact=lambda *names: {"seconds": 1e-7},
-                            shape={"agents": agents, "env_agents": agents, "obs_size": obs})
+                            fact=lambda *names: SimpleNamespace(seconds=1e-7),
+                            shape=SimpleNamespace(agents=agents, env_agents=agents, obs_size=obs))
     steps = []
     for seconds in (1, 12, 60):
         tuned, cost = learning.sizes(facts, seconds)

@@ -93,7 +93,7 @@ def findings(facts: Facts, code: str, known: list[Finding]) -> Iterator[Finding]
 def _steps(facts: Facts, tool: str, budget: float) -> int:
     """Ticks of each env, from the cost of a step in classes of a factor of four."""
     cost = facts.fact("probe", "cost")
-    seconds = max(cost["seconds"] if cost else 0.0, 5e-7)
+    seconds = max(cost.seconds if cost else 0.0, 5e-7)
     seconds = 5e-7 * 4 ** max(math.ceil(math.log(seconds / 5e-7, 4) - 0.25), 0)
     wanted = min(STEPS, SECONDS / (seconds * SLOWER[tool] * ENVS)) * budget
     return 1 << int(math.log2(max(wanted, 64)))
@@ -131,12 +131,13 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
     except BuildError as error:
         return f"not run: clang refuses {facts.spec.header.name} ({error.where})"
     steps = _steps(facts, "msan", budget)
-    outcome = runner.run("msan", program, library, "guard", agents=facts.shape.get("agents", 1),
+    outcome = runner.run("msan", program, library, "guard", agents=facts.agents,
                          envs=ENVS, steps=steps, layout=GUARD_HIGH)
     fault = read_msan(outcome.sanitizer, facts.spec.folder, _look_up)
     if fault:
-        at = outcome.first("msan") or {}
-        facts.deep_faults.append(replace(fault, env=at.get("env"), step=at.get("step")))
+        at = outcome.first("msan")
+        facts.deep_faults.append(replace(fault, env=at.env if at else None,
+                                         step=at.step if at else None))
         return f"clang {clang.version}, ended by the fault on line {fault.frame.line}"
     if not outcome.ended:
         return "not run: the environment did not survive it"
@@ -165,7 +166,7 @@ def _msan_program(clang: compilers.Compiler, verbose: bool) -> Path:
     null = headers.null_source()
     sources = [*sorted(driver.SOURCES.glob("*.c")), null]
     digest = hashlib.sha256("\0".join([clang.key, *MSAN_FLAGS]).encode())
-    for path in (*sources, *driver.SOURCES.glob("*.h"), paths.include_dir() / "puffer_abi.h"):
+    for path in (*sources, *driver.headers(), paths.include_dir() / "puffer_abi.h"):
         digest.update(path.read_bytes())
     folder = paths.writable(paths.cache_dir() / "harness" / f"msan-{digest.hexdigest()[:12]}",
                             purpose="the checker's programs")
@@ -261,7 +262,7 @@ def _run_valgrind(facts: Facts, runner: Runner, budget: float, verbose: bool) ->
                          wrapper=(tool, "--tool=memcheck", "--xml=yes", f"--xml-file={report}",
                                   "--track-origins=yes", "--leak-check=no", "--quiet",
                                   "--num-callers=24"),
-                         agents=facts.shape.get("agents", 1), envs=ENVS, steps=steps,
+                         agents=facts.agents, envs=ENVS, steps=steps,
                          random=1)
     text = report.read_text(errors="replace") if report.is_file() else ""
     found = list(read_valgrind(text, facts.spec.folder))

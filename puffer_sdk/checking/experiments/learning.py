@@ -50,7 +50,7 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
         facts.learning = {"skipped": f"{error.message}: {error.hint}"}
         return
     job = {"library": str(built.library), "folder": str(facts.folder), "config": config.to_dict(),
-           "unit": facts.shape["agents"], "env_agents": facts.shape["env_agents"],
+           "unit": facts.shape.agents, "env_agents": facts.shape.env_agents,
            "agents": evaluation_agents(facts, seconds, step_cost)}
 
     def on_event(kind: str, payload: dict) -> None:
@@ -79,13 +79,13 @@ def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
         policy = replace(policy, hidden_size=min(policy.hidden_size, HIDDEN),
                          num_layers=min(policy.num_layers, LAYERS))
     hidden = policy.hidden_size
-    weights = hidden * (shape["obs_size"] + 3 * hidden * policy.num_layers
+    weights = hidden * (shape.obs_size + 3 * hidden * policy.num_layers
                         + sum(facts.spec.act_widths or (4,)) + 1)
     backend = "torch" if policy.torch_class else "native"
     flops, overhead = COST[backend]
-    each = overhead + 8 * weights / flops + step_cost / shape["env_agents"]
+    each = overhead + 8 * weights / flops + step_cost / shape.env_agents
     steps = 1 << int(math.log2(max(1 << 14, seconds * TRAINING / each)))
-    unit, horizon = shape["agents"], min(config.train.horizon, 64)
+    unit, horizon = shape.agents, min(config.train.horizon, 64)
     envs = max(4, min(steps // EPOCHS // horizon, config.vec.total_agents) // unit)
     batch = envs * unit * horizon
     minibatch = max(1, min(config.train.minibatch_size, batch // 4) // horizon) * horizon
@@ -98,7 +98,7 @@ def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
 
 def evaluation_agents(facts: Facts, seconds: float, step_cost: float) -> int:
     """As many as play in a tenth of the seconds, in whole envs; eight envs at least."""
-    unit, per_env = facts.shape["agents"], facts.shape["env_agents"]
+    unit, per_env = facts.shape.agents, facts.shape.env_agents
     envs = int(0.1 * seconds / (TICKS * 8 * step_cost))
     units = min(envs * per_env, AGENTS) // unit
     return max(8 * per_env // unit, units, 2) * unit

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..harness.kinds import Fact
 from ..source.fields import Field
 
 BINS = 16
@@ -51,20 +52,20 @@ class Statistics:
         return [quantity.to_dict() for quantity in self.quantities]
 
 
-def read(path: Path, facts: list[dict], dtype: str, obs_size: int, fields: list[Field],
+def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, fields: list[Field],
          agent_steps: int) -> Statistics | None:
     """The file of a run and the facts that tell its layout; None where the run did not end.
 
     agent_steps     of the run: rewards that were zero are counted, not kept
     """
-    kept = next((f for f in facts if f["fact"] == "kept"), None)
+    kept = next((f for f in facts if f.kind == "kept"), None)
     if kept is None or not path.is_file():
         return None
     kind = np.dtype(np.float32 if dtype == "f32" else np.uint8)
-    D, S = obs_size, kept["rows"]
+    D, S = obs_size, kept.rows
     data = path.read_bytes()
     at = 8 * D + S * D * kind.itemsize
-    if len(data) < at + 8 * sum(f["count"] for f in facts if f["fact"] == "sample"):
+    if len(data) < at + 8 * sum(f.count for f in facts if f.kind == "sample"):
         return None
     low, high = np.frombuffer(data, np.float32, 2 * D).astype(float).reshape(2, D)
     rows = np.frombuffer(data, kind, S * D, 8 * D).reshape(S, D)
@@ -72,14 +73,14 @@ def read(path: Path, facts: list[dict], dtype: str, obs_size: int, fields: list[
     stats.quantities = _of_observations(stats, fields)
     observed = len(stats.quantities)
     for fact in facts:
-        if fact["fact"] != "sample":
+        if fact.kind != "sample":
             continue
-        values = np.frombuffer(data[at:at + 8 * fact["count"]], np.float64)
-        at += 8 * fact["count"]
-        total = agent_steps if fact["name"] == "reward" else fact["seen"]
-        stats.quantities.append(_of_sample(fact, values, max(total, fact["seen"])))
-    if not any(f["fact"] == "sample" and f["name"] == "reward" for f in facts):
-        paid = next((f["rewards"] for f in facts if f["fact"] == "run"), 0)
+        values = np.frombuffer(data[at:at + 8 * fact.count], np.float64)
+        at += 8 * fact.count
+        total = agent_steps if fact.name == "reward" else fact.seen
+        stats.quantities.append(_of_sample(fact, values, max(total, fact.seen)))
+    if not any(f.kind == "sample" and f.name == "reward" for f in facts):
+        paid = next((f.rewards for f in facts if f.kind == "run"), 0)
         stats.quantities.insert(observed, _unsampled_reward(paid, agent_steps))
     return stats
 
@@ -121,21 +122,21 @@ def _of_elements(stats: Statistics, name: str, first: int, last: int) -> Quantit
                     float((values == 0).mean()), _histogram(values, low, high), where)
 
 
-def _of_sample(fact: dict, values: np.ndarray, total: int) -> Quantity:
+def _of_sample(fact: Fact, values: np.ndarray, total: int) -> Quantity:
     """Rewards of zero are not in the sample: they are counted in."""
-    low, high, mean = fact["low"], fact["high"], fact["mean"]
+    low, high, mean = fact.low, fact.high, fact.mean
     zeros = float((values == 0).mean()) if values.size else 0.0
     weight = 0
-    if fact["name"] == "reward":
-        zeros = 1.0 - fact["seen"] / total
-        mean *= fact["seen"] / total
+    if fact.name == "reward":
+        zeros = 1.0 - fact.seen / total
+        mean *= fact.seen / total
         if zeros > 0:
             low, high = min(low, 0.0), max(high, 0.0)
-            weight = round(values.size * (total - fact["seen"]) / max(fact["seen"], 1))
+            weight = round(values.size * (total - fact.seen) / max(fact.seen, 1))
     histogram = _histogram(values, low, high)
     if weight:
         histogram[_bin(0.0, low, high)] += weight
-    return Quantity(fact["name"], low, high, mean, zeros, histogram)
+    return Quantity(fact.name, low, high, mean, zeros, histogram)
 
 
 def _unsampled_reward(paid: int, total: int) -> Quantity:

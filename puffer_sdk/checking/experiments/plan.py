@@ -9,7 +9,7 @@ import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,8 @@ import numpy as np
 from ...base.errors import BuildError
 from ...base.spec import Spec
 from ...settings.config import Config
-from ..facts import Difference, Facts
-from ..harness import lines
+from ..facts import Difference, Fact, Facts
+from ..harness import kinds, lines
 from ..harness.driver import (
     DEBUG,
     EXACT,
@@ -70,9 +70,9 @@ class Sizes:
         return 1 << int(math.log2(fitting))
 
 
-def cost_class(cost: dict | None, key: str) -> float:
+def cost_class(cost: Fact | None, key: str) -> float:
     """Seconds of a step (or reset), rounded up to CHEAP times a power of four."""
-    seconds = max(cost[key] if cost else CHEAP, CHEAP)
+    seconds = max(getattr(cost, key) if cost else CHEAP, CHEAP)
     return CHEAP * 4 ** max(math.ceil(math.log(seconds / CHEAP, 4) - 0.25), 0)
 
 
@@ -163,14 +163,15 @@ class Plan:
         shape = self.facts.fact("probe", "shape")
         cost = self.facts.fact("probe", "cost")
         if shape is None:
-            shape = {"agents": 1, "envs": 1, "env_agents": 1, "mask": 0, "truncations": 0,
-                     "obs_size": self.spec.obs_count or 1, "heads": 1, "whole_steps": 0,
-                     "dtype": self.spec.obs_dtype}
+            shape = kinds.parse({
+                "fact": "shape", "agents": 1, "envs": 1, "env_agents": 1, "mask": 0,
+                "truncations": 0, "obs_size": self.spec.obs_count or 1, "heads": 1,
+                "whole_steps": 0, "dtype": self.spec.obs_dtype})
         self.facts.shape = shape
         if cost:
-            self.facts.fields = fields.read(self.spec, shape["obs_size"])
-        cells = shape["obs_size"] * shape["env_agents"]
-        self.sizes = Sizes(shape["agents"], cells, cells * (4 if shape["dtype"] == "f32" else 1),
+            self.facts.fields = fields.read(self.spec, shape.obs_size)
+        cells = shape.obs_size * shape.env_agents
+        self.sizes = Sizes(shape.agents, cells, cells * (4 if shape.dtype == "f32" else 1),
                            cost_class(cost, "seconds"), cost_class(cost, "reset"), self.budget)
 
     def experiment(self, name: str, kind: Kind, experiment: str, options: dict) -> None:
@@ -178,11 +179,10 @@ class Plan:
             return
         self.ran[name] = kind, experiment, options
         program, library = self.built[kind.name]
-        shape = self.facts.shape
         self.libraries[name] = library
         self.facts.setups[name] = {"experiment": experiment, **options}
         outcome = self.runner.run(name, program, library, experiment,
-                                  **{"agents": shape.get("agents", 1), **options})
+                                  **{"agents": self.facts.agents, **options})
         self.facts.outcomes[name] = outcome
 
     def experiments(self) -> list[tuple]:
@@ -190,9 +190,9 @@ class Plan:
         probe = self.facts.outcomes["probe"]
         if not probe.ended:
             return []
-        s, whole = self.sizes, self.facts.shape["whole_steps"]
-        scanned = 0.3 if self.facts.shape["dtype"] == "f32" else 0.1
-        wide = max(4, min(64, 256 // self.facts.shape["env_agents"]))
+        s, whole = self.sizes, self.facts.shape.whole_steps
+        scanned = 0.3 if self.facts.shape.dtype == "f32" else 0.1
+        wide = max(4, min(64, 256 // self.facts.shape.env_agents))
         envs = s.envs(wide, 1 << 18)
         jobs = [("run", FAST, "run", dict(
             envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
@@ -229,7 +229,7 @@ class Plan:
         declared = [f for f in self.facts.fields if f.low is not None]
         if not declared:
             return {}
-        low = np.full(self.facts.shape["obs_size"], -np.inf)
+        low = np.full(self.facts.shape.obs_size, -np.inf)
         high = -low
         for one in declared:
             slack = 1e-5 * max(abs(b) for b in (one.low, one.high, 1.0) if math.isfinite(b))
@@ -258,7 +258,7 @@ class Plan:
             return []
         jobs = [("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
                                               generators=hidden.generators(self.facts)))]
-        if self.facts.shape["whole_steps"]:
+        if self.facts.shape.whole_steps:
             for name in ("audit", "effect", "reseed"):
                 self.facts.skipped[name] = WHOLE
             return jobs
@@ -309,7 +309,7 @@ class Plan:
         jobs = [("trace-debug", DEBUG, "trace", dict(envs=few, steps=steps, coverage=1)),
                 ("trace-trained", TRAINED, "trace", dict(
                     envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
-        if self.facts.shape["whole_steps"]:
+        if self.facts.shape.whole_steps:
             self.facts.skipped["trace-threads"] = (
                 "the binding steps all envs at once (MY_VEC_STEP)")
         else:
@@ -344,7 +344,7 @@ class Plan:
             path = self.folder / f"{name}.u64"
             traced = outcome.first("traced")
             if outcome.ended and traced and path.is_file():
-                self.facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced["envs"])
+                self.facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced.envs)
 
     def same_without_folding(self, name: str) -> bool:
         """Whether two builds differ only in functions of constants that the compiler evaluates."""
@@ -359,7 +359,7 @@ class Plan:
             if not outcome.ended:
                 return False
             traces.append(np.fromfile(path, np.uint64).reshape(
-                -1, outcome.first("traced")["envs"]))
+                -1, outcome.first("traced").envs))
         return not _differing(*traces).any()
 
     def read_statistics(self) -> None:
@@ -368,10 +368,10 @@ class Plan:
         if run:
             shape = self.facts.shape
             counts = run.first("run")
-            per_env = counts["agents"] / counts["envs"]
+            per_env = counts.agents / counts.envs
             self.facts.statistics = moments.read(
-                self.folder / "run.samples", run.facts, shape["dtype"], shape["obs_size"],
-                self.facts.fields, round(counts["steps"] * per_env))
+                self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
+                self.facts.fields, round(counts.steps * per_env))
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
         """The first element that differs, from dumps of that env's rows at that step."""
@@ -397,9 +397,9 @@ class Plan:
         shape = self.facts.shape
         if dumps[0].size != dumps[1].size or np.array_equal(*dumps):
             return Difference(env, step, "rows", 0, None, "one value", "another")
-        width = 4 if shape["dtype"] == "f32" else 1
-        per_agent = {"observations": shape["obs_size"] * width, "rewards": 4, "terminals": 4,
-                     "truncations": 4 * shape["truncations"], "action_mask": shape["mask"]}
+        width = 4 if shape.dtype == "f32" else 1
+        per_agent = {"observations": shape.obs_size * width, "rewards": 4, "terminals": 4,
+                     "truncations": 4 * shape.truncations, "action_mask": shape.mask}
         agents = dumps[0].size // sum(per_agent.values())
         begin = 0
         for array, size in per_agent.items():
@@ -428,23 +428,25 @@ class Plan:
                         {"envs": envs, "steps": steps, "dump": path, "dump_env": env})
         fact = self.facts.outcomes.pop(name).first("script")
         self.facts.setups.pop(name)
-        agents = (fact["all"] if env < 0 else fact["agents"]) if fact else \
-            self.facts.shape["env_agents"] * (envs if env < 0 else 1)
-        width = agents * self.facts.shape["heads"]
+        agents = (fact.all if env < 0 else fact.agents) if fact else \
+            self.facts.shape.env_agents * (envs if env < 0 else 1)
+        width = agents * self.facts.shape.heads
         numbers = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)
         return numbers[:numbers.size // width * width].reshape(-1, width)
 
     def resolve_stacks(self) -> None:
         """Addresses to lines, while the libraries still exist."""
-        from ..harness.driver import own_frame, symbolize
-
         outcomes = {**self.facts.outcomes,
                     **{variant.outcome.name: variant.outcome for variant in self.facts.variants}}
         for name, outcome in outcomes.items():
-            for fact in outcome.facts:
-                if "stack" not in fact:
-                    continue
-                frames = symbolize(self.libraries[name], self.runner.base.get(name, 0),
-                                   fact["stack"], fact.get("pc"))
-                fact["frames"] = frames
-                fact["frame"] = own_frame(frames, self.spec.folder)
+            outcome.facts = [self.resolved(name, fact) for fact in outcome.facts]
+
+    def resolved(self, name: str, fact: Fact) -> Fact:
+        """A fact with the frames of its stack, if it has one."""
+        from ..harness.driver import own_frame, symbolize
+
+        if not hasattr(fact, "stack"):
+            return fact
+        frames = symbolize(self.libraries[name], self.runner.base.get(name, 0), fact.stack,
+                           getattr(fact, "pc", None))
+        return replace(fact, frames=tuple(frames), frame=own_frame(frames, self.spec.folder))

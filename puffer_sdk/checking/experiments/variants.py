@@ -61,13 +61,13 @@ class Variants:
         hashes = plan.folder / f"{name}.u64"
         envs = 8 if "MY_VEC_INIT" in self.known.binding else 2      # which may not be alike
         outcome = plan.runner.run(name, program, library, "setting", limit=30.0, envs=envs,
-                                  agents=self.facts.shape.get("agents", 1), steps=steps,
+                                  agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
         plan.ran[name], plan.libraries[name] = (kind, "setting", {}), library
         traced = outcome.first("traced")
         trace = None
         if outcome.ended and traced and hashes.is_file():
-            trace = np.fromfile(hashes, np.uint64).reshape(-1, traced["envs"])
+            trace = np.fromfile(hashes, np.uint64).reshape(-1, traced.envs)
             hashes.unlink()
         return Variant(key, value, outcome, trace)
 

@@ -300,17 +300,12 @@ void experiment_audit(void) {
             first = is_old && first < 0 ? (int)i : first;
         }
     }
-    fact("{\"fact\": \"endings\", \"endings\": %lld, \"kept\": %lld, \"stayed\": %lld, "
-         "\"stayed_next\": %lld, \"grown\": %lld, \"part\": %lld, \"resets\": %lld, "
-         "\"draws\": %lld, \"plain\": %lld, \"noisy\": %lld, \"frozen\": %lld, "
-         "\"called\": %lld, \"env\": %d, \"step\": %lld}",
-         (long long)a.endings, (long long)a.kept, (long long)a.stayed, (long long)a.stayed_next,
-         (long long)a.grown, (long long)a.part, (long long)a.resets, (long long)a.draws,
-         (long long)a.plain, (long long)a.noisy, (long long)a.frozen, (long long)a.called,
-         a.env, (long long)a.step);
-    fact("{\"fact\": \"restarts\", \"restarts\": %lld, \"hidden\": %lld, \"step\": %lld, "
-         "\"env\": %d, \"agent\": %d}", (long long)a.restarts, (long long)a.hidden,
-         (long long)a.hidden_step, a.hidden_env, a.hidden_agent);
-    fact("{\"fact\": \"opening\", \"tells\": %d, \"old\": %d, \"element\": %d}", tells, old, first);
+    fact(endings, .endings = a.endings, .kept = a.kept, .stayed = a.stayed,
+         .stayed_next = a.stayed_next, .grown = a.grown, .part = a.part, .resets = a.resets,
+         .draws = a.draws, .plain = a.plain, .noisy = a.noisy, .frozen = a.frozen,
+         .called = a.called, .env = a.env, .step = a.step);
+    fact(restarts, .restarts = a.restarts, .hidden = a.hidden, .step = a.hidden_step,
+         .env = a.hidden_env, .agent = a.hidden_agent);
+    fact(opening, .tells = tells, .old = old, .element = first);
     batch_close(&b);
 }

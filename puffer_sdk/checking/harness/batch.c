@@ -1,6 +1,5 @@
 /* batch.c -- E environments, the rows they write, and the actions they are given. */
 #include "harness.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,26 +7,8 @@
 
 enum { PAD = 4096, GUARD = 1 << 20, CANARY = 0xC3 };
 
-uint64_t mix(uint64_t x) {          // a 64-bit finaliser: every bit of x reaches every bit
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
-uint64_t hash_bytes(uint64_t hash, const void* data, size_t size) {
-    const unsigned char* bytes = data;
-    for (; size >= 8; size -= 8, bytes += 8) {
-        uint64_t word;
-        memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * 0x9FB21C651E98DF25u;
-        hash ^= hash >> 32;
-    }
-    for (; size > 0; size--, bytes++) {
-        hash = (hash ^ *bytes) * 0x9FB21C651E98DF25u;
-    }
-    return hash ^ (hash >> 29);
-}
+const char* const array_names[NUM_ARRAYS] = {
+    "observations", "actions", "rewards", "terminals", "truncations", "action_mask"};
 
 size_t row_bytes(int array) {
     switch (array) {

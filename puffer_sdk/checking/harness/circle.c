@@ -114,13 +114,10 @@ void circles_close(Circles* c) {
             continue;
         }
         count_rounds(o, &over, &under);
-        fact("{\"fact\": \"circle\", \"element\": %d, \"changes\": %lld, \"near\": %lld, "
-             "\"over\": %lld, \"under\": %lld, \"jumps\": %lld, \"low\": %d, \"high\": %d, "
-             "\"distinct\": %d, \"usually\": %lld, \"rounds\": %lld, \"step\": %lld, "
-             "\"env\": %d, \"agent\": %d, \"from\": %d, \"to\": %d}",
-             i, (long long)o->changes, (long long)o->near, (long long)over, (long long)under,
-             (long long)o->jumps, low, high, distinct, (long long)o->by[usual],
-             (long long)o->round[usual], (long long)o->step, o->env, o->agent, o->from, o->to);
+        fact(circle, .element = i, .changes = o->changes, .near = o->near, .over = over,
+             .under = under, .jumps = o->jumps, .low = low, .high = high, .distinct = distinct,
+             .usually = o->by[usual], .rounds = o->round[usual], .step = o->step, .env = o->env,
+             .agent = o->agent, .before = o->from, .after = o->to);
     }
     if (c) {
         free(c->at);

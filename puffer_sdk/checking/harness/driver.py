@@ -24,6 +24,7 @@ from ...env import binding, build
 from ...raylib import headers as raylib
 from ...toolchain import compilers
 from ..facts import Outcome
+from . import kinds
 
 SOURCES = Path(__file__).parent
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
@@ -49,7 +50,7 @@ __attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dum
 """
 
 
-# calls of the env that harness/memory.c answers
+# calls of the env that harness/allocations.c answers
 _WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
             "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
 _WRAP = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
@@ -107,11 +108,10 @@ def _objects(verbose: bool) -> list[Path]:
     """The harness's sources and raylib's zeros, compiled once per machine."""
     null = raylib.null_source()
     sources = [*sorted(SOURCES.glob("*.c")), null]
-    headers = [*sorted(SOURCES.glob("*.h")), paths.include_dir() / "puffer_abi.h"]
     compiler = compilers.find_compiler()
     flags = ["-std=gnu11", "-g", f"-I{paths.include_dir()}", f"-I{null.parent}"]
     digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())
-    for path in (*sources, *headers):
+    for path in (*sources, *headers(), paths.include_dir() / "puffer_abi.h"):
         digest.update(path.read_bytes())
     cache = paths.writable(paths.cache_dir() / "harness" / digest.hexdigest()[:12],
                            purpose="the checker's programs")
@@ -126,6 +126,11 @@ def _objects(verbose: bool) -> list[Path]:
 
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(compile_one, sources))
+
+
+def headers() -> list[Path]:
+    """What the harness's sources include of their own folder."""
+    return [*sorted(SOURCES.glob("*.h")), kinds.DEFINITION]
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False) -> Path:
@@ -226,17 +231,18 @@ class Runner:
         if facts.is_file():
             for line in facts.read_text(errors="replace").splitlines():
                 try:
-                    rows.append(json.loads(line))
+                    row = json.loads(line)
                 except ValueError:          # cut off by the env's death
                     continue
+                rows.append(kinds.parse(row))
         for row in rows:
-            if row["fact"] == "loaded":
-                self.base[name] = int(row["base"], 16)
+            if row.kind == "loaded":
+                self.base[name] = row.base
         text = "".join(path.read_text(errors="replace")
                        for path in sorted(reports.parent.glob(f"{reports.name}.*")))
         with open(errors, "rb") as stream:
             said = stream.read(200_000).decode(errors="replace")
-        return Outcome(name, rows, any(row["fact"] == "end" for row in rows),
+        return Outcome(name, rows, any(row.kind == "end" for row in rows),
                        signal=-status if status < 0 and not timed_out else 0,
                        timed_out=timed_out, stderr=said, sanitizer=text + said)
 
@@ -269,17 +275,16 @@ class Frame:
     line: int
 
 
-def symbolize(library: Path, base: int, stack: list[str], pc: str | None) -> list[Frame]:
+def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> list[Frame]:
     """Addresses of a harness process as functions and lines of the environment."""
     end = base + 64 * library.stat().st_size
     offsets = []
-    for text in stack:
-        address = int(text, 16)
+    for address in stack:
         if base <= address < end:       # a return address points behind the call
-            exact = pc is not None and address == int(pc, 16)
+            exact = address == pc
             offsets.append(hex(address - base - (0 if exact else 1)))
-    if pc is not None and offsets and base <= int(pc, 16) < end:
-        fault = hex(int(pc, 16) - base)     # an unwinder may have it already, or start behind it
+    if pc is not None and offsets and base <= pc < end:
+        fault = hex(pc - base)     # an unwinder may have it already, or start behind it
         offsets = [fault, *(offset for offset in offsets if offset != fault)]
     if not offsets:
         return []

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "facts.h"
 #include "puffer_abi.h"
 
 enum { PACKED, REVERSED, GUARD_HIGH, GUARD_LOW };   // how a batch lays out its rows
@@ -80,11 +81,6 @@ typedef struct State {              // what state_read reads of one env
     StateBlock block[MAX_BLOCKS];
 } State;
 
-typedef struct StatePlace {         // where a word lies
-    int pointer;                    // byte of the struct where its block's pointer is; -1 = none
-    int offset;                     // bytes from the block's start, or the struct's
-} StatePlace;
-
 extern Layout layout;
 extern Options options;
 extern const PufferApi* api;
@@ -94,18 +90,19 @@ extern volatile int resets_entered; // calls of c_reset, where the library repor
 extern PufferDescription desc;
 extern PufferWatch watch;
 
-// facts.c
-void fact(const char* format, ...) __attribute__((format(printf, 1, 2)));
-void fail(const char* text);                    // the harness cannot go on: not the env's fault
-void guard_against_env(void);                   // signal handlers, exit handler, watchdog, limits
-void finish(void);                              // the last fact; ends the process
-void hush(void);                                // in a fork: no facts, a watchdog of its own
-double now(void);                               // seconds, monotonic
-void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
-void report(const char* what, const char* extra);       // a fact with where, when and the stack
-void report_stack(const char* what, const char* extra, void* const* frames, int depth);
+// hash.c
+uint64_t mix(uint64_t x);
+uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);
 
-// memory.c
+// clocks.c
+double now(void);                               // seconds, monotonic
+
+// guard.c
+void guard_against_env(void);                   // signal handlers, exit handler, watchdog, limits
+void start_watchdog(void);                      // a fork needs its own: timers are not inherited
+void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
+
+// allocations.c
 void loan_add(const char* name, const void* start, size_t bytes);   // not the env's to free
 void loan_remove(const void* start);
 void actions_seal(void* block, size_t bytes);           // until the next write into it
@@ -123,8 +120,6 @@ void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
 bool plays_at_random(int env, int64_t step);    // not holding one action
 void copy_actions(const Batch* from, Batch* to);
-uint64_t mix(uint64_t x);
-uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);
 bool env_ended(const Batch* batch, int env);    // every agent's terminal is set
 char* env_struct(const Batch* batch, int env);
 

@@ -181,7 +181,7 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
     }
 }
 
-static void judge(Entries* s, const Ledger* l, int e, double logged, double n, bool length) {
+static void compare_entry(Entries* s, const Ledger* l, int e, double logged, double n, bool length) {
     double expected[CONVENTIONS];
     const Envelope* env = &l->envs[e];
     double steps = (double)(watch.step - env->since);
@@ -232,10 +232,10 @@ static void read_log(Ledger* l, int e, bool any_ended) {
     }
     if (any_ended && n > 0.0f) {
         if (ret >= 0 && isfinite(l->envs[e].absolute)) {
-            judge(&l->ret, l, e, log[ret] / n, n, false);
+            compare_entry(&l->ret, l, e, log[ret] / n, n, false);
         }
         if (length >= 0) {
-            judge(&l->length, l, e, log[length] / n, n, true);
+            compare_entry(&l->length, l, e, log[length] / n, n, true);
         }
     }
     l->envs[e].since = watch.step;
@@ -322,7 +322,7 @@ void ledger_step(Ledger* l) {
 // The end of the run
 //------------------------------------------------------------------------------------
 // Convention `best` explains most entries; what it does not explain first
-static void tell_entries(const char* name, const Entries* s) {
+static void report_entries(const char* name, const Entries* s) {
     int best = 0, skip = 0;
     for (int c = 1; c < CONVENTIONS; c++) {
         best = s->match[c].count > s->match[best].count ? c : best;
@@ -333,18 +333,15 @@ static void tell_entries(const char* name, const Entries* s) {
     const Match* m = &s->match[best];
     if (s->judged > 0 && isfinite(m->logged) && isfinite(m->measured) && isfinite(s->low)
             && isfinite(s->high)) {
-        fact("{\"fact\": \"entries\", \"name\": \"%s\", \"judged\": %lld, \"matched\": %lld, "
-             "\"skip\": %d, \"lag\": %.9g, \"low\": %.9g, \"high\": %.9g, \"env\": %d, "
-             "\"step\": %lld, \"logged\": %.9g, \"measured\": %.9g}",
-             name, (long long)s->judged, (long long)m->count, skip,
-             s->lag_low == s->lag_high ? s->lag_low : 0.0, s->low, s->high, m->env,
-             (long long)m->step, m->logged, m->measured);
+        fact(entries, .name = name, .judged = s->judged, .matched = m->count, .skip = skip,
+             .lag = s->lag_low == s->lag_high ? s->lag_low : 0.0, .low = s->low, .high = s->high,
+             .env = m->env, .step = m->step, .logged = m->logged, .measured = m->measured);
     }
 }
 
 // Silences that last to the end, in ticks of random play: far longer than any that came to an
 // end; or, where events have all but ceased, through the whole second half
-static void tell_silence(const Ledger* l) {
+static void report_silence(const Ledger* l) {
     int64_t worst = -1, stuck = 0, step = 0;
     int at_env = 0, at_agent = -1;
     bool ceased = l->terminals == 0 && l->early >= 20 && 20 * l->late <= l->early;
@@ -370,36 +367,29 @@ static void tell_silence(const Ledger* l) {
             }
         }
     }
-    fact("{\"fact\": \"silence\", \"stuck\": %lld, \"agents\": %d, \"env\": %d, \"agent\": %d, "
-         "\"step\": %lld, \"steps\": %lld, \"gap\": %lld, \"early\": %lld, \"late\": %lld, "
-         "\"ceased\": %d}", (long long)stuck, l->b->agents, at_env, at_agent, (long long)step,
-         (long long)(options.steps - step),
-         (long long)(l->b->count[0] > 1 ? l->gap : l->env_gap), (long long)l->early,
-         (long long)l->late, ceased);
+    fact(silence, .stuck = stuck, .agents = l->b->agents, .env = at_env, .agent = at_agent,
+         .step = step, .steps = options.steps - step, .gap = l->b->count[0] > 1 ? l->gap :
+         l->env_gap, .early = l->early, .late = l->late, .ceased = ceased);
 }
 
 void ledger_close(Ledger* l, FILE* samples) {
-    tell("reward-not-finite", 0, &l->odd_reward);
-    tell("reward-scale", 0, &l->wide_reward);
-    tell("terminal-value", 0, &l->odd_terminal);
-    tell("truncation-value", 0, &l->odd_truncation);
-    tell("truncation-alone", 0, &l->lone_truncation);
-    tell("log-range", 0, &l->wide_perf);
+    report_sighting(reward_not_finite, 0, &l->odd_reward);
+    report_sighting(reward_scale, 0, &l->wide_reward);
+    report_sighting(terminal_value, 0, &l->odd_terminal);
+    report_sighting(truncation_value, 0, &l->odd_truncation);
+    report_sighting(truncation_alone, 0, &l->lone_truncation);
+    report_sighting(log_range, 0, &l->wide_perf);
     sample_close(&l->paid, "reward", samples);
     sample_close(&l->returns, "return", samples);
     sample_close(&l->lengths, "length", samples);
-    tell_entries("episode_return", &l->ret);
-    tell_entries("episode_length", &l->length);
-    tell_silence(l);
-    fact("{\"fact\": \"lockstep\", \"locked\": %d, \"ends\": %lld, \"length\": %lld, "
-         "\"envs\": %d}", l->lockstep && l->lock_ends > 0, (long long)l->lock_ends,
-         (long long)l->lock_length, l->b->envs);
-    fact("{\"fact\": \"run\", \"envs\": %d, \"agents\": %d, \"steps\": %lld, "
-         "\"rewards\": %lld, \"terminals\": %lld, \"truncations\": %lld, \"logged\": %.0f, "
-         "\"rounds\": %lld, \"entries\": %lld, \"goals\": %lld}",
-         l->b->envs, l->b->agents, (long long)(options.steps * l->b->envs),
-         (long long)l->rewards, (long long)l->terminals, (long long)l->truncations, l->logged,
-         (long long)l->rounds, (long long)l->entries, (long long)l->goals);
+    report_entries("episode_return", &l->ret);
+    report_entries("episode_length", &l->length);
+    report_silence(l);
+    fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
+         .length = l->lock_length, .envs = l->b->envs);
+    fact(run, .envs = l->b->envs, .agents = l->b->agents, .steps = options.steps * l->b->envs,
+         .rewards = l->rewards, .terminals = l->terminals, .truncations = l->truncations,
+         .logged = l->logged, .rounds = l->rounds, .entries = l->entries, .goals = l->goals);
     free(l->accounts);
     free(l->first);
     free(l->envs);

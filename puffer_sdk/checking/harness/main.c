@@ -128,7 +128,7 @@ static void open_library(void) {
     reset_function = functions[0];
     api = get();
     layout = *found;
-    fact("{\"fact\": \"loaded\", \"base\": \"%p\"}", info.dli_fbase);
+    fact(loaded, .base = (uint64_t)(uintptr_t)info.dli_fbase);
 }
 
 int main(int count, char** words) {

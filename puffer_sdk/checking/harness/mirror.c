@@ -290,7 +290,7 @@ static void remember(Watcher* w, int env, bool ended) {
     memcpy(w->before + w->all * (size_t)env, w->state + w->all * (size_t)env, w->all * 4);
 }
 
-static void tell_mirrors(const Watcher* w) {
+static void report_mirrors(const Watcher* w) {
     int known = 0;
     for (int c = 0; c < w->cells; c++) {
         const Look* l = &w->looks[c];
@@ -300,17 +300,12 @@ static void tell_mirrors(const Watcher* w) {
             continue;
         }
         StatePlace place = state_place(&w->states[0], (size_t)m->word);
-        fact("{\"fact\": \"mirror\", \"agent\": %d, \"element\": %d, \"word\": [%d, %d], "
-             "\"seen\": %lld, \"frozen\": %lld, \"stuck\": %d, \"ends\": %lld, "
-             "\"ends_old\": %lld, \"step\": %lld, \"env\": %d, \"value\": %.6g, "
-             "\"expected\": %.6g, \"scale\": %.17g, \"shift\": %.17g, \"is_float\": %d}",
-             c / desc.obs_size, c % desc.obs_size, place.pointer, place.offset,
-             (long long)l->seen, (long long)l->frozen, l->stuck, (long long)l->ends,
-             (long long)l->ends_old, (long long)l->step, l->env, (double)l->value,
-             (double)l->expected, m->a, m->b, m->is_float);
+        fact(mirror, .agent = c / desc.obs_size, .element = c % desc.obs_size, .word = place,
+             .seen = l->seen, .frozen = l->frozen, .stuck = l->stuck, .ends = l->ends,
+             .ends_old = l->ends_old, .step = l->step, .env = l->env, .value = l->value,
+             .expected = l->expected, .scale = m->a, .shift = m->b, .is_float = m->is_float);
     }
-    fact("{\"fact\": \"mirrored\", \"known\": %d, \"cells\": %d, \"steps\": %lld}", known,
-         w->cells, (long long)(options.steps * w->b.envs));
+    fact(mirrored, .known = known, .cells = w->cells, .steps = options.steps * w->b.envs);
 }
 
 void experiment_mirror(void) {
@@ -340,6 +335,6 @@ void experiment_mirror(void) {
                                                  : (Mirror){.word = -1};
         }
     }
-    tell_mirrors(&w);
+    report_mirrors(&w);
     batch_close(b);
 }

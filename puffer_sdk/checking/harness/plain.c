@@ -1,6 +1,6 @@
 /* plain.c -- experiments on one batch that is left alone: costs, guards, rows, traces. */
 #define _GNU_SOURCE
-#include "run.h"
+#include "harness.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,13 +55,11 @@ void experiment_probe(void) {
     envs = api->num_envs(vec);
     int agents_0, first_0;
     api->rows(vec, 0, &first_0, &agents_0);
-    fact("{\"fact\": \"shape\", \"dtype\": \"%s\", \"obs_size\": %d, \"heads\": %d, "
-         "\"mask\": %d, \"truncations\": %d, \"whole_steps\": %d, \"agents\": %d, "
-         "\"envs\": %d, \"env_agents\": %d}",
-         desc.obs_dtype == PUFFER_F32 ? "f32" : "u8", desc.obs_size, desc.num_atns,
-         desc.mask_size, desc.has_truncations, desc.whole_steps, agents, envs, agents_0);
+    fact(shape, .dtype = desc.obs_dtype == PUFFER_F32 ? "f32" : "u8", .obs_size = desc.obs_size,
+         .heads = desc.num_atns, .mask = desc.mask_size, .truncations = desc.has_truncations,
+         .whole_steps = desc.whole_steps, .agents = agents, .envs = envs, .env_agents = agents_0);
     for (int h = 0; h < desc.num_atns; h++) {
-        fact("{\"fact\": \"head\", \"head\": %d, \"width\": %d}", h, desc.act_sizes[h]);
+        fact(head, .head = h, .width = desc.act_sizes[h]);
     }
     options.agents = agents;
     options.envs = 1;
@@ -89,8 +87,7 @@ void experiment_probe(void) {
         double each = (now() - began) / b.envs;
         reset = each < reset ? each : reset;
     }
-    fact("{\"fact\": \"cost\", \"seconds\": %.9f, \"reset\": %.9f, \"yardstick\": %.9f}",
-         best, reset, plain);
+    fact(cost, .seconds = best, .reset = reset, .yardstick = plain);
 }
 
 //------------------------------------------------------------------------------------
@@ -106,8 +103,7 @@ void experiment_guard(void) {
     }
     watch.step = options.steps;
     batch_reset(&b, -1);            // also from the middle of an episode
-    fact("{\"fact\": \"guarded\", \"layout\": %d, \"steps\": %lld}", options.layout,
-         (long long)(options.steps * b.envs));
+    fact(guarded, .layout = options.layout, .steps = options.steps * b.envs);
     batch_close(&b);
 }
 
@@ -133,11 +129,9 @@ static void compare_outside(const Batch* b, Shadow* shadow, int env, const char*
         while (old[i] == block[i]) {
             i++;
         }
-        fact("{\"fact\": \"overrun\", \"array\": \"%s\", \"env\": %d, \"step\": %lld, "
-             "\"past\": %lld, \"bytes\": %zu, \"phase\": \"%s\"}",
-             array_names[a], env, (long long)watch.step,
-             i >= begin + own ? (long long)(i - begin - own) : (long long)i - (long long)begin,
-             own, phase);
+        int64_t past = (int64_t)i - (int64_t)(i >= begin + own ? begin + own : begin);
+        fact(overrun, .array = array_names[a], .env = env, .step = watch.step, .past = past,
+             .bytes = (int64_t)own, .phase = phase);
         finish();
     }
 }
@@ -194,14 +188,11 @@ void experiment_packed(void) {
     }
     actions_unseal();
     if (written.count > 0) {
-        char was[32], is[32];
-        spell(was, sizeof was, written.was);
-        spell(is, sizeof is, written.is);
-        fact("{\"fact\": \"actions-written\", \"count\": %lld, \"env\": %d, \"agent\": %d, "
-             "\"head\": %d, \"step\": %lld, \"was\": %s, \"is\": %s}", (long long)written.count,
-             written.env, written.agent, written.head, (long long)written.step, was, is);
+        fact(actions_written, .count = written.count, .env = written.env, .agent = written.agent,
+             .head = written.head, .step = written.step, .was = written.was,
+             .became = written.is);
     }
-    fact("{\"fact\": \"packed\", \"steps\": %lld}", (long long)(options.steps * b.envs));
+    fact(packed, .steps = options.steps * b.envs);
     batch_close(&b);
 }
 
@@ -279,10 +270,9 @@ static void follow_draws(const Batch* b, Draws* draws, int count, int64_t t) {
     }
 }
 
-static void tell_draws(const Draws* draws, int count) {
+static void report_draws(const Draws* draws, int count) {
     for (const Draws* d = draws; d < draws + count; d++) {
-        fact("{\"fact\": \"draws\", \"at\": %zu, \"moves\": %lld, \"hash\": \"%llx\"}", d->at,
-             (long long)d->moves, (unsigned long long)d->hash);
+        fact(draws, .at = d->at, .moves = d->moves, .hash = d->hash);
         free(d->last);
     }
 }
@@ -325,7 +315,7 @@ static uint64_t* trace_once(bool wanted) {
             break;
         }
     }
-    tell_draws(draws, whole && hashes ? generators : 0);
+    report_draws(draws, whole && hashes ? generators : 0);
     batch_close(&b);
     return hashes;
 }
@@ -345,8 +335,7 @@ void write_hashes(const uint64_t* hashes) {
         }
         close(file);
     }
-    fact("{\"fact\": \"traced\", \"envs\": %d, \"steps\": %lld}", options.traced,
-         (long long)options.steps);
+    fact(traced, .envs = options.traced, .steps = options.steps);
 }
 
 void experiment_trace(void) {

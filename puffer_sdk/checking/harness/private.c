@@ -130,10 +130,8 @@ void experiment_private(void) {
     }
     for (int k = 0; k < count; k++) {
         const Secret* s = &secrets[k];
-        fact("{\"fact\": \"secret\", \"index\": %d, \"agent\": %d, \"tests\": %lld, "
-             "\"leaks\": %lld, \"step\": %lld, \"env\": %d, \"seer\": %d, \"element\": %d}",
-             k, s->agent, (long long)s->tests, (long long)s->leaks, (long long)s->step, s->env,
-             s->seer, s->element);
+        fact(secret, .index = k, .agent = s->agent, .tests = s->tests, .leaks = s->leaks,
+             .step = s->step, .env = s->env, .seer = s->seer, .element = s->element);
     }
     batch_close(&b);
 }

@@ -17,73 +17,6 @@
 #endif
 
 //------------------------------------------------------------------------------------
-// Sightings and samples
-//------------------------------------------------------------------------------------
-void sight(Sighting* s, int env, int agent, float value) {
-    if (s->count++ == 0) {
-        *s = (Sighting){1, watch.step, env, agent, value, value};
-    }
-    if (fabsf(value) > fabsf(s->largest)) {
-        s->largest = value;
-    }
-}
-
-// A number as JSON has it, or as a text where JSON has none
-void spell(char* out, size_t size, float value) {
-    if (isfinite(value)) {
-        snprintf(out, size, "%.9g", value);
-    } else {
-        snprintf(out, size, "\"%s\"", isnan(value) ? "nan" : value > 0.0f ? "inf" : "-inf");
-    }
-}
-
-void tell(const char* name, int element, const Sighting* s) {
-    if (s->count > 0) {
-        char value[32], largest[32];
-        spell(value, sizeof value, s->value);
-        spell(largest, sizeof largest, s->largest);
-        fact("{\"fact\": \"%s\", \"element\": %d, \"count\": %lld, \"step\": %lld, "
-             "\"env\": %d, \"agent\": %d, \"value\": %s, \"largest\": %s}",
-             name, element, (long long)s->count, (long long)s->step, s->env, s->agent,
-             value, largest);
-    }
-}
-
-Sample sample_open(void) {
-    return (Sample){.at = calloc(SAMPLE_SIZE, sizeof(double)), .stride = 1,
-                    .low = INFINITY, .high = -INFINITY};
-}
-
-void sample_add(Sample* s, double value) {
-    s->low = value < s->low ? value : s->low;
-    s->high = value > s->high ? value : s->high;
-    s->sum += value;
-    if (s->seen++ % s->stride != 0) {
-        return;
-    }
-    if (s->count == SAMPLE_SIZE) {      // full: keep every other one from here on
-        for (int i = 0; i < SAMPLE_SIZE / 2; i++) {
-            s->at[i] = s->at[2 * i];
-        }
-        s->count /= 2;
-        s->stride *= 2;
-    }
-    s->at[s->count++] = value;
-}
-
-void sample_close(Sample* s, const char* name, FILE* file) {
-    if (s->seen > 0 && isfinite(s->sum)) {
-        fact("{\"fact\": \"sample\", \"name\": \"%s\", \"seen\": %lld, \"count\": %d, "
-             "\"low\": %.9g, \"high\": %.9g, \"mean\": %.9g}", name, (long long)s->seen,
-             file ? s->count : 0, s->low, s->high, s->sum / (double)s->seen);
-        if (file) {
-            fwrite(s->at, sizeof(double), (size_t)s->count, file);
-        }
-    }
-    free(s->at);
-}
-
-//------------------------------------------------------------------------------------
 // Observations: ranges, faults, rows to keep
 //------------------------------------------------------------------------------------
 VECTORISED static void widen_floats(float* restrict low, float* restrict high,
@@ -231,9 +164,9 @@ static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
 static void seen_close(Seen* s, FILE* file) {
     size_t D = (size_t)desc.obs_size;
     for (size_t i = 0; i < D; i++) {
-        tell("obs-not-finite", (int)i, &s->odd[i]);
-        tell("obs-scale", (int)i, &s->wide[i]);
-        tell("obs-bounds", (int)i, &s->outside[i]);
+        report_sighting(obs_not_finite, (int)i, &s->odd[i]);
+        report_sighting(obs_scale, (int)i, &s->wide[i]);
+        report_sighting(obs_bounds, (int)i, &s->outside[i]);
         if (desc.obs_dtype == PUFFER_U8) {
             s->low[i] = s->low_byte[i];
             s->high[i] = s->high_byte[i];
@@ -243,7 +176,7 @@ static void seen_close(Seen* s, FILE* file) {
         fwrite(s->low, sizeof *s->low, D, file);
         fwrite(s->high, sizeof *s->high, D, file);
         fwrite(s->kept, row_bytes(OBSERVATIONS), (size_t)s->rows, file);
-        fact("{\"fact\": \"kept\", \"rows\": %d}", s->rows);
+        fact(kept, .rows = s->rows);
     }
     free(s->least);
     free(s->low); free(s->high); free(s->low_byte); free(s->high_byte);
@@ -262,14 +195,13 @@ static void count_actions(const Batch* b, int64_t (*taken)[256]) {
     }
 }
 
-static void tell_actions(int64_t (*taken)[256]) {
+static void report_actions(int64_t (*taken)[256]) {
     for (int h = 0; h < desc.num_atns; h++) {
         int width = desc.act_sizes[h], seen = 0;
         for (int id = 0; id < width && id < 256; id++) {
             seen += taken[h][id] > 0;
         }
-        fact("{\"fact\": \"actions\", \"head\": %d, \"width\": %d, \"seen\": %d}",
-             h, width, width == 1 ? 1 : seen);
+        fact(actions, .head = h, .width = width, .seen = width == 1 ? 1 : seen);
     }
 }
 
@@ -299,7 +231,7 @@ void experiment_run(void) {
     seen_close(&seen, file);
     circles_close(circles);
     ledger_close(ledger, file);
-    tell_actions(taken);
+    report_actions(taken);
     free(taken);
     if (file) {
         fclose(file);

@@ -19,9 +19,11 @@ typedef struct Sample {             // every stride-th of the values offered: a 
     double low, high, sum;          // of all values, not of the sampled alone
 } Sample;
 
-void spell(char* out, size_t size, float value);   // as JSON has it, or as a text
 void sight(Sighting* s, int env, int agent, float value);
-void tell(const char* name, int element, const Sighting* s);    // as a fact, if it was seen
+#define report_sighting(kind, at, s)    /* as a fact, if it was seen */                      \
+    ((s)->count == 0 ? (void)0 : fact(kind, .element = at, .count = (s)->count,             \
+        .step = (s)->step, .env = (s)->env, .agent = (s)->agent, .value = (s)->value,       \
+        .largest = (s)->largest))
 Sample sample_open(void);
 void sample_add(Sample* s, double value);
 void sample_close(Sample* s, const char* name, FILE* file);     // a fact, and its values

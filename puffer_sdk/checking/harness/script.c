@@ -33,7 +33,7 @@ void experiment_script(void) {
     }
     fclose(file);
     int env = options.dump_env < 0 ? 0 : options.dump_env;
-    fact("{\"fact\": \"script\", \"agents\": %d, \"all\": %d}", b.count[env], b.agents);
+    fact(script, .agents = b.count[env], .all = b.agents);
     if (!plays) {
         finish();                   // never reset: nothing to close
     }

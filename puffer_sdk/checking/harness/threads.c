@@ -59,7 +59,7 @@ static void __attribute__((noinline)) meet(bool write) {
     if (duo.shared++ == 0) {
         PufferWatch before = watch;
         watch = duo.watch[me];
-        report("shared-memory", write ? ", \"write\": 1" : ", \"write\": 0");
+        report(shared_memory, .write = write);
         watch = before;
     }
     pthread_mutex_lock(&duo.lock);
@@ -255,6 +255,5 @@ void experiment_threads(void) {
     pthread_join(other, NULL);
     batch_close(&b);
     write_hashes(hashes);
-    fact("{\"fact\": \"turns\", \"turns\": %d, \"shared\": %d, \"stuck\": %d}", duo.turns,
-         duo.shared, duo.stuck);
+    fact(turns, .turns = duo.turns, .shared = duo.shared, .stuck = duo.stuck);
 }

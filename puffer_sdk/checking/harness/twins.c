@@ -122,12 +122,11 @@ void experiment_poison(void) {
     }
     for (size_t i = 0; i < cells; i++) {
         if (left[i] || derived[i]) {
-            fact("{\"fact\": \"left\", \"agent\": %zu, \"element\": %zu, \"env\": %d, "
-                 "\"touched\": %d, \"derived\": %d}",
-                 i / D, i % D, where[i], touched[i], !left[i]);
+            fact(left, .agent = i / D, .element = i % D, .env = where[i], .touched = touched[i],
+                 .derived = !left[i]);
         }
     }
-    fact("{\"fact\": \"poisoned\", \"rounds\": %d, \"cells\": %zu}", ROUNDS, cells);
+    fact(poisoned, .rounds = ROUNDS, .cells = cells);
     batch_close(&x);
     batch_close(&y);
 }
@@ -172,10 +171,8 @@ void experiment_stale(void) {
     }
     for (int k = 0; k < 3; k++) {
         const Stale* s = &stale[arrays[k]];
-        fact("{\"fact\": \"stale\", \"array\": \"%s\", \"count\": %lld, \"total\": %lld, "
-             "\"step\": %lld, \"env\": %d, \"agent\": %d}",
-             array_names[arrays[k]], (long long)s->count, (long long)s->total,
-             (long long)s->step, s->env, s->agent);
+        fact(stale, .array = array_names[arrays[k]], .count = s->count, .total = s->total,
+             .step = s->step, .env = s->env, .agent = s->agent);
     }
     batch_close(&x);
     batch_close(&y);
@@ -399,23 +396,18 @@ void experiment_rewrite(void) {
     for (size_t i = 0; i < count; i++) {
         const Cell* c = &cells[i];
         if (c->written < c->seen || i == 0) {
-            fact("{\"fact\": \"cell\", \"agent\": %zu, \"element\": %zu, \"seen\": %lld, "
-                 "\"written\": %lld, \"changed\": %lld, \"reverted\": %d, \"fell\": %d, "
-                 "\"rose\": %d, \"varied\": %d}", i / D, i % D, (long long)c->seen,
-                 (long long)c->written, (long long)c->changed, c->reverted, c->fell, c->rose,
-                 c->varied);
+            fact(cell, .agent = i / D, .element = i % D, .seen = c->seen, .written = c->written,
+                 .changed = c->changed, .reverted = c->reverted, .fell = c->fell, .rose = c->rose,
+                 .varied = c->varied);
         }
     }
     for (size_t i = 0; i < count / D; i++) {
         const RowCount* r = &rows[i];
-        fact("{\"fact\": \"row\", \"agent\": %zu, \"steps\": %lld, \"blank\": %lld, "
-             "\"full\": %lld, \"blank_moved\": %lld, \"step\": %lld, \"env\": %d, "
-             "\"ends\": %lld, \"blank_ends\": %lld, \"calm\": %lld, \"calm_changed\": %lld}",
-             i, (long long)r->steps, (long long)r->blank, (long long)r->full,
-             (long long)r->blank_moved, (long long)r->step, r->env, (long long)r->ends,
-             (long long)r->blank_ends, (long long)r->calm, (long long)r->calm_changed);
+        fact(row, .agent = i, .steps = r->steps, .blank = r->blank, .full = r->full,
+             .blank_moved = r->blank_moved, .step = r->step, .env = r->env, .ends = r->ends,
+             .blank_ends = r->blank_ends, .calm = r->calm, .calm_changed = r->calm_changed);
     }
-    fact("{\"fact\": \"rewritten\", \"steps\": %lld}", (long long)(options.steps * x.envs));
+    fact(rewritten, .steps = options.steps * x.envs);
     batch_close(&x);
     batch_close(&y);
     batch_close(&z);

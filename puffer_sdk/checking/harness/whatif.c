@@ -21,7 +21,8 @@ void* shared(size_t bytes) {
 bool in_fork(bool* good) {
     pid_t child = fork();
     if (child == 0) {
-        hush();
+        silence_facts();
+        start_watchdog();
         return true;
     }
     int status = 1;
@@ -109,7 +110,7 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
     }
 }
 
-static void tell_effect(int head, const Effect* effect, int agents) {
+static void report_effect(int head, const Effect* effect, int agents) {
     char same[2048] = "", never[512] = "";
     size_t used = 0, more = 0;
     int count = values_of(head);
@@ -129,12 +130,11 @@ static void tell_effect(int head, const Effect* effect, int agents) {
             }
         }
     }
-    fact("{\"fact\": \"effect\", \"head\": %d, \"width\": %d, \"values\": %d, \"same\": [%s], "
-         "\"never\": [%s]}", head, desc.act_sizes[head], count, same, never);
+    fact(effect, .head = head, .width = desc.act_sizes[head], .values = count, .same = same,
+         .never = never);
     for (int i = 0; i < agents && i < MAX_AGENTS; i++) {
-        fact("{\"fact\": \"reach\", \"head\": %d, \"agent\": %d, \"tested\": %lld, "
-             "\"moved\": %lld}", head, i, (long long)effect->by_agent[i],
-             (long long)effect->moved[i]);
+        fact(reach, .head = head, .agent = i, .tested = effect->by_agent[i],
+             .moved = effect->moved[i]);
     }
 }
 
@@ -158,9 +158,9 @@ void experiment_effect(void) {          // steps: forks in all
         }
     }
     for (int head = 0; head < desc.num_atns; head++) {
-        tell_effect(head, &effects[head], b.count[0]);
+        report_effect(head, &effects[head], b.count[0]);
     }
-    fact("{\"fact\": \"tried\", \"forks\": %lld}", (long long)forks);
+    fact(tried, .forks = forks);
     batch_close(&b);
 }
 
@@ -170,7 +170,7 @@ void experiment_effect(void) {          // steps: forks in all
 enum { ROUNDS = 6, EPISODE = 96, TOLD = 8 };
 
 // The words of the state in which two envs differ right after c_reset; pointers left out
-static void tell_words(const State* state, const uint32_t* played, const uint32_t* fresh) {
+static void report_words(const State* state, const uint32_t* played, const uint32_t* fresh) {
     char text[1024] = "";
     size_t used = 0;
     int told = 0;
@@ -184,7 +184,7 @@ static void tell_words(const State* state, const uint32_t* played, const uint32_
                                      used ? ", " : "", place.pointer, place.offset);
         }
     }
-    fact("{\"fact\": \"kept\", \"words\": [%s]}", text);
+    fact(old_words, .words = text);
 }
 
 // A generator of the author's own goes on from episode to episode: that is no leak
@@ -212,7 +212,7 @@ static int first_difference(const Batch* a, const Batch* b, int env) {     // an
     return -1;
 }
 
-static void tell_difference(const Batch* a, const Batch* b, int env, int array, int64_t step) {
+static void report_difference(const Batch* a, const Batch* b, int env, int array, int64_t step) {
     size_t width = array == MASK || (array == OBSERVATIONS && desc.obs_dtype == PUFFER_U8) ? 1 : 4;
     size_t each = row_bytes(array) / width, i = 0;
     const char* x = array_of(&a->rows[env], array);
@@ -220,19 +220,18 @@ static void tell_difference(const Batch* a, const Batch* b, int env, int array, 
     while (memcmp(x + width * i, y + width * i, width) == 0) {
         i++;
     }
-    float values[2];
+    char values[2][32];
     for (int k = 0; k < 2; k++) {
         const char* at = (k ? y : x) + width * i;
-        if (width == 1) {
-            values[k] = *(const unsigned char*)at;
-        } else {
-            memcpy(&values[k], at, 4);
+        float value = *(const unsigned char*)at;
+        if (width == 4) {
+            memcpy(&value, at, 4);
         }
+        snprintf(values[k], sizeof values[k], "%g", (double)value);
     }
-    fact("{\"fact\": \"leak\", \"env\": %d, \"array\": \"%s\", \"agent\": %zu, \"element\": %zu, "
-         "\"after\": %lld, \"step\": %lld, \"played\": \"%g\", \"fresh\": \"%g\"}", env,
-         array_names[array], i / each, i % each, (long long)step, (long long)watch.step,
-         (double)values[0], (double)values[1]);
+    fact(not_fresh, .env = env, .array = array_names[array], .agent = (int64_t)(i / each),
+         .element = (int64_t)(i % each), .after = step, .step = watch.step, .played = values[0],
+         .fresh = values[1]);
 }
 
 void experiment_fresh(void) {
@@ -279,15 +278,15 @@ void experiment_fresh(void) {
             for (int e = 0; e < a.envs; e++) {
                 int array = first_difference(&a, &b, e);
                 if (array >= 0) {
-                    tell_difference(&a, &b, e, array, k);
-                    tell_words(&states[e], played[e], fresh[e]);
+                    report_difference(&a, &b, e, array, k);
+                    report_words(&states[e], played[e], fresh[e]);
                     finish();
                 }
             }
         }
         t += EPISODE;               // b stays: a binding may share tables between all its envs
     }
-    fact("{\"fact\": \"freshened\", \"rounds\": %d}", ROUNDS);
+    fact(freshened, .rounds = ROUNDS);
     batch_close(&a);
 }
 
@@ -377,7 +376,7 @@ void experiment_reseed(void) {
         }
         batch_step(&b, -1, 0);
     }
-    fact("{\"fact\": \"reseeded\", \"endings\": %d, \"tests\": %d, \"told\": %d, \"blind\": %d, "
-         "\"step\": %lld, \"env\": %d}", found, tests, told, blind, (long long)step, env);
+    fact(reseeded, .endings = found, .tests = tests, .told = told, .blind = blind, .step = step,
+         .env = env);
     batch_close(&b);
 }

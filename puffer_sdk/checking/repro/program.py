@@ -146,7 +146,7 @@ def render(facts: Facts, finding: Finding, claim: Claim, world: World,
            target: Path) -> str:
     """The program's text."""
     spec = facts.spec
-    heads = max(facts.shape["heads"], 1)
+    heads = max(facts.shape.heads, 1)
     agents = world.width // heads
     about = (f"steps, {{{'action' if world.width == 1 else 'actions'}}}"
              + (f": {agents} agents x {heads} head{'s' if heads > 1 else ''}" if agents > 1 else

@@ -162,26 +162,26 @@ class _Proof:
         if self.claim.expect == "same-again":       # the first run's end may matter to the second
             steps = min(setup.get("steps", MOST_STEPS), MOST_STEPS)
         shape = facts.shape
-        tiling = shape["agents"]            # the fewest agents that envs can be made of
+        tiling = shape.agents            # the fewest agents that envs can be made of
         low = finding.seen_in.endswith("-low") or (
             finding.seen_in == "packed" and isinstance(finding.element, int)
             and finding.element < 0)
         base = World(facts.seed, low=low, patience=min(
             facts.config.vec.step_timeout, self.proof.patience))
         if self.claim.expect == "same-on-threads":      # chance decides: nothing to shrink
-            width = shape["env_agents"] * shape["heads"]
+            width = shape.env_agents * shape.heads
             yield replace(base, env=min(env, 3), total=4 * tiling, width=width,
                           idle=True), [self.noop(width)] * THREAD_STEPS
             return
         own = self.rows(envs, env, steps)
-        width = self.width(own, shape["env_agents"])
+        width = self.width(own, shape.env_agents)
         if self.proof.envs == 1:
-            if shape["envs"] == 1:
+            if shape.envs == 1:
                 yield replace(base, seat=env, width=width), own
             else:
-                yield replace(base, env=min(env, shape["envs"] - 1), total=tiling,
+                yield replace(base, env=min(env, shape.envs - 1), total=tiling,
                               width=width), own
-        if self.proof.envs <= 2 and shape["envs"] == 1:
+        if self.proof.envs <= 2 and shape.envs == 1:
             yield replace(base, env=min(env, 1), total=2 * tiling, width=width), own
         total = envs * tiling
         yield replace(base, env=env, total=total, width=width), own
@@ -201,11 +201,11 @@ class _Proof:
         return rows
 
     def width(self, rows: list[Row], agents: int) -> int:
-        return len(rows[0]) if rows and rows[0] else agents * self.facts.shape["heads"]
+        return len(rows[0]) if rows and rows[0] else agents * self.facts.shape.heads
 
     def noop(self, width: int) -> tuple[float, ...]:
         """The action of [eval] idle_action, else zeros, for all agents of a row."""
-        heads = self.facts.shape["heads"]
+        heads = self.facts.shape.heads
         idle = [float(word) for word in re.findall(r"-?[\d.]+", str(
             getattr(self.facts.config.eval, "idle_action", "")))]
         idle = idle if len(idle) == heads else [0.0] * heads
@@ -219,7 +219,7 @@ class _Proof:
 
     def price(self, world: World, rows: Sequence[Row], status: int | None) -> float:
         """Modelled seconds of one trial."""
-        envs = max(world.total // max(self.facts.shape["env_agents"], 1), 1)
+        envs = max(world.total // max(self.facts.shape.env_agents, 1), 1)
         runs = 2
         end = {HANG: TRIAL_PATIENCE, ASAN: REPORT, UNDEFINED: REPORT}.get(status, START)
         return end + (len(rows) + 1) * envs * runs * self.cost

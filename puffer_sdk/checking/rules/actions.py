@@ -1,7 +1,7 @@
 """PUF411: does what an agent chooses change anything?"""
 from __future__ import annotations
 
-from ..facts import Facts, ranges
+from ..facts import Fact, Facts, ranges
 from ..finding import Finding
 from .registry import NotTested, need, rule
 
@@ -39,34 +39,34 @@ def action_ignored(facts: Facts):
              "seen_in": "effect"}
     tested = 0
     for fact in heads:
-        mine = [r for r in reach if r["head"] == fact["head"]]
-        moments = sum(r["tested"] for r in mine)
-        moved = sum(r["moved"] for r in mine)
+        mine = [r for r in reach if r.head == fact.head]
+        moments = sum(r.tested for r in mine)
+        moved = sum(r.moved for r in mine)
         if moments < ENOUGH:
             continue
         tested += 1
-        which = f"head {fact['head']}" if len(heads) > 1 else "the action"
+        which = f"head {fact.head}" if len(heads) > 1 else "the action"
         if moved == 0:
-            yield Finding("PUF411", f"{which} changes nothing", **place, element=fact["head"],
+            yield Finding("PUF411", f"{which} changes nothing", **place, element=fact.head,
                           expected="another observation, reward or terminal",
                           actual=f"none, at {moments} moments",
                           hint="does c_step read it? at the right index?")
             continue
         # Where a head seldom matters, a value may matter less often; numbers may be clamped
-        if 4 * moved > moments and fact["width"] > 1:
+        if 4 * moved > moments and fact.width > 1:
             yield from _same_values(facts, fact, which, place)
-        best = max(r["moved"] / max(r["tested"], 1) for r in mine)
-        idle = {r["agent"]: r["tested"] for r in mine
-                if r["moved"] == 0 and r["tested"] >= ENOUGH // 3 and best > 0.5}
+        best = max(r.moved / max(r.tested, 1) for r in mine)
+        idle = {r.agent: r.tested for r in mine
+                if r.moved == 0 and r.tested >= ENOUGH // 3 and best > 0.5}
         for first, last in ranges(idle):
             who = f"agent {first}" if first == last else f"agents {first}-{last}"
             yield Finding("PUF411", f"{which} of {who} changes nothing", **place, agent=first,
-                          element=fact["head"], expected="an effect, as the other agents' have",
+                          element=fact.head, expected="an effect, as the other agents' have",
                           actual=f"none, at {idle[first]} moments",
                           hint="does the loop reach every agent, and each its own row?")
     if tested == 0:
         raise NotTested("too few moments were tried")
-    masked = [(f["head"], f["never"]) for f in heads if f["never"]]
+    masked = [(f.head, f.never) for f in heads if f.never]
     if masked:
         head, values = masked[0]
         raise NotTested(f"{'actions' if len(values) > 1 else 'action'} "
@@ -74,10 +74,10 @@ def action_ignored(facts: Facts):
                         "the mask forbids it")
 
 
-def _same_values(facts: Facts, fact: dict, which: str, place: dict):
+def _same_values(facts: Facts, fact: Fact, which: str, place: dict):
     """Values of one head that never led to different futures, grouped by the first of them."""
     groups: dict[float, list] = {}
-    for first, value, moments in fact["same"]:
+    for first, value, moments in fact.same:
         if moments >= ENOUGH:
             groups.setdefault(first, []).append((value, moments))
     for first, members in groups.items():
@@ -86,7 +86,7 @@ def _same_values(facts: Facts, fact: dict, which: str, place: dict):
         of = f" of {which}" if which.startswith("head") else ""
         yield Finding("PUF411", f"{subject} {values}{of} never "
                                 f"do{'' if len(members) > 1 else 'es'} anything but action "
-                                f"{first:g}", **place, element=fact["head"],
-                      expected=f"{fact['values']} different actions",
+                                f"{first:g}", **place, element=fact.head,
+                      expected=f"{fact.values} different actions",
                       actual=f"no difference at {min(m for _, m in members)} moments",
                       hint="is the value handled? can it be reached?")

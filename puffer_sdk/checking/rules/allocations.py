@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..claims import ASAN, SIGNAL, Proof, Shows, dies
-from ..facts import Facts
+from ..facts import Fact, Facts
 from ..finding import Finding
 from .memory import call_of, damaged, place_of
 from .registry import NotTested, need, rule
@@ -30,15 +30,15 @@ def actions_written(facts: Facts):
     Fix: work on a copy in a local variable, and leave the buffer as it was.
     """
     need(facts, "packed")
-    fact = facts.fact("packed", "actions-written")
+    fact = facts.fact("packed", "actions_written")
     if fact is None:
         return
-    caught = facts.fact("packed", "actions-write")
-    frame = caught.get("frame") if caught else None
+    caught = facts.fact("packed", "actions_write")
+    frame = caught.frame if caught else None
     place = {"file": frame.file, "line": frame.line} if frame else facts.at("c_step")
-    yield Finding("PUF205", "c_step writes into its actions", **place, env=fact["env"],
-                  agent=fact["agent"], step=fact["step"], element=fact["head"],
-                  expected=fact["was"], actual=fact["is"], seed=facts.seed, seen_in="packed",
+    yield Finding("PUF205", "c_step writes into its actions", **place, env=fact.env,
+                  agent=fact.agent, step=fact.step, element=fact.head,
+                  expected=fact.was, actual=fact.became, seed=facts.seed, seen_in="packed",
                   hint="copy the action into a local variable, and change that")
 
 
@@ -68,29 +68,29 @@ def memory_leak(facts: Facts):
     seen = set()
     for fact in facts.all("memory", "leak"):
         place = place_of(facts, fact)
-        key = (place.get("file"), place.get("line"), fact["how"])
+        key = (place.get("file"), place.get("line"), fact.how)
         if key in seen:
             continue
         seen.add(key)
-        if fact["how"] == "close":
+        if fact.how == "close":
             message = f"memory that {call_of(fact)} allocates is not freed by c_close"
             actual = f"{_per_env(fact)} of one env left behind"
         else:
             message = f"memory that {call_of(fact)} allocates grows with every reset"
-            actual = f"{fact['bytes']} bytes more after {fact['resets']} resets"
+            actual = f"{fact.bytes} bytes more after {fact.resets} resets"
         yield Finding("PUF206", message, **place, expected="every block freed by c_close"
-                      if fact["how"] == "close" else "as much memory as after the first reset",
-                      actual=actual, shows=Shows("freed" if fact["how"] == "close" else "steady"),
+                      if fact.how == "close" else "as much memory as after the first reset",
+                      actual=actual, shows=Shows("freed" if fact.how == "close" else "steady"),
                       hint="free the old block before its pointer is overwritten"
-                      if fact["phase"] != "init" else "add to c_close: free(env->...);")
+                      if fact.phase != "init" else "add to c_close: free(env->...);")
     counted = facts.fact("memory", "counted")
-    if counted and counted["overfull"]:
+    if counted and counted.overfull:
         raise NotTested("more than 65536 blocks of memory were in use")
 
 
-def _per_env(fact: dict) -> str:
+def _per_env(fact: Fact) -> str:
     """How many blocks and bytes each env leaves."""
-    blocks, bytes_ = fact["blocks"] / fact["envs"], fact["bytes"] / fact["envs"]
+    blocks, bytes_ = fact.blocks / fact.envs, fact.bytes / fact.envs
     return f"{blocks:g} block{'' if blocks == 1 else 's'} ({bytes_:g} bytes)"
 
 
@@ -115,21 +115,23 @@ def frees_shared_buffer(facts: Facts):
     Fix: free the buffers in the program that allocated them (`free_allocated` in NAME.c),
     and in c_close only what the env allocated.
     """
-    found: dict[tuple, list[dict]] = {}         # by function: c_close often frees them all
+    # by function: c_close often frees them all
+    found: dict[tuple, list[tuple[str, Fact]]] = {}
     for name, outcome in sorted(facts.outcomes.items(), key=lambda item: _order(item[0])):
-        for fact in outcome.all("shared-free"):
-            frame = fact.get("frame")
+        for fact in outcome.all("shared_free"):
+            frame = fact.frame
             key = (frame.file, frame.function) if frame else ("", call_of(fact))
             facts_there = found.setdefault(key, [])
-            if fact["array"] not in [f["array"] for f in facts_there]:
-                facts_there.append({**fact, "seen_in": name})
+            if fact.array not in [other.array for _, other in facts_there]:
+                facts_there.append((name, fact))
     for there in found.values():
-        verb = "frees" if there[0]["call"] == "free" else "reallocates"
-        arrays = [f["array"] for f in there]
+        name, fact = there[0]
+        verb = "frees" if fact.call == "free" else "reallocates"
+        arrays = [other.array for _, other in there]
         whose = "the env struct" if arrays == ["env struct"] else \
             f"the trainer's {', '.join(arrays[:-1])}{' and ' if arrays[1:] else ''}{arrays[-1]}"
-        yield Finding("PUF207", f"{call_of(there[0])} {verb} {whose}",
-                      **{**place_of(facts, there[0]), "seen_in": there[0]["seen_in"]},
+        yield Finding("PUF207", f"{call_of(fact)} {verb} {whose}",
+                      **{**place_of(facts, fact), "seen_in": name},
                       expected="only memory that the env allocated", actual=", ".join(arrays),
                       hint="free it in the program that allocated it")
     if not found and not damaged(facts):

@@ -131,9 +131,9 @@ def seed_ignored(facts: Facts):
     if base.shape != other.shape or (base != other).any():
         return
     # generators that moved in nearly every episode, and always through the same numbers
-    moving = [(one["hash"], other["hash"]) for one, other in zip(
+    moving = [(one.hash, other.hash) for one, other in zip(
         facts.all("trace-base", "draws"), facts.all("trace-seeded", "draws"), strict=True)
-        if one["moves"] > 2 * base.shape[1]]
+        if one.moves > 2 * base.shape[1]]
     file, line = _reseeding(facts)
     fixed = moving and all(one == other for one, other in moving)
     fixed = fixed or _calls(facts, r"(?:->|\.)\s*rng\s*=\s*(?:0[xX])?[\da-fA-F]+[uUlL]*\s*;")
@@ -192,8 +192,8 @@ def thread_unsafe(facts: Facts):
     found = facts.build_differences.get("trace-threads")
     if found is None:
         return
-    fact = facts.fact("trace-threads", "shared-memory")
-    frame = fact.get("frame") if fact else None
+    fact = facts.fact("trace-threads", "shared_memory")
+    frame = fact.frame if fact else None
     finding = _finding(facts, "PUF504", "a second thread changes the game", found,
                        seen_in="trace-threads", hint="look for static and file-scope variables "
                                                      "that hold something for a moment")

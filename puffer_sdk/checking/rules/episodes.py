@@ -36,29 +36,29 @@ def no_reset(facts: Facts):
     """
     need(facts, "audit")
     fact = facts.fact("audit", "endings")
-    place = {**facts.at("c_step"), "env": fact["env"], "step": fact["step"], "seed": facts.seed,
+    place = {**facts.at("c_step"), "env": fact.env, "step": fact.step, "seed": facts.seed,
              "seen_in": "audit"}
-    if fact["frozen"]:
+    if fact.frozen:
         yield Finding("PUF401", "after every agent's episode has ended, nothing happens any more",
                       **place, expected="a new episode", actual="2000 steps without any change",
                       shows=Shows("goes-on"),
                       hint="call c_reset(env) in c_step when the last agent's episode has ended")
         return
-    if fact["endings"] == 0:
-        raise NotTested("no episode ended" if not fact["part"] else
+    if fact.endings == 0:
+        raise NotTested("no episode ended" if not fact.part else
                         "no step ended the episodes of all agents of an env together")
-    draws_tell = fact["draws"] in (0, fact["resets"])   # c_reset draws always, or never
-    kept, stayed = fact["kept"], fact["stayed"]
-    repeats = fact["stayed_next"] + fact["grown"]
-    by_draws = kept >= 3 and (draws_tell or 2 * kept > fact["endings"])
-    chance_tells = draws_tell and fact["draws"] and 2 * fact["noisy"] < fact["plain"]
+    draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
+    kept, stayed = fact.kept, fact.stayed
+    repeats = fact.stayed_next + fact.grown
+    by_draws = kept >= 3 and (draws_tell or 2 * kept > fact.endings)
+    chance_tells = draws_tell and fact.draws and 2 * fact.noisy < fact.plain
     by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
-    by_calls = stayed >= 3 and fact["called"] >= 3      # some endings call c_reset, these do not
+    by_calls = stayed >= 3 and fact.called >= 3      # some endings call c_reset, these do not
     if by_draws or by_repeats or by_calls:
         count = kept if by_draws else stayed
-        how = "every ending" if count == fact["endings"] else \
-            f"{count} of {fact['endings']} endings"
-        actual = "the next step is an ending as well" if 2 * fact["stayed_next"] >= stayed \
+        how = "every ending" if count == fact.endings else \
+            f"{count} of {fact.endings} endings"
+        actual = "the next step is an ending as well" if 2 * fact.stayed_next >= stayed \
             else "the same episode goes on"
         yield Finding("PUF401", f"after {how} the env is not reset", **place,
                       expected="the first observation of a new episode", actual=actual,
@@ -107,20 +107,20 @@ def never_ends(facts: Facts):
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew (PUF401)")
     run, fact = facts.fact("run", "run"), facts.fact("run", "silence")
-    if run["rewards"] + run["terminals"] == 0:
+    if run.rewards + run.terminals == 0:
         raise NotTested("no reward and no terminal was ever seen")
-    if fact["stuck"]:
-        many = facts.shape["env_agents"] > 1
-        yield Finding("PUF402", f"{fact['stuck']} of {fact['agents']} "
+    if fact.stuck:
+        many = facts.shape.env_agents > 1
+        yield Finding("PUF402", f"{fact.stuck} of {fact.agents} "
                                 f"{'agents' if many else 'envs'} got stuck: no reward and no "
-                                f"terminal for {fact['steps']} steps",
-                      **facts.at("c_step"), env=fact["env"],
-                      agent=fact["agent"] if many else None, step=fact["step"],
+                                f"terminal for {fact.steps} steps",
+                      **facts.at("c_step"), env=fact.env,
+                      agent=fact.agent if many else None, step=fact.step,
                       expected="an ending, or a reward, as often as elsewhere in this run"
-                      if not fact["ceased"] else f"about as many events in the second half of the "
-                      f"run as in the first, {fact['early']}",
-                      actual=f"none since step {fact['step']}" if not fact["ceased"]
-                      else f"{fact['late']}", seed=facts.seed, seen_in="run",
+                      if not fact.ceased else f"about as many events in the second half of the "
+                      f"run as in the first, {fact.early}",
+                      actual=f"none since step {fact.step}" if not fact.ceased
+                      else f"{fact.late}", seed=facts.seed, seen_in="run",
                       hint="end the episode after a time limit, or when the agent is lost")
 
 
@@ -154,15 +154,15 @@ def lockstep(facts: Facts):
         raise NotTested("episodes do not begin anew (PUF401)")
     fact = facts.fact("run", "lockstep")
     horizon = facts.config.train.horizon
-    if not fact["locked"] or fact["length"] <= HORIZONS * horizon:
+    if not fact.locked or fact.length <= HORIZONS * horizon:
         return
-    if fact["ends"] < 2 or fact["ends"] * fact["envs"] < 64:
-        raise NotTested(f"only {fact['ends']} episodes of an env ended")
-    yield Finding("PUF403", f"all {fact['ends'] * fact['envs']} episodes of {fact['envs']} envs "
-                            f"have {fact['length']} steps: all end together",
+    if fact.ends < 2 or fact.ends * fact.envs < 64:
+        raise NotTested(f"only {fact.ends} episodes of an env ended")
+    yield Finding("PUF403", f"all {fact.ends * fact.envs} episodes of {fact.envs} envs "
+                            f"have {fact.length} steps: all end together",
                   **facts.at("c_step"), expected=f"endings spread over time (a batch is "
                   f"{horizon} steps of each env)",
-                  actual=f"all envs end on steps {fact['length']}, {2 * fact['length']}, ...",
+                  actual=f"all envs end on steps {fact.length}, {2 * fact.length}, ...",
                   seed=facts.seed, seen_in="run",
                   hint="let episodes begin at a tick of their own")
 
@@ -192,20 +192,21 @@ def reset_leaks_state(facts: Facts):
     need(facts, "fresh")
     if facts.differences or damaged(facts):
         raise NotTested("the environment is not deterministic to begin with")
-    fact = facts.fact("fresh", "leak")
+    fact = facts.fact("fresh", "not_fresh")
     if fact is None:
         return
-    words = (facts.fact("fresh", "kept") or {"words": []})["words"]
+    old = facts.fact("fresh", "old_words")
+    words = old.words if old else []
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
               if field and not facts.is_address(field)]
     kept = ", ".join(fields[:3])
-    array = fact["array"].rstrip("s")
-    after = "right after c_reset" if fact["after"] == 0 else f"{fact['after']} steps after c_reset"
+    array = fact.array.rstrip("s")
+    after = "right after c_reset" if fact.after == 0 else f"{fact.after} steps after c_reset"
     yield Finding("PUF404", f"an episode depends on those before it: its {array} differs {after}"
                   + (f" ({kept} kept an old value)" if kept else ""), **facts.at("c_reset"),
-                  env=fact["env"], agent=fact["agent"], step=fact["step"],
-                  element=fact["element"] if array in ("observation", "action_mask") else None,
-                  expected=f"{fact['fresh']}, as in a new env", actual=fact["played"],
+                  env=fact.env, agent=fact.agent, step=fact.step,
+                  element=fact.element if array in ("observation", "action_mask") else None,
+                  expected=f"{fact.fresh}, as in a new env", actual=fact.played,
                   seed=facts.seed, seen_in="fresh",
                   hint=f"set {kept} in c_reset" if kept else "set every field in c_reset")
 
@@ -231,18 +232,18 @@ def hidden_reset(facts: Facts):
     """
     need(facts, "audit")
     fact = facts.fact("audit", "restarts")
-    if fact["hidden"] == 0:
-        if fact["restarts"] == 0:
+    if fact.hidden == 0:
+        if fact.restarts == 0:
             raise NotTested("no episode began anew inside c_step")
         return
-    every = fact["hidden"] == fact["restarts"]
+    every = fact.hidden == fact.restarts
     run = facts.fact("run", "run")
-    endless = facts.handwritten and run is not None and run["terminals"] == 0
-    who = f" of agent {fact['agent']}" if facts.shape["env_agents"] > 1 else ""
+    endless = facts.handwritten and run is not None and run.terminals == 0
+    who = f" of agent {fact.agent}" if facts.shape.env_agents > 1 else ""
     yield Finding("PUF406", "a new episode begins without a terminal"
                   + (who or ("" if every else " on some endings")), **facts.at("c_step"),
-                  env=fact["env"], agent=fact["agent"], step=fact["step"],
-                  expected=f"a terminal{who} on each of {fact['restarts']} restarts",
-                  actual=f"none on {fact['hidden']} of them", seed=facts.seed, seen_in="audit",
+                  env=fact.env, agent=fact.agent, step=fact.step,
+                  expected=f"a terminal{who} on each of {fact.restarts} restarts",
+                  actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",
                   severity="warning" if endless else "error",
                   hint="set terminals[i] = 1.0f before c_reset(env)")

@@ -39,12 +39,12 @@ def nan_loss(facts: Facts):
     if "nan" not in found:
         return
     seen = [name for name, outcome in facts.outcomes.items() for kind in
-            ("obs-not-finite", "reward-not-finite") if outcome.first(kind)]
+            ("obs_not_finite", "reward_not_finite") if outcome.first(kind)]
     if seen:
         raise NotTested("the environment itself writes numbers that are not finite")
     what = re.match(r"(\w+) went bad: (\S+) at \[(\d+)(?:, (\d+))?\]", found["nan"])
     own = what is not None and what[1] in ("observations", "rewards")
-    agents = facts.shape["env_agents"]
+    agents = facts.shape.env_agents
     yield Finding("PUF701", "training gives numbers that are not finite" if not own else
                   f"a policy in training got {what[1]} that are not finite",
                   **facts.at("c_step"), agent=int(what[3]) % agents if own else None,
@@ -86,7 +86,8 @@ def not_learning(facts: Facts):
     found = _probed(facts)
     if "nan" in found:
         raise NotTested("training did not come to its end (PUF701)")
-    if not (facts.fact("run", "run") or {}).get("rewards", 1):
+    run = facts.fact("run", "run")
+    if run and not run.rewards:
         raise NotTested("there was no reward to learn from")
     scores = found["scores"]
     constant = best_constant(scores)

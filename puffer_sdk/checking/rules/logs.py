@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 
 from ..claims import Proof, Shows
-from ..facts import Facts
+from ..facts import Fact, Facts
 from ..finding import Finding
 from .episodes import is_not_reset
 from .registry import NotTested, need, rule
@@ -16,7 +16,7 @@ def _need_entries(facts: Facts) -> dict:
     """The facts of the run, where log entries can be held against episodes."""
     need(facts, "run")
     run = facts.fact("run", "run")
-    if run["terminals"] == 0:
+    if run.terminals == 0:
         raise NotTested("no terminal was ever set")
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew (PUF401)")
@@ -48,11 +48,11 @@ def log_empty(facts: Facts):
     set terminals.
     """
     run = _need_entries(facts)
-    if run["entries"] > 0:
+    if run.entries > 0:
         return
-    if run["rounds"] < 3:
+    if run.rounds < 3:
         raise NotTested("the episodes of all agents of an env ended fewer than 3 times")
-    yield Finding("PUF421", f"log.n is still 0 after {run['rounds']} finished episodes",
+    yield Finding("PUF421", f"log.n is still 0 after {run.rounds} finished episodes",
                   **facts.at("c_step"), env=0, expected="log.n grows by 1 with each episode",
                   actual="0", seed=facts.seed, seen_in="run",
                   hint="env->log.n += 1.0f; where an episode ends")
@@ -88,68 +88,68 @@ def log_mismatch(facts: Facts):
     a terminal.
     """
     run = _need_entries(facts)
-    if run["entries"] == 0:
-        raise NotTested("there are no log entries (PUF421)" if run["rounds"] >= 3
+    if run.entries == 0:
+        raise NotTested("there are no log entries (PUF421)" if run.rounds >= 3
                         else "there are no log entries")
-    if facts.fact("run", "reward-not-finite"):
+    if facts.fact("run", "reward_not_finite"):
         raise NotTested("rewards are not finite (PUF312)")
-    if 10 * run["goals"] > run["entries"]:
+    if 10 * run.goals > run.entries:
         raise NotTested("entries are logged per goal, not per episode: "
-                        f"{run['goals']} of {run['entries']} came without a terminal")
-    entries = {fact["name"]: fact for fact in facts.all("run", "entries")}
+                        f"{run.goals} of {run.entries} came without a terminal")
+    entries = {fact.name: fact for fact in facts.all("run", "entries")}
     tested = 0
     for name in ("episode_return", "episode_length"):
         fact = entries.get(name)
-        if fact is None or fact["judged"] < 3 or _is_left_out(facts, name, fact):
+        if fact is None or fact.judged < 3 or _is_left_out(facts, name, fact):
             continue
         tested += 1
-        wrong = fact["judged"] - fact["matched"]
+        wrong = fact.judged - fact.matched
         if _is_in_frames(facts, name, fact) or _waits_between(name, fact) or \
                 _is_cut_short(name, fact):
             continue
-        if wrong >= 3 and 100 * wrong > fact["judged"]:
+        if wrong >= 3 and 100 * wrong > fact.judged:
             yield _mismatch(facts, name, fact, wrong)
     if not tested:
         raise NotTested("nothing fills Log.episode_return or Log.episode_length")
 
 
-def _mismatch(facts: Facts, name: str, fact: dict, wrong: int) -> Finding:
+def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
     what = "the rewards add up to" if name == "episode_return" else "the steps made are"
-    share = "every entry" if wrong == fact["judged"] else f"{wrong} of {fact['judged']} entries"
+    share = "every entry" if wrong == fact.judged else f"{wrong} of {fact.judged} entries"
     if name == "episode_length":
         hint = "it is off by one: count the step before the entry is made" \
-            if fact["lag"] == 1.0 else "count each step once, and start from 0 in c_reset"
+            if fact.lag == 1.0 else "count each step once, and start from 0 in c_reset"
     else:
         hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
     return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact['measured']:g}",
-                   **facts.at("c_step"), env=fact["env"], step=fact["step"], element=name,
+                   **facts.at("c_step"), env=fact.env, step=fact.step, element=name,
                    expected=f"{fact['measured']:g}", actual=f"{fact['logged']:g}",
                    seed=facts.seed, hint=hint, seen_in="run", shows=Shows(field=name))
 
 
-def _is_left_out(facts: Facts, name: str, fact: dict) -> bool:
+def _is_left_out(facts: Facts, name: str, fact: Fact) -> bool:
     """Always 0, and no line of code but its declaration names it: nobody meant to fill it."""
-    if fact["low"] != 0 or fact["high"] != 0:
+    if fact.low != 0 or fact.high != 0:
         return False
     uses = sum(len(re.findall(rf"(?:\.|->)\s*{name}\b", text))
                for file, text in facts.source.files.items() if file != "binding.c")
     return uses == 0
 
 
-def _is_in_frames(facts: Facts, name: str, fact: dict) -> bool:
+def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
     """A length of k frames for each step, in an env whose struct speaks of frames."""
-    return (name == "episode_length" and fact["skip"] > 1 and
+    return (name == "episode_length" and fact.skip > 1 and
             any(_FRAMES.search(field.name) for field in facts.spec.fields))
 
 
-def _waits_between(name: str, fact: dict) -> bool:
+def _waits_between(name: str, fact: Fact) -> bool:
     """Lengths that lack the same few steps each time: an agent waits before it is back."""
-    return name == "episode_length" and fact["lag"] >= 2 and fact["low"] < fact["high"]
+    return name == "episode_length" and fact.lag >= 2 and fact.low < fact.high
 
 
-def _is_cut_short(name: str, fact: dict) -> bool:
+def _is_cut_short(name: str, fact: Fact) -> bool:
     """`if (lost || ++tick >= limit)`: some endings miss one step, the others are right."""
-    return name == "episode_length" and fact["lag"] == 1 and 50 * fact["matched"] > fact["judged"]
+    return name == "episode_length" and fact.lag == 1 and 50 * fact.matched > fact.judged
 
 
 @rule("PUF423", "log-range", "warning")
@@ -174,14 +174,14 @@ def log_range(facts: Facts):
     run = facts.fact("run", "run")
     if not any(field.name == "perf" for field in facts.spec.log_fields):
         return
-    if run["entries"] == 0:
+    if run.entries == 0:
         raise NotTested("there are no log entries")
-    fact = facts.fact("run", "log-range")
+    fact = facts.fact("run", "log_range")
     if fact:
-        largest = fact["largest"]
-        yield Finding("PUF423", f"Log.perf is {fact['value']:.6g} in an entry"
-                      if not isinstance(fact["value"], str) else f"Log.perf is {fact['value']}",
-                      **facts.at("c_step"), env=fact["env"], step=fact["step"], element="perf",
+        largest = fact.largest
+        yield Finding("PUF423", f"Log.perf is {fact.value:.6g} in an entry"
+                      if not isinstance(fact.value, str) else f"Log.perf is {fact.value}",
+                      **facts.at("c_step"), env=fact.env, step=fact.step, element="perf",
                       expected="within [0, 1]",
                       actual=f"{largest:.6g}" if not isinstance(largest, str) else largest,
                       seed=facts.seed, hint="divide by the best that can be reached",

@@ -6,7 +6,7 @@ import signal
 
 from ..claims import ASAN, ROWS, SIGNAL, UNDEFINED, dies
 from ..experiments.deep import findings as deep_findings
-from ..facts import Facts, Outcome
+from ..facts import Fact, Facts, Outcome
 from ..finding import Finding
 from ..source.actions import impossible
 from .registry import NotTested, rule
@@ -37,8 +37,8 @@ _WORDS = {
 
 def damaged(facts: Facts) -> bool:
     """A stray write or a sanitizer's report: what follows in other processes is its echo."""
-    return any(fact["fact"] in ("asan", "overrun") or
-               (fact["fact"] == "crash" and fact.get("array"))
+    return any(fact.kind in ("asan", "overrun") or
+               (fact.kind == "crash" and fact.array)
                for outcome in facts.outcomes.values() for fact in outcome.facts)
 
 
@@ -55,19 +55,19 @@ def _own(facts: Facts, file: str) -> str | None:
     return file[len(prefix):] if file.startswith(prefix) else None
 
 
-def call_of(fact: dict | None) -> str:
+def call_of(fact: Fact | None) -> str:
     """What the env was doing: c_step, c_reset, ..."""
-    phase = (fact or {}).get("phase", "step")
+    phase = fact.phase if fact else "step"
     return {"step": "c_step", "reset": "c_reset", "init": "init", "close": "c_close",
             "idle": "a c_ function"}.get(phase, phase)
 
 
-def place_of(facts: Facts, fact: dict) -> dict:
+def place_of(facts: Facts, fact: Fact) -> dict:
     """file, line, env, step and stack of a fact that carries a stack."""
-    frame = fact.get("frame")
+    frame = fact.frame
     place = {"file": frame.file, "line": frame.line} if frame else facts.at(call_of(fact))
-    stack = _stack((f.function, f.file, f.line) for f in fact.get("frames", ()))
-    return {**place, "env": fact["env"], "step": fact["step"], "seed": facts.seed, "stack": stack,
+    stack = _stack((f.function, f.file, f.line) for f in fact.frames)
+    return {**place, "env": fact.env, "step": fact.step, "seed": facts.seed, "stack": stack,
             "seen_in": facts.experiment_of(fact)}
 
 
@@ -117,7 +117,7 @@ def _asan(facts: Facts):
         if access:
             words = words.replace("reads or writes", f"{access[1].lower()}s")
         yield Finding("PUF201", f"{call_of(fact)} {words}",
-                      **place, env=fact["env"], step=fact["step"], seed=facts.seed,
+                      **place, env=fact.env, step=fact.step, seed=facts.seed,
                       seen_in=outcome.name, expected="only memory of its own",
                       actual=detail or words,
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
@@ -157,13 +157,13 @@ def undefined(facts: Facts, kind: str):
         for match in _UB.finditer(outcome.sanitizer):
             file = _own(facts, match["file"])
             place = (file, int(match["line"]), match["text"].split(" ")[0])
-            is_cast = _CAST in match["text"] and facts.shape["dtype"] == "u8"
+            is_cast = _CAST in match["text"] and facts.shape.dtype == "u8"
             found = NULL if "null pointer" in match["text"] else CAST if is_cast else OTHER
             if file is None or place in seen or found != kind:
                 continue
             seen.add(place)
-            fact = next((f for f in outcome.all("ubsan") if f.get("frame") and
-                         (f["frame"].file, f["frame"].line) == place[:2]), None)
+            fact = next((f for f in outcome.all("ubsan") if f.frame and
+                         (f.frame.file, f.frame.line) == place[:2]), None)
             where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
                                                       "seed": facts.seed, "seen_in": outcome.name}
             yield where, call_of(fact), match["text"].strip()
@@ -192,9 +192,9 @@ def memory_error(facts: Facts):
                                   for where, call, _ in undefined(facts, NULL)]
     lines = {(finding.file, finding.line) for finding in found}
     for outcome, fact in _crashes(facts):
-        beside = fact.get("array")
-        if fact["signal"] not in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL) or (
-                beside and (fact["write"] or beside == "actions")):
+        beside = fact.array
+        if fact.signal not in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL) or (
+                beside and (fact.write or beside == "actions")):
             continue
         place = place_of(facts, fact)
         if (place.get("file"), place.get("line")) in lines or (
@@ -204,10 +204,10 @@ def memory_error(facts: Facts):
         what = "touches memory that is not there"
         if beside:
             what = f"reads outside this env's own rows of {beside}"
-        elif fact["address"] < 65536:
+        elif fact.address < 65536:
             what = "follows a null pointer"
         found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place,
-                             actual=signal_name(fact["signal"])))
+                             actual=signal_name(fact.signal)))
     for outcome, fact in aborts(facts):
         said = GLIBC.search(outcome.stderr)
         if said and not found and not damaged(facts):
@@ -244,7 +244,7 @@ def undefined_behaviour(facts: Facts):
     found = [f for f in found if (f.file, f.line) not in asan]
     lines = {(finding.file, finding.line) for finding in found}
     for _, fact in _crashes(facts):
-        if fact["signal"] == signal.SIGFPE:
+        if fact.signal == signal.SIGFPE:
             place = place_of(facts, fact)
             if (place.get("file"), place.get("line")) not in lines and not found:
                 lines.add((place.get("file"), place.get("line")))
@@ -254,13 +254,13 @@ def undefined_behaviour(facts: Facts):
     yield from deep_findings(facts, "PUF202", found)
 
 
-def _overrun(facts: Facts, fact: dict, where: dict) -> Finding:
+def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
     """A write `past` bytes behind the end of an env's rows, or (negative) before them."""
-    array, past = fact["array"], fact["past"]
+    array, past = fact.array, fact.past
     shape = facts.shape
     width = 1 if array == "action_mask" or (
-        array == "observations" and shape["dtype"] == "u8") else 4
-    agents = fact["bytes"] // width
+        array == "observations" and shape.dtype == "u8") else 4
+    agents = fact.bytes // width
     unit = "bytes" if width == 1 else "floats"
     if past >= 0:
         distance, actual = past // width + 1, f"a write to number {agents + past // width + 1}"
@@ -271,8 +271,8 @@ def _overrun(facts: Facts, fact: dict, where: dict) -> Finding:
         message = f"{distance} before the start" if distance > 1 else "just before the start"
     size = "OBS_SIZE" if array == "observations" else "one"
     owned = f"{agents} {unit} ({size}{' per agent' if size == 'one' else ''})"
-    if shape["env_agents"] > 1:
-        owned = f"{agents} {unit} ({shape['env_agents']} agents x {size})"
+    if shape.env_agents > 1:
+        owned = f"{agents} {unit} ({shape.env_agents} agents x {size})"
     return Finding("PUF203", f"{call_of(fact)} wrote {message} of this env's {array}", **where,
                    expected=owned, actual=actual, element=agents + past // width
                    if past >= 0 else -distance,
@@ -302,16 +302,16 @@ def row_overrun(facts: Facts):
     """
     seen: dict[tuple, Finding] = {}
     for _, fact in _crashes(facts):
-        if fact.get("array") and fact["array"] != "actions" and fact["write"]:
+        if fact.array and fact.array != "actions" and fact.write:
             where = place_of(facts, fact)
-            key = (fact["array"], fact["past"] >= 0)
+            key = (fact.array, fact.past >= 0)
             if key not in seen:
                 seen[key] = _overrun(facts, fact, where)
     for fact in facts.all("packed", "overrun"):
-        if not any(key[0] == fact["array"] for key in seen):
-            where = {**facts.at(f"c_{fact['phase']}"), "env": fact["env"], "step": fact["step"],
+        if not any(key[0] == fact.array for key in seen):
+            where = {**facts.at(f"c_{fact.phase}"), "env": fact.env, "step": fact.step,
                      "seed": facts.seed, "seen_in": "packed"}
-            seen[fact["array"], True] = _overrun(facts, fact, where)
+            seen[fact.array, True] = _overrun(facts, fact, where)
     yield from seen.values()
     if not seen and not any(facts.outcome(n) for n in ("guard-high", "sanitized-high")):
         raise NotTested("the environment did not survive its first steps")
@@ -346,14 +346,14 @@ def action_overread(facts: Facts):
                       hint="ids count from 0; or is the head one action too narrow?")
     seen = set()
     for _, fact in _crashes(facts):
-        if fact.get("array") == "actions":
+        if fact.array == "actions":
             where = place_of(facts, fact)
             key = (where.get("file"), where.get("line"))
             if key not in seen:
                 seen.add(key)
-                owned = fact["bytes"] // 4
-                index = owned + fact["past"] // 4 if fact["past"] >= 0 else fact["past"] // 4
-                verb = "wrote" if fact["write"] == 1 else "read"
+                owned = fact.bytes // 4
+                index = owned + fact.past // 4 if fact.past >= 0 else fact.past // 4
+                verb = "wrote" if fact.write == 1 else "read"
                 yield Finding("PUF204", f"{call_of(fact)} {verb} outside this env's own actions",
                               **where, element=index, expected=f"{owned} actions",
                               actual=f"index {index}")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from ..claims import Proof, Shows
-from ..facts import Facts, elements, ranges
+from ..facts import Fact, Facts, elements, ranges
 from ..finding import Elements, Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
@@ -21,7 +21,7 @@ def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
     """
     by_agent: dict[int, dict[int, dict]] = defaultdict(dict)
     for cell in cells:
-        by_agent[cell["agent"]][cell["element"]] = cell
+        by_agent[cell.agent][cell.element] = cell
     by_range: dict[tuple[int, int], list[int]] = defaultdict(list)
     for agent, row in by_agent.items():
         for pair in ranges(row):
@@ -29,14 +29,14 @@ def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
     found = []
     for (first, last), agents in sorted(by_range.items()):
         members = [by_agent[a][e] for a in agents for e in range(first, last + 1)]
-        everyone = len(agents) == facts.shape["env_agents"]
+        everyone = len(agents) == facts.shape.env_agents
         for agent in [None] if everyone else sorted(agents):
             found.append((agent, first, last, members))
     return found
 
 
 def _whole(facts: Facts, first: int, last: int) -> str:
-    if first == 0 and last == facts.shape["obs_size"] - 1 and last > 0:
+    if first == 0 and last == facts.shape.obs_size - 1 and last > 0:
         return "the whole observation"
     return f"{elements(first, last)} of the observation"
 
@@ -62,13 +62,13 @@ def obs_never_written(facts: Facts):
     Fix: lower OBS_SIZE, or write the missing field.
     """
     need(facts, "poison")
-    cells = [c for c in facts.all("poison", "left") if not c["touched"] and not c["derived"]]
+    cells = [c for c in facts.all("poison", "left") if not c.touched and not c.derived]
     for agent, first, last, members in _grouped(facts, cells):
         who = "" if agent is None else f" of agent {agent}"
         yield Finding("PUF301", f"nothing ever writes {_whole(facts, first, last)}{who}",
                       **(facts.at_macro("OBS_SIZE") or facts.at("c_reset")),
-                      env=members[0]["env"], agent=agent, step=0, element=span(first, last),
-                      expected=f"{facts.shape['obs_size']} elements written (OBS_SIZE)",
+                      env=members[0].env, agent=agent, step=0, element=span(first, last),
+                      expected=f"{facts.shape.obs_size} elements written (OBS_SIZE)",
                       actual=f"{elements(first, last)} never", seed=facts.seed, seen_in="poison",
                       hint="lower OBS_SIZE, or write what was forgotten")
 
@@ -111,9 +111,9 @@ def obs_stale(facts: Facts):
     if silent and loud:
         yield from _silent_rows(facts, silent)
         return
-    if rows and len(silent) == len(rows) and all(r["blank_moved"] > 0 for r in rows):
+    if rows and len(silent) == len(rows) and all(r.blank_moved > 0 for r in rows):
         yield Finding("PUF302", "no step writes the observation, although the state changes",
-                      **facts.at("c_step"), env=rows[0]["env"], step=rows[0]["step"],
+                      **facts.at("c_step"), env=rows[0].env, step=rows[0].step,
                       seed=facts.seed, seen_in="rewrite",
                       expected="an observation of the new state", actual="that of c_reset",
                       hint="observe at the end of c_step, too")
@@ -123,30 +123,30 @@ def obs_stale(facts: Facts):
     yield from _kept_elements(facts, rows)
 
 
-def _silent_and_loud(facts: Facts, rows: list[dict]) -> tuple[list[dict], list[dict]]:
+def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[Fact]]:
     """Rows that no step writes, and rows that most steps write."""
-    blind = {c["agent"] for c in facts.all("poison", "left") if not c["touched"]}
-    long = [r for r in rows if r["steps"] >= 64]
-    silent = [r for r in long if r["blank"] == r["steps"] and r["agent"] not in blind]
+    blind = {c.agent for c in facts.all("poison", "left") if not c.touched}
+    long = [r for r in rows if r.steps >= 64]
+    silent = [r for r in long if r.blank == r.steps and r.agent not in blind]
     if silent:
-        return silent, [r for r in long if r["blank"] < 0.5 * r["steps"]]
+        return silent, [r for r in long if r.blank < 0.5 * r.steps]
     # An env that reads its own rows stumbles over poison: left alone, does every row change?
-    calm = [r for r in rows if r["calm"] >= 256 and r["agent"] not in blind]
-    return ([r for r in calm if r["calm_changed"] <= 0.001 * r["calm"]],
-            [r for r in calm if r["calm_changed"] > 0.3 * r["calm"]])
+    calm = [r for r in rows if r.calm >= 256 and r.agent not in blind]
+    return ([r for r in calm if r.calm_changed <= 0.001 * r.calm],
+            [r for r in calm if r.calm_changed > 0.3 * r.calm])
 
 
 def _left_by_reset(facts: Facts):
     """Still poisoned after c_reset, although some step writes it."""
     cells = facts.all("poison", "left")
-    left = [c for c in cells if c["touched"] and not c["derived"]]
-    derived = [c for c in cells if c["derived"]]
+    left = [c for c in cells if c.touched and not c.derived]
+    derived = [c for c in cells if c.derived]
     if not left and derived and not facts.differences and "trace-again" in facts.traces:
         left = derived
     for agent, first, last, members in _grouped(facts, left):
         who = "" if agent is None else f" (agent {agent})"
         yield Finding("PUF302", f"c_reset leaves {_whole(facts, first, last)} as it was{who}",
-                      **facts.at("c_reset"), env=members[0]["env"], agent=agent, step=0,
+                      **facts.at("c_reset"), env=members[0].env, agent=agent, step=0,
                       element=span(first, last), expected="a value that c_reset determines",
                       actual="what the buffer held before", seed=facts.seed, seen_in="poison",
                       shows=Shows("determined"),
@@ -154,8 +154,8 @@ def _left_by_reset(facts: Facts):
                            "is an observation like any other")
 
 
-def _silent_rows(facts: Facts, silent: list[dict]):
-    for first, last in ranges(r["agent"] for r in silent):
+def _silent_rows(facts: Facts, silent: list[Fact]):
+    for first, last in ranges(r.agent for r in silent):
         many = f"agents {first}-{last}" if last > first else f"agent {first}"
         yield Finding("PUF302", f"no step ever writes the observation of {many}",
                       **facts.at("c_step"), agent=first, seed=facts.seed, seen_in="rewrite",
@@ -163,31 +163,31 @@ def _silent_rows(facts: Facts, silent: list[dict]):
                       hint="let the loop run to num_agents")
 
 
-def _blank_steps(facts: Facts, rows: list[dict]):
+def _blank_steps(facts: Facts, rows: list[Fact]):
     """A full writer that, on some steps, wrote nothing although the game moved on."""
-    full = [r for r in rows if r["full"] + r["blank"] >= 0.9 * r["steps"] and r["full"] > 0]
-    moved = [r for r in rows if r["blank_moved"] > 0]
+    full = [r for r in rows if r.full + r.blank >= 0.9 * r.steps and r.full > 0]
+    moved = [r for r in rows if r.blank_moved > 0]
     if len(full) == len(rows) and moved and rows:
         r = moved[0]
-        yield Finding("PUF302", f"c_step leaves the observation as it was on {r['blank_moved']} "
-                                f"of {r['steps']} steps, although the state has changed",
-                      **facts.at("c_step"), env=r["env"], agent=r["agent"], step=r["step"],
+        yield Finding("PUF302", f"c_step leaves the observation as it was on {r.blank_moved} "
+                                f"of {r.steps} steps, although the state has changed",
+                      **facts.at("c_step"), env=r.env, agent=r.agent, step=r.step,
                       expected="an observation of the new state", actual="the old one",
                       seed=facts.seed, seen_in="rewrite", shows=Shows(agent=-1),
                       hint="observe before every return of c_step")
 
 
-def _blank_ends(facts: Facts, rows: list[dict]):
+def _blank_ends(facts: Facts, rows: list[Fact]):
     """A full writer that writes nothing on steps that end an episode, but does reset itself."""
-    full = [r for r in rows if r["steps"] and r["full"] + r["blank"] >= 0.9 * r["steps"]
-            and r["full"] > 0]
-    blank = [r for r in full if r["ends"] >= 3 and r["blank_ends"] == r["ends"]]
+    full = [r for r in rows if r.steps and r.full + r.blank >= 0.9 * r.steps
+            and r.full > 0]
+    blank = [r for r in full if r.ends >= 3 and r.blank_ends == r.ends]
     if not blank or is_not_reset(facts):
         return                      # PUF401 says more
-    yield Finding("PUF302", f"on all of {blank[0]['ends']} endings the observation is not "
+    yield Finding("PUF302", f"on all of {blank[0].ends} endings the observation is not "
                             "written: it still shows the episode that ended",
                   **facts.at("c_step"), agent=None if len(blank) == len(rows) else
-                  blank[0]["agent"], expected="the first observation of the next episode",
+                  blank[0].agent, expected="the first observation of the next episode",
                   actual="the one before the ending", seed=facts.seed, seen_in="rewrite",
                   shows=Shows("written-on-end"),
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
@@ -196,18 +196,19 @@ def _blank_ends(facts: Facts, rows: list[dict]):
 def _behind_the_state(facts: Facts):
     """Elements that elsewhere show a word of the state, on the steps where they do not."""
     mirrors = facts.all("mirror", "mirror")
-    old = [m for m in mirrors if m["ends"] >= 3 and m["ends_old"] >= 0.9 * m["ends"]]
-    frozen = [m for m in mirrors if m not in old and m["stuck"] >= 4
-              and 0 < m["frozen"] < 0.4 * m["seen"]]
+    old = [m for m in mirrors if m.ends >= 3 and m.ends_old >= 0.9 * m.ends]
+    frozen = [m for m in mirrors if m not in old and m.stuck >= 4
+              and 0 < m.frozen < 0.4 * m.seen]
     if old:
         cell, place = _first_of(facts, old)
         yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
                                 f"{place['show']} the episode that is over", **place["finding"],
                       expected=_shown(facts, cell), actual=f"{cell['value']:g}",
-                      shows=Shows("shown", agent=cell["agent"],
-                                  pointer=cell["word"][0], offset=cell["word"][1],
-                                  field=facts.field_at(cell["word"]) or "",
-                                  **{key: cell[key] for key in ("is_float", "scale", "shift")}),
+                      shows=Shows("shown", agent=cell.agent,
+                                  pointer=cell.word[0], offset=cell.word[1],
+                                  field=facts.field_at(cell.word) or "",
+                                  is_float=cell.is_float, scale=cell.scale,
+                                  shift=cell.shift),
                       hint="observe after c_reset: the observation of an ending opens the next "
                            "episode")
     if frozen:
@@ -215,68 +216,68 @@ def _behind_the_state(facts: Facts):
         yield Finding("PUF302", f"some steps leave {place['which']} of the observation as it was, "
                                 "although what it shows has changed", **place["finding"],
                       expected=_shown(facts, cell),
-                      actual=f"{cell['value']:g}, the value of an earlier step "
-                             f"({cell['frozen']} of {cell['seen']} times)",
+                      actual=f"{cell.value:g}, the value of an earlier step "
+                             f"({cell.frozen} of {cell.seen} times)",
                       hint="write the whole observation on every path through c_step")
 
 
-def _first_of(facts: Facts, cells: list[dict]) -> tuple[dict, dict]:
+def _first_of(facts: Facts, cells: list[Fact]) -> tuple[Fact, dict]:
     """The first of these elements, with the place of a finding that speaks of them all."""
-    agents = sorted({c["agent"] for c in cells})
-    mine = [c for c in cells if c["agent"] == agents[0]]
-    pairs = list(ranges(c["element"] for c in mine))
+    agents = sorted({c.agent for c in cells})
+    mine = [c for c in cells if c.agent == agents[0]]
+    pairs = list(ranges(c.element for c in mine))
     numbers = Elements(*pairs[0], ", ".join(str(span(*pair)) for pair in pairs))
     one = len(mine) == 1
-    everyone = len(agents) == facts.shape["env_agents"]
+    everyone = len(agents) == facts.shape.env_agents
     cell = mine[0]
     return cell, {"which": f"element{'' if one else 's'} {numbers}",
                   "show": "shows" if one else "show", "finding": dict(
-        **facts.at("c_step"), env=cell["env"], agent=None if everyone else agents[0],
-        step=cell["step"], element=cell["element"] if one else numbers, seed=facts.seed,
+        **facts.at("c_step"), env=cell.env, agent=None if everyone else agents[0],
+        step=cell.step, element=cell.element if one else numbers, seed=facts.seed,
         seen_in="mirror")}
 
 
 def _shown(facts: Facts, cell: dict) -> str:
-    which = facts.field_at(cell["word"])
-    return f"{cell['expected']:g}" + (f" (by '{which}')" if which else "")
+    which = facts.field_at(cell.word)
+    return f"{cell.expected:g}" + (f" (by '{which}')" if which else "")
 
 
 def _old_openings(facts: Facts):
     """Observations after an ending that are nothing like those after c_reset."""
     opening = facts.fact("audit", "opening")
     reseeded = facts.fact("reseed", "reseeded")
-    out_of_range = opening and opening["tells"] >= 2 and opening["old"] == opening["tells"]
-    unmoved = (reseeded and reseeded["told"] >= 3
-               and reseeded["blind"] >= 0.9 * reseeded["told"])
+    out_of_range = opening and opening.tells >= 2 and opening.old == opening.tells
+    unmoved = (reseeded and reseeded.told >= 3
+               and reseeded.blind >= 0.9 * reseeded.told)
     if not (out_of_range or unmoved) or any(_behind_the_state(facts)) or is_not_reset(facts):
         return
-    place = {"env": reseeded["env"], "step": reseeded["step"], "seen_in": "reseed"} if unmoved \
+    place = {"env": reseeded.env, "step": reseeded.step, "seen_in": "reseed"} if unmoved \
         else {"seen_in": "audit"}
     yield Finding("PUF302", "the observation after an ending still shows the episode that is over",
                   **facts.at("c_step"), **place, expected="the first observation of a new episode",
                   actual="one that does not depend on how the new episode begins" if unmoved else
-                  f"{opening['old']} elements where no c_reset puts them", seed=facts.seed,
+                  f"{opening.old} elements where no c_reset puts them", seed=facts.seed,
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
 
 
-def _kept_elements(facts: Facts, rows: list[dict]):
+def _kept_elements(facts: Facts, rows: list[Fact]):
     """Elements that steps write sometimes, or never, judged by how their values develop."""
-    total = facts.shape["obs_size"] * facts.shape["env_agents"]
-    left = {(c["agent"], c["element"]) for c in facts.all("poison", "left")}
-    cells = [c for c in facts.all("rewrite", "cell") if c["written"] < c["seen"]
-             and c["seen"] >= 32]
-    never = [c for c in cells if c["written"] == 0]
-    some = [c for c in cells if c["written"] > 0]
+    total = facts.shape.obs_size * facts.shape.env_agents
+    left = {(c.agent, c.element) for c in facts.all("poison", "left")}
+    cells = [c for c in facts.all("rewrite", "cell") if c.written < c.seen
+             and c.seen >= 32]
+    never = [c for c in cells if c.written == 0]
+    some = [c for c in cells if c.written > 0]
     is_full_writer = len(cells) <= total / 2
     clears = facts.source.clears_observations()
-    forgets = any(c["reverted"] for c in some)
-    one_way = [c for c in some if c["changed"] and not c["reverted"] and not c["varied"]]
-    known = [c for c in one_way if (c["agent"], c["element"]) in left]
+    forgets = any(c.reverted for c in some)
+    one_way = [c for c in some if c.changed and not c.reverted and not c.varied]
+    known = [c for c in one_way if (c.agent, c.element) in left]
     if is_full_writer:
-        wander = [c for c in some if c["varied"] and c["fell"] and c["rose"] and not c["reverted"]]
+        wander = [c for c in some if c.varied and c.fell and c.rose and not c.reverted]
         yield from _stale(facts, wander, "some steps leave {} as it was", "error")
-    if len(one_way) > 1 and len(one_way) == len([c for c in some if c["changed"]]) and not forgets:
-        small = is_full_writer or len(one_way) <= 32 * facts.shape["env_agents"]
+    if len(one_way) > 1 and len(one_way) == len([c for c in some if c.changed]) and not forgets:
+        small = is_full_writer or len(one_way) <= 32 * facts.shape.env_agents
         severity = "error" if small and not clears else "warning"
         yield from _stale(facts, [c for c in one_way if c not in known],
                           "{} keep what was once set, within an episode", severity, "let-go")
@@ -286,12 +287,12 @@ def _kept_elements(facts: Facts, rows: list[dict]):
             yield Finding("PUF302", f"only c_reset writes observations[{index}], but c_step "
                                     f"changes '{name}'", file=file, line=line, seed=facts.seed,
                           seen_in="rewrite",
-                          element=span(*next(ranges(c["element"] for c in never))),
+                          element=span(*next(ranges(c.element for c in never))),
                           expected="written after each step", actual="written on reset",
                           hint="write it where c_step writes the rest")
 
 
-def _stale(facts: Facts, cells: list[dict], text: str, severity: str, expect: str = "written"):
+def _stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: str = "written"):
     for agent, first, last, _ in _grouped(facts, cells):
         yield Finding("PUF302", text.format(_whole(facts, first, last)), **facts.at("c_step"),
                       agent=agent, element=span(first, last), severity=severity,
@@ -302,11 +303,11 @@ def _stale(facts: Facts, cells: list[dict], text: str, severity: str, expect: st
 
 def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
     """Facts of one kind in `run`, neighbouring elements merged: (first, last, the first fact)."""
-    seen = {fact["element"]: fact for fact in facts.all("run", kind)
-            if fact["element"] not in without}
+    seen = {fact.element: fact for fact in facts.all("run", kind)
+            if fact.element not in without}
     for first, last in ranges(seen):
         yield first, last, min((seen[e] for e in range(first, last + 1)),
-                               key=lambda f: (f["step"], f["element"]))
+                               key=lambda f: (f.step, f.element))
 
 
 @rule("PUF303", "obs-not-finite", proof=Proof("finite", "observations"))
@@ -327,14 +328,14 @@ def obs_not_finite(facts: Facts):
 
     Fix: find the division, square root or logarithm, and treat its edge.
     """
-    if facts.shape["dtype"] == "u8":
+    if facts.shape.dtype == "u8":
         return
     need(facts, "run")
-    for first, last, fact in _sightings(facts, "obs-not-finite"):
+    for first, last, fact in _sightings(facts, "obs_not_finite"):
         yield Finding("PUF303", f"{elements(first, last)} of the observation became "
-                                f"{fact['value']}", **facts.at("c_step"), env=fact["env"],
-                      agent=fact["agent"], step=fact["step"], element=span(first, last),
-                      expected="a finite number", actual=fact["value"], seed=facts.seed,
+                                f"{fact.value}", **facts.at("c_step"), env=fact.env,
+                      agent=fact.agent, step=fact.step, element=span(first, last),
+                      expected="a finite number", actual=fact.value, seed=facts.seed,
                       seen_in="run")
 
 
@@ -356,17 +357,17 @@ def obs_scale(facts: Facts):
 
     Fix: divide by the largest value the quantity can take.
     """
-    if facts.shape["dtype"] == "u8":
+    if facts.shape.dtype == "u8":
         return
     need(facts, "run")
-    broken = {fact["element"] for fact in facts.all("run", "obs-bounds")}   # PUF306 says more
-    for first, last, fact in _sightings(facts, "obs-scale", without=broken):
-        members = [f for f in facts.all("run", "obs-scale") if first <= f["element"] <= last]
-        largest = max((f["largest"] for f in members), key=abs)
+    broken = {fact.element for fact in facts.all("run", "obs_bounds")}   # PUF306 says more
+    for first, last, fact in _sightings(facts, "obs_scale", without=broken):
+        members = [f for f in facts.all("run", "obs_scale") if first <= f.element <= last]
+        largest = max((f.largest for f in members), key=abs)
         yield Finding("PUF304", f"{elements(first, last)} of the observation "
                                 f"reach{'es' if first == last else ''} {largest:g}",
-                      **facts.at("c_step"), env=fact["env"], agent=fact["agent"],
-                      step=fact["step"], element=span(first, last), expected="within [-5, 5]",
-                      actual=fact["value"], seed=facts.seed, seen_in="run",
+                      **facts.at("c_step"), env=fact.env, agent=fact.agent,
+                      step=fact.step, element=span(first, last), expected="within [-5, 5]",
+                      actual=fact.value, seed=facts.seed, seen_in="run",
                       severity="error" if abs(largest) >= 1000 else "warning",
                       hint="divide by the largest value that it can take")

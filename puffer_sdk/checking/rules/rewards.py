@@ -13,15 +13,15 @@ from .registry import NotTested, need, rule
 
 def _stale(facts: Facts, code: str, array: str, example: str):
     need(facts, "stale")
-    fact = next((f for f in facts.all("stale", "stale") if f["array"] == array), None)
-    if fact is None or fact["count"] == 0:
+    fact = next((f for f in facts.all("stale", "stale") if f.array == array), None)
+    if fact is None or fact.count == 0:
         return
-    share = fact["count"] / fact["total"]
-    often = "never writes" if fact["count"] == fact["total"] else "does not always write"
+    share = fact.count / fact.total
+    often = "never writes" if fact.count == fact.total else "does not always write"
     left = f"c_step leaves it to its caller to clear {array}" if facts.handwritten else \
         f"c_step {often} {array}: the previous value stays"
     yield Finding(code, left,
-                  **facts.at("c_step"), env=fact["env"], agent=fact["agent"], step=fact["step"],
+                  **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"{array} written on every step",
                   actual=f"left alone on {share:.1%} of steps" if share >= 0.001
                   else f"left alone on {fact['count']} steps", seed=facts.seed,
@@ -79,11 +79,11 @@ def reward_not_finite(facts: Facts):
     Fix: find the division, square root or logarithm, and treat its edge.
     """
     need(facts, "run")
-    fact = facts.fact("run", "reward-not-finite")
+    fact = facts.fact("run", "reward_not_finite")
     if fact:
-        yield Finding("PUF312", f"a reward became {fact['value']}", **facts.at("c_step"),
-                      env=fact["env"], agent=fact["agent"], step=fact["step"],
-                      expected="a finite number", actual=fact["value"], seed=facts.seed,
+        yield Finding("PUF312", f"a reward became {fact.value}", **facts.at("c_step"),
+                      env=fact.env, agent=fact.agent, step=fact.step,
+                      expected="a finite number", actual=fact.value, seed=facts.seed,
                       seen_in="run")
 
 
@@ -106,11 +106,11 @@ def reward_scale(facts: Facts):
     Fix: divide all rewards by the largest; put the raw score into the log.
     """
     need(facts, "run")
-    fact = facts.fact("run", "reward-scale")
+    fact = facts.fact("run", "reward_scale")
     if fact:
-        yield Finding("PUF313", f"rewards reach {fact['largest']:g}", **facts.at("c_step"),
-                      env=fact["env"], agent=fact["agent"], step=fact["step"],
-                      expected="within [-5, 5]", actual=fact["value"], seed=facts.seed,
+        yield Finding("PUF313", f"rewards reach {fact.largest:g}", **facts.at("c_step"),
+                      env=fact.env, agent=fact.agent, step=fact.step,
+                      expected="within [-5, 5]", actual=fact.value, seed=facts.seed,
                       hint="divide all rewards by the largest", seen_in="run")
 
 
@@ -135,12 +135,12 @@ def reward_absent(facts: Facts):
     """
     need(facts, "run")
     run = facts.fact("run", "run")
-    if run["rewards"] > 0:
+    if run.rewards > 0:
         return
-    if run["steps"] < 50_000:
-        raise NotTested(f"{run['steps']} steps without a reward are too few to mean anything")
-    ends = f"{run['terminals']:,} endings" if run["terminals"] else "no ending"
-    yield Finding("PUF314", f"no reward but 0 in {run['steps']:,} steps of random, sticky and "
+    if run.steps < 50_000:
+        raise NotTested(f"{run.steps} steps without a reward are too few to mean anything")
+    ends = f"{run.terminals:,} endings" if run.terminals else "no ending"
+    yield Finding("PUF314", f"no reward but 0 in {run.steps:,} steps of random, sticky and "
                             f"held actions with {ends}", **facts.at("c_step"),
                   expected="some reward other than 0", actual="0 on every step",
                   seed=facts.seed, seen_in="run",
@@ -167,10 +167,10 @@ def terminal_stale(facts: Facts):
     Fix: set terminals (of all agents) at the top of c_step, and truncations likewise.
     """
     run = facts.fact("run", "run")
-    if facts.handwritten and run and run["terminals"] == 0:
+    if facts.handwritten and run and run.terminals == 0:
         return                          # an Ocean env without endings leaves them at zero
     yield from _stale(facts, "PUF321", "terminals", "begin c_step with: env->terminals[i] = 0.0f;")
-    if facts.shape["truncations"]:
+    if facts.shape.truncations:
         yield from _stale(facts, "PUF321", "truncations",
                           "begin c_step with: env->truncations[i] = 0.0f;")
 
@@ -194,17 +194,17 @@ def terminal_value(facts: Facts):
     limit, not the game) sets both.
     """
     need(facts, "run")
-    for kind, array in (("terminal-value", "terminal"), ("truncation-value", "truncation")):
+    for kind, array in (("terminal_value", "terminal"), ("truncation_value", "truncation")):
         fact = facts.fact("run", kind)
         if fact:
             yield Finding("PUF322", f"a {array} is {fact['value']}", **facts.at("c_step"),
-                          env=fact["env"], agent=fact["agent"], step=fact["step"],
-                          expected="0 or 1", actual=fact["value"], seed=facts.seed,
+                          env=fact.env, agent=fact.agent, step=fact.step,
+                          expected="0 or 1", actual=fact.value, seed=facts.seed,
                           seen_in="run", shows=Shows(array=f"{array}s"))
     fact = facts.fact("run", "truncation-alone")
     if fact:
         yield Finding("PUF322", "a truncation comes without a terminal", **facts.at("c_step"),
-                      env=fact["env"], agent=fact["agent"], step=fact["step"],
+                      env=fact.env, agent=fact.agent, step=fact.step,
                       expected="terminal 1", actual="terminal 0", seed=facts.seed, seen_in="run",
                       shows=Shows("with-terminal", "truncations"),
                       hint="a truncated episode has ended: set both")

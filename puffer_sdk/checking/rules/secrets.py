@@ -39,16 +39,16 @@ def agent_leak(facts: Facts):
     rows = facts.all("private", "secret")
     tested, told = 0, set()
     for row in rows:
-        place = places[row["index"]]
-        tested = max(tested, row["tests"])
-        if row["tests"] < ENOUGH or row["leaks"] < 3 or place.field in told:
+        place = places[row.index]
+        tested = max(tested, row.tests)
+        if row.tests < ENOUGH or row.leaks < 3 or place.field in told:
             continue
         told.add(place.field)
-        yield Finding("PUF506", f"agent {row['seer']} sees '{place.field}' of agent "
+        yield Finding("PUF506", f"agent {row.seer} sees '{place.field}' of agent "
                                 f"{place.agent}", file=place.file, line=place.line,
-                      env=row["env"], agent=row["seer"], step=row["step"],
-                      element=row["element"], expected="private, as declared",
-                      actual=f"another observation at {row['leaks']} of {row['tests']} moments",
+                      env=row.env, agent=row.seer, step=row.step,
+                      element=row.element, expected="private, as declared",
+                      actual=f"another observation at {row.leaks} of {row.tests} moments",
                       seed=facts.seed, seen_in="private",
                       hint="leave it out of the other agents' rows")
     if tested < ENOUGH:

@@ -57,7 +57,7 @@ def setting_no_effect(facts: Facts):
     if damaged(facts):
         raise NotTested("memory errors explain anything (PUF201, PUF203, PUF204)")
     run = facts.fact("run", "run")
-    if facts.without_effect and (not run or not run["rewards"]):
+    if facts.without_effect and (not run or not run.rewards):
         raise NotTested("no reward was seen: a key may be about one")
     for key in facts.without_effect:
         if key == "num_agents":         # stated for the reader; init has the last word
@@ -113,8 +113,8 @@ def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, dict] | None:
     """A write beyond rows or arrays in this play: in words, and where."""
     outcome = variant.outcome
     for fact in outcome.all("crash"):
-        if fact.get("array") and fact["write"] == 1:
-            return f"the env writes past its {fact['array']}", place_of(facts, fact)
+        if fact.array and fact.write == 1:
+            return f"the env writes past its {fact.array}", place_of(facts, fact)
     text = outcome.sanitizer
     place = asan_place(facts, text)
     if place and re.search(r"WRITE of size", text):

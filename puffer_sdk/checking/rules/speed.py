@@ -36,15 +36,15 @@ def slow_step(facts: Facts):
     """
     need(facts, "probe")
     cost = facts.fact("probe", "cost")
-    agents = facts.shape["env_agents"]
-    each = cost["seconds"] / agents
-    if each > SECONDS and cost["seconds"] > FACTOR * cost["yardstick"]:
-        times = cost["seconds"] / cost["yardstick"]
-        yield Finding("PUF601", f"a step takes {_spell(cost['seconds'])}: "
-                                f"{agents / cost['seconds']:,.0f} steps of an agent a second",
+    agents = facts.shape.env_agents
+    each = cost.seconds / agents
+    if each > SECONDS and cost.seconds > FACTOR * cost.yardstick:
+        times = cost.seconds / cost.yardstick
+        yield Finding("PUF601", f"a step takes {_spell(cost.seconds)}: "
+                                f"{agents / cost.seconds:,.0f} steps of an agent a second",
                       **facts.at("c_step"),
-                      expected=f"about {_spell(cost['yardstick'])} for {agents} x "
-                               f"{facts.shape['obs_size']} elements",
+                      expected=f"about {_spell(cost.yardstick)} for {agents} x "
+                               f"{facts.shape.obs_size} elements",
                       actual=f"{times:,.0f} times that", seed=facts.seed, seen_in="probe",
                       hint="look for work that is done anew on every step (perf record)")
 

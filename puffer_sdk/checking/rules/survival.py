@@ -30,20 +30,20 @@ def process_exit(facts: Facts):
         if name == "rewrite":
             continue
         for fact in outcome.all("exit") + outcome.all("abort"):
-            if fact["fact"] == "abort" and GLIBC.search(outcome.stderr):
+            if fact.kind == "abort" and GLIBC.search(outcome.stderr):
                 continue
             where = place_of(facts, fact)
-            key = (fact["fact"], where.get("file"), where.get("line"))
+            key = (fact.kind, where.get("file"), where.get("line"))
             if key in seen:
                 continue
             seen.add(key)
             last = next((line for line in reversed(outcome.stderr.splitlines()) if line.strip()),
                         None)
-            call = "exit()" if fact["fact"] == "exit" else "abort()"
+            call = "exit()" if fact.kind == "exit" else "abort()"
             yield Finding("PUF208", f"{call_of(fact)} ends the process with {call}", **where,
                           expected="a return", actual=last.strip()[:200] if last else call)
         silent = not outcome.ended and not outcome.timed_out and not any(
-            fact["fact"] in ("exit", "abort", "crash", "hang", "asan", "failed")
+            fact.kind in ("exit", "abort", "crash", "hang", "asan", "failed")
             for fact in outcome.facts)
         if silent and not seen and not damaged(facts):
             seen.add("silent")

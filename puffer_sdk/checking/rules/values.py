@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from ..claims import Proof, Shows
-from ..facts import Facts, ranges
+from ..facts import Fact, Facts, ranges
 from ..finding import Finding, span
 from ..source import fields
 from ..source.fields import Field
@@ -49,10 +49,10 @@ def obs_constant(facts: Facts):
     """
     need(facts, "run")
     stats = facts.statistics
-    if stats is None or facts.fact("run", "run")["steps"] < 10_000:
+    if stats is None or facts.fact("run", "run").steps < 10_000:
         raise NotTested("the run was too short")
     constant = stats.low == stats.high
-    dead = {c["element"] for c in facts.all("poison", "left") if not c["touched"]}
+    dead = {c.element for c in facts.all("poison", "left") if not c.touched}
     if constant.all():
         if len(dead) < len(constant) and not _is_bandit(facts, stats):
             yield _whole_constant(facts, float(stats.low[0]))
@@ -64,7 +64,7 @@ def obs_constant(facts: Facts):
         value = float(stats.low[first])
         always = f"{'are' if last > first else 'is'} always {value:g}"
         yield Finding("PUF305", f"{fields.title(facts.fields, first, last)} {always}, in "
-                                f"{facts.fact('run', 'run')['steps']:,} steps", **place,
+                                f"{facts.fact('run', 'run').steps:,} steps", **place,
                       element=span(first, last), expected="values that tell the agent something",
                       actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
                       hint="write what was forgotten, or lower OBS_SIZE")
@@ -72,14 +72,14 @@ def obs_constant(facts: Facts):
 
 def _is_bandit(facts: Facts, stats) -> bool:
     """One state only: each step is an episode, or the only input is a bias of 1."""
-    lengths = next((f for f in facts.all("run", "sample") if f["name"] == "length"), None)
-    return bool(lengths and lengths["high"] == 1) or (len(stats.low) == 1 and stats.low[0] == 1)
+    lengths = next((f for f in facts.all("run", "sample") if f.name == "length"), None)
+    return bool(lengths and lengths.high == 1) or (len(stats.low) == 1 and stats.low[0] == 1)
 
 
 def _whole_constant(facts: Facts, value: float) -> Finding:
-    size = facts.shape["obs_size"]
+    size = facts.shape.obs_size
     return Finding("PUF305", "the observation never changes, in "
-                             f"{facts.fact('run', 'run')['steps']:,} steps", **facts.at("c_step"),
+                             f"{facts.fact('run', 'run').steps:,} steps", **facts.at("c_step"),
                    element=span(0, size - 1), expected="values that tell the agent something",
                    actual=f"the same {size} elements on every step" if size > 1
                    else f"{value:g} on every step", seed=facts.seed, seen_in="run",
@@ -96,21 +96,21 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
     found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
     if not _writes_all(facts):
         return found
-    partly = {c["element"] for c in facts.all("rewrite", "cell") if c["written"] < c["seen"]}
+    partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
     zero = np.flatnonzero(constant & (stats.low == 0))
     for first, last in _split(facts.fields, ranges(zero.tolist())):
         members = set(range(first, last + 1))
         one = fields.named(facts.fields, first)
         if members & (dead | partly) or (one and _BIAS.search(one.name)):
             continue
-        if facts.shape["dtype"] == "u8":
+        if facts.shape.dtype == "u8":
             if not _is_forgotten_byte(facts, first, last, zero):
                 continue
         elif _is_rare_class(facts, first, last) or _is_slot(stats, first, last):
             continue
         elif last - first >= 2 and not members <= promised:
             continue                    # slots of a kind that this game has none of
-        if first == last and not facts.fact("run", "run")["rewards"]:
+        if first == last and not facts.fact("run", "run").rewards:
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
@@ -118,8 +118,8 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
 
 def _writes_all(facts: Facts) -> bool:
     """Whether steps write whole rows: then an element that is 0 was put there."""
-    rows = [r for r in facts.all("rewrite", "row") if r["steps"] >= 32]
-    return bool(rows) and all(r["full"] and r["full"] + r["blank"] >= 0.9 * r["steps"]
+    rows = [r for r in facts.all("rewrite", "row") if r.steps >= 32]
+    return bool(rows) and all(r.full and r.full + r.blank >= 0.9 * r.steps
                               for r in rows)
 
 
@@ -175,7 +175,7 @@ def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) ->
 
     Boards are no lists: they may have cells that nobody ever enters, but then several.
     """
-    size = facts.shape["obs_size"]
+    size = facts.shape.obs_size
     is_square = round(size ** 0.5) ** 2 == size
     if is_square or first != last or first == 0 or len(zero) > 2:
         return False
@@ -211,20 +211,20 @@ def obs_bounds(facts: Facts):
     if not any(field.low is not None for field in facts.fields):
         return                          # nothing is promised
     need(facts, "run")
-    seen = {fact["element"]: fact for fact in facts.all("run", "obs-bounds")}
+    seen = {fact.element: fact for fact in facts.all("run", "obs_bounds")}
     for one in facts.fields:
         facts_of = [seen[e] for e in range(one.first, one.last + 1) if e in seen]
         if not facts_of:
             continue
-        first = min(facts_of, key=lambda f: (f["step"], f["element"]))
-        elements = [f["element"] for f in facts_of]
+        first = min(facts_of, key=lambda f: (f.step, f.element))
+        elements = [f.element for f in facts_of]
         many = f" ({len(elements)} of {one.count} elements)" if one.count > 1 else ""
         yield Finding("PUF306", f"{one.name} leaves its declared bounds {one.bounds}{many}",
-                      file=one.file, line=one.line, env=first["env"], agent=first["agent"],
-                      step=first["step"],
+                      file=one.file, line=one.line, env=first.env, agent=first.agent,
+                      step=first.step,
                       element=span(min(elements), max(elements))
-                      if len(elements) == max(elements) - min(elements) + 1 else first["element"],
-                      expected=f"within {one.bounds}", actual=first["value"], seed=facts.seed,
+                      if len(elements) == max(elements) - min(elements) + 1 else first.element,
+                      expected=f"within {one.bounds}", actual=first.value, seed=facts.seed,
                       hint="correct the scale, or the comment", seen_in="run",
                       shows=Shows(low=one.low, high=one.high))
 
@@ -252,7 +252,7 @@ def value_wrap(facts: Facts):
     reports floats that do not fit. A value that is meant to go round (`& 255`, `% 256`, a
     byte called heading or phase) is left in peace.
     """
-    if facts.shape["dtype"] != "u8":
+    if facts.shape.dtype != "u8":
         return
     need(facts, "run")
     casts = list(_casts(facts))
@@ -260,18 +260,18 @@ def value_wrap(facts: Facts):
     if casts or _goes_round_by_design(facts):
         return
     wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
-    seen = {fact["element"]: fact for fact in wrapped}
+    seen = {fact.element: fact for fact in wrapped}
     for first, last in ranges(seen):
-        fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f["step"])
+        fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f.step)
         one = fields.named(facts.fields, first)
         place = {"file": one.file, "line": one.line} if one else facts.at("c_step")
         name = fields.title(facts.fields, first, last)
         yield Finding("PUF307", f"{name} wrap{'s' if first == last else ''} around: "
-                                f"{fact['from']} is followed by {fact['to']}", **place,
-                      env=fact["env"], agent=fact["agent"], step=fact["step"],
+                                f"{fact.before} is followed by {fact.after}", **place,
+                      env=fact.env, agent=fact.agent, step=fact.step,
                       element=span(first, last), expected="a value from 0 to 255",
-                      actual="more than 255" if not fact["under"] else
-                      "a negative value" if not fact["over"] else "a value outside",
+                      actual="more than 255" if not fact.under else
+                      "a negative value" if not fact.over else "a value outside",
                       seed=facts.seed, seen_in="run",
                       hint="shift, scale or clamp it into 0..255")
 
@@ -298,11 +298,11 @@ def _goes_round_by_design(facts: Facts) -> bool:
                for field in facts.spec.fields if not field.type.endswith("*"))
 
 
-def _wraps(fact: dict) -> bool:
+def _wraps(fact: Fact) -> bool:
     """Small steps round the circle of 256, or always the same step."""
-    jumps, changes = fact["over"] + fact["under"], fact["changes"]
-    creeps = jumps >= 3 and jumps >= 0.9 * fact["jumps"] and fact["low"] >= 3 \
-        and fact["high"] >= 3 and fact["near"] >= 0.95 * changes
-    strides = fact["rounds"] >= 3 and fact["rounds"] >= 0.9 * fact["jumps"] \
-        and changes >= 16 and fact["distinct"] >= 8 and fact["usually"] >= 0.9 * changes
+    jumps, changes = fact.over + fact.under, fact.changes
+    creeps = jumps >= 3 and jumps >= 0.9 * fact.jumps and fact.low >= 3 \
+        and fact.high >= 3 and fact.near >= 0.95 * changes
+    strides = fact.rounds >= 3 and fact.rounds >= 0.9 * fact.jumps \
+        and changes >= 16 and fact.distinct >= 8 and fact.usually >= 0.9 * changes
     return creeps or strides

@@ -1,0 +1,155 @@
+/* guard.c -- survives what the env does: signals, exits, hangs and limits become facts. */
+#define _GNU_SOURCE
+#include "harness.h"
+#include <execinfo.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+typedef struct Region {             // an array between two guards
+    int array, env;
+    char *start, *low, *high;       // rows; mapped memory with its guards
+    size_t bytes;
+} Region;
+
+enum { MAX_REGIONS = 512 };
+static Region regions[MAX_REGIONS];
+static int num_regions;
+
+void add_region(int array, int env, char* start, size_t bytes, char* low, char* high) {
+    if (num_regions < MAX_REGIONS) {
+        regions[num_regions++] = (Region){array, env, start, low, high, bytes};
+    }
+}
+
+typedef struct Fault { unsigned long long pc; int write; } Fault;     // write -1: unknown
+
+static Fault fault_of(void* context) {
+#if defined(__x86_64__)
+    mcontext_t* machine = &((ucontext_t*)context)->uc_mcontext;
+    return (Fault){(unsigned long long)machine->gregs[REG_RIP], (machine->gregs[REG_ERR] & 2) != 0};
+#else
+    (void)context;
+    return (Fault){0, -1};
+#endif
+}
+
+static void on_crash(int signal_number, siginfo_t* info, void* context) {
+    char* at = info->si_addr;
+    uint64_t address = (uint64_t)(uintptr_t)at;
+    Fault fault = fault_of(context);
+    if (actions_fault(at, fault.pc)) {
+        return;
+    }
+    finished = true;
+    if (signal_number == SIGABRT) {
+        report(abort, .signal = signal_number, .address = address, .pc = fault.pc);
+        _exit(99);
+    }
+    const Region* r = regions;
+    while (r < regions + num_regions && (at < r->low || at >= r->high)) {
+        r++;
+    }
+    if (r == regions + num_regions) {
+        report(crash, .signal = signal_number, .address = address, .pc = fault.pc);
+        _exit(99);
+    }
+    const char* end = r->start + r->bytes;
+    report(crash, .signal = signal_number, .address = address, .pc = fault.pc,
+           .array = array_names[r->array], .owner = r->env,
+           .past = at >= end ? at - end : at - r->start, .bytes = (int64_t)r->bytes,
+           .write = fault.write);
+    _exit(99);
+}
+
+static void on_exit_call(void) {
+    if (!finished) {
+        finished = true;
+        report(exit);
+        _exit(98);
+    }
+}
+
+static double cpu_seconds(void) {
+    struct timespec t;
+    syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The full patience is for the first process that hangs. Once it was seen to, the others need
+// not wait as long: a third of a second of computing, or three seconds of whatever else
+static bool is_hanging(double wall, double cpu) {
+    enum { SLOW = 3 };
+    bool early = wall > 0.3 && options.hung && access(options.hung, F_OK) == 0;
+    return wall > options.hang || (early && (cpu > 0.3 || wall > SLOW));
+}
+
+static void on_tick(int signal_number) {
+    static int32_t pulse;
+    static double since, cpu_since;
+    (void)signal_number;
+    double time = now(), cpu = cpu_seconds();
+    if (since == 0.0 || pulse != watch.pulse || watch.phase == PUFFER_IDLE) {
+        pulse = watch.pulse;
+        since = time;
+        cpu_since = cpu;
+    } else if (is_hanging(time - since, cpu - cpu_since)) {
+        finished = true;
+        report(hang, .seconds = options.hang);
+        _exit(97);
+    }
+}
+
+// The sanitizers call these before they print: where in the run it happened
+void __asan_on_error(void) { report(asan); }
+void __ubsan_on_report(void) { report(ubsan); }
+
+void start_watchdog(void) {
+    struct itimerval every = {{0, 100000}, {0, 100000}};
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
+// MemorySanitizer calls this before it ends the process; AddressSanitizer's is left alone
+void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
+void __sanitizer_set_death_callback(void (*)(void)) __attribute__((weak));
+static void on_msan(void) { report(msan); }
+
+void guard_against_env(void) {
+    if (__msan_check_mem_is_initialized && __sanitizer_set_death_callback) {
+        __sanitizer_set_death_callback(on_msan);
+    }
+    void* warm[4];
+    backtrace(warm, 4);             // loads the unwinder now, not inside a signal handler
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+    static char stack[1 << 17];     // a handler needs its own: the env's may be used up
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&other, NULL);
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
+        sigaction(crashes[i], &action, NULL);
+    }
+    atexit(on_exit_call);
+
+    struct rlimit files = {256u << 20, 256u << 20}, core = {0, 0};
+    setrlimit(RLIMIT_FSIZE, &files);
+    setrlimit(RLIMIT_CORE, &core);
+    if (options.memory) {
+        struct rlimit memory = {options.memory, options.memory};
+        setrlimit(RLIMIT_AS, &memory);
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+
+    struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigaction(SIGALRM, &tick, NULL);
+    start_watchdog();
+}
