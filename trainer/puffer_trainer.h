@@ -8,7 +8,7 @@
  *     }
  *     puffer_trainer_destroy(trainer);
  *
- * It computes and nothing else: no file, no terminal, no signal. A function that can fail returns
+ * It only computes: no file, no terminal, no signal. A function that can fail returns
  * 0, or -1 with a PufferTrainerError filled in. Programs read its kind, people its text.
  * After a failed update the weights are those of the last good minibatch, unless it was its step
  * that made them bad.
@@ -19,7 +19,7 @@
  * The same config and envs give the same bytes, whatever `threads` and `block_agents` are.
  *
  * Two libraries export this: the CPU trainer, and the CUDA trainer, whose numbers live on the GPU.
- * What is only the one's says so.
+ * Comments mark what belongs to only one of them.
  */
 #pragma once
 #include <stdint.h>
@@ -78,8 +78,8 @@ typedef struct PufferTrainerConfig {
     int32_t minibatch_size;         // S * T
 
     int32_t threads;                // workers, the caller's thread among them
-    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto, which
-                                    // leaves workers idle rather than have few agents in lockstep
+    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto,
+                                    // which leaves workers idle before it takes too few agents
     int32_t path;                   // PUFFER_PATH_
     int32_t precision;              // PUFFER_FP32 or PUFFER_BF16
     int32_t scale_obs;              // divide byte observations by 255
@@ -90,7 +90,7 @@ typedef struct PufferTrainerConfig {
     int32_t gpus;                   // CUDA: so many share the agents and each minibatch
     int32_t devices[PUFFER_MAX_GPUS];   // CUDA: [gpus] their numbers
     int32_t slices;                 // CUDA: parts of equal size; one steps while another infers.
-                                    // Dealt to the GPUs in their order, as minibatches' segments are
+                                    // Dealt to the GPUs in order, as minibatches' segments are
     int32_t overlap;                // CUDA: 1: learn from a rollout while the next one runs, which
                                     // then acts with the weights of one update ago
     int32_t timed;                  // CUDA: 1: time every kernel by itself, without graphs
@@ -120,15 +120,15 @@ typedef struct PufferTrainerEnvs {  // created by an environment library, bound 
     unsigned char* action_mask;     // (N, A), or NULL
     PufferWatch* watches;           // [threads]
     int64_t ticks;                  // that the envs have made already
-    void* block;                    // whole pages that hold observations and actions and nobody
-    int64_t block_bytes;            // else's memory, so that a GPU can read there; or NULL
+    void* block;                    // whole pages that hold only observations and actions,
+    int64_t block_bytes;            // so that a GPU can read there; or NULL
     const char* program;            // CUDA: these envs as kernels (env_program.h): copies of them,
                                     // from the same settings and seeds, play on the GPU, and the
                                     // buffers stay as they are. NULL: threads step the envs here
     const PufferSettings* settings; // [env], where there is a program
 } PufferTrainerEnvs;
 
-typedef struct PufferTrainerCounters {      // what a resumed run needs beside the tensors
+typedef struct PufferTrainerCounters {      // what a resumed run needs besides the tensors
     int64_t epoch;                  // updates done
     int64_t global_step;            // agent steps trained on
     int64_t optimizer_steps;
@@ -177,7 +177,7 @@ typedef struct PufferTrainerDevice {        // of the CUDA trainer
     int32_t driver, runtime;        // versions of CUDA, 1000 major + 10 minor
     int32_t emulated;               // 1: no GPU, but its work done on the CPU
     int32_t gpus;                   // like this one, the first of them
-    int32_t plays;                  // 1: the envs are there as well
+    int32_t plays;                  // 1: the envs run there too
     int64_t memory, used;           // bytes of the GPU, and that this trainer took of them
 } PufferTrainerDevice;
 
@@ -195,12 +195,15 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, PufferTr
 void puffer_trainer_destroy(PufferTrainer* trainer);
 
 // The envs to play from now on, freshly reset; the carried state is zeroed. Nothing is owned
-int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, PufferTrainerError* error);
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs,
+                              PufferTrainerError* error);
 
 int32_t puffer_trainer_rollout(PufferTrainer* trainer, PufferTrainerError* error);
-// With `overlap` the losses are those of the update before; of the last one, finish tells
-int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, PufferTrainerError* error);
-int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, PufferTrainerError* error);
+// With `overlap` the losses are those of the update before; finish returns those of the last one
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses,
+                              PufferTrainerError* error);
+int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses,
+                              PufferTrainerError* error);
 
 // The next update takes these segments and weights instead of picking: (minibatches, S) both.
 // They are copied. For parity tests and experiments
@@ -215,7 +218,7 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
 
 // One tick without envs: obs (N, D), mask (N, A) or NULL -> actions (N, K); log_probs (N) and
 // values (N) where not NULL. The state moves on, the tick counts up. greedy: likeliest actions.
-// The CUDA trainer refuses: acting alone is the CPU trainer's
+// Only the CPU trainer acts without training; the CUDA trainer refuses
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
                            PufferTrainerError* error);

@@ -238,7 +238,7 @@ static void loss(const LossArgs* a) {
         float lane[LANES];
         for (int i = 0; i < LANES; i++) lane[i] = r + i < a->rows ? 1.0f : 0.0f;
         F valid = f_load(lane), value = f_load(value_column + r);
-        M live = f_eq(valid, one);                  // whatever lies behind the last row is left out
+        M live = f_eq(valid, one);                  // padding after the last row is left out
         LogprobEntropy now = logprob_entropy(a, r);
         F log_ratio = f_select(live, now.logprob - f_load(a->logprob_old + r), zero);
         F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));

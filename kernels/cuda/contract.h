@@ -14,11 +14,11 @@
  * less than 2^31 numbers. Arrays are plain row-major:
  *
  *     x, h            (R, H)      activations, states
- *     products        (R, 3 H)    hid, gate, proj of a row, one behind another; and their gradients
+ *     products        (R, 3 H)    hid, gate, proj of a row in order; and their gradients
  *     out             (R, ldo)    logits, then the value; columns beyond A are for the products
  *     state           (N, L, H)   as the CPU trainer has it, and so are the rollout's arrays:
  *     rollout         (N, T, ...) [segment][t]
- *     weights         one behind another, as the CPU trainer has them; gradients, moments alike
+ *     weights         in order, as the CPU trainer has them; gradients, moments alike
  *
  * `narrow` is a bf16 copy for products, `wide` a float one; where either may be NULL it is not
  * written. Names of arrays: `d` is the gradient of what follows it.
@@ -87,7 +87,7 @@ typedef struct CudaSchedule {       // comes before a minibatch; all of it is ma
     double first_bias, second_bias; // Adam's 1 - beta^steps
 } CudaSchedule;
 
-typedef struct CudaResults {        // what the device found out about a minibatch
+typedef struct CudaResults {        // what the device computed of a minibatch
     float mean, scale;              // A^ = q (A - mean) scale
     float clip;                     // gradients times this
     int32_t stop;                   // a loss or the norm is not finite: no weight moves any more
@@ -148,7 +148,7 @@ typedef struct GatesStepArgs {
     uint16_t* narrow;               // (rows, H) or NULL
 } GatesStepArgs;
 
-// Actions of one tick, drawn with the CPU's numbers; at t = T the value alone, as the bootstrap.
+// Actions of one tick, drawn with the CPU's numbers; at t = T only the value, as the bootstrap.
 // The envs are given 0 for an action that is not finite: they run before the host sees the fault
 typedef struct HeadsSampleArgs {
     const CudaTick* tick;
@@ -274,7 +274,7 @@ typedef struct ScanForwardArgs {
     uint16_t* narrow;               // (S T, H) or NULL
 } ScanForwardArgs;
 
-// dx holds d out, and in the end d x through the highway alone
+// dx holds d out, and in the end d x only through the highway
 typedef struct ScanBackwardArgs {
     int32_t S, T, H;
     int64_t stride;
@@ -427,7 +427,7 @@ int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threa
 // what CUDA has against it is left for cudaGetLastError
 int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
                     void* stream);
-const char* cuda_kernel_name(int32_t number);   // NULL behind the last
+const char* cuda_kernel_name(int32_t number);   // NULL after the last
 int64_t cuda_args_size(int32_t number);         // bytes that its arguments take; -1 likewise
 int32_t cuda_kind(void);                        // CUDA_SHIM or CUDA_DEVICE
 int32_t cuda_devices(void);                     // 1 for the shim; 0 where no GPU can be used

@@ -1,6 +1,6 @@
 /* traffic.h -- what a launch reads and writes.  a kernel, its arguments -> arrays, bytes
  *
- * On the host, from sizes alone: device memory is not looked at. An array that is read and written
+ * On the host, only from sizes: device memory is not read. An array that is read and written
  * counts twice, and NULL not at all. So this is what a launch has to move, not what it moves: gaps
  * between the rows of an array are left out, and what is read again from a cache.
  *

@@ -248,12 +248,12 @@ ABORTED = "an environment on the GPU called assert, abort or exit"
 
 @pytest.mark.parametrize("number, said", [
     (1, ABORTED), (2, ABORTED), (3, ABORTED),
-    (11, "an environment has another num_agents on the GPU than on the CPU"),
-    (12, "malloc has nothing left for an environment on the GPU: 39 MiB are for all of them")])
+    (11, "an environment's num_agents differs between GPU and CPU"),
+    (12, "malloc on the GPU has no memory left: all environments share 39 MiB")])
 def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, monkeypatch, mode):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
     if HAS_DRIVER and number == 12:
-        said = "malloc has nothing left"
+        said = "malloc on the GPU has no memory left"
     with fail(number) as trainer:
         error = refused(trainer)
         first = 0 if number != 1 else next(e for e in range(8) if vec.mix_seed(0, e) % 3 == 0)
@@ -271,7 +271,7 @@ def test_memory_that_is_never_freed_runs_out_in_a_step(fail, monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
     with fail(8) as trainer:
         error = refused(trainer)
-        assert error.message.startswith("malloc has nothing left")
+        assert error.message.startswith("malloc on the GPU has no memory left")
         assert error.where.endswith("step 1 to 6")
         assert error.hint == "free what c_reset and c_step allocate, or lower vec.total_agents"
 

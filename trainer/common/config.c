@@ -1,4 +1,4 @@
-/* config.c -- what settings alone decide: their bounds, the heads, first weights, schedules. */
+/* config.c -- what depends only on settings: bounds, heads, first weights, schedules. */
 #include "shared.h"
 #include "kernels/common/philox.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* faults.c -- numbers that went bad: the first tensor that holds one, and its place in it. */
+/* faults.c -- NaN and infinity: the first tensor that holds one, and where. */
 #include "shared.h"
 #include <math.h>
 #include <stdio.h>

@@ -81,7 +81,7 @@ typedef struct Tensors {            // weights of the matrices come first, in th
 void tensors_matrix(Tensors* tensors, const char* name, int kind, float* data, int fan_out,
                     int fan_in, int transposed);
 void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, int64_t count);
-// rollout NULL: the state alone. Hp: floats from one layer's state to the next
+// rollout NULL: only the state. Hp: floats from one layer's state to the next
 void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
                      float* state, const Rollout* rollout);
 
@@ -104,14 +104,15 @@ enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };    // as CUDA_BAD_ has them
 typedef struct BadRow {             // where a rollout met the first bad number
     int32_t kind;
     int64_t row, tick;
-    const void* obs;                // [D] of this row and tick, or NULL if nobody knows any more
+    const void* obs;                // [D] of this row and tick, or NULL if it is no longer known
     const uint8_t* mask;            // [A]
     float reward;
     const float* state;             // [state_size]
     int64_t state_size;
 } BadRow;
 
-// Each writes the error that names what went bad: -1. Of the weights: 0 where they are fine
+// Each fills in the error that names the first bad number, and returns -1. fault_weights: 0 where
+// the weights are finite
 int32_t fault_weights(const Tensors* tensors, const char* where, Error* error);
 int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
                       const Heads* heads, const BadRow* bad, Error* error);

@@ -75,7 +75,7 @@ typedef struct Policy {
     float* decoder_backward;        // (A + 1, Hp)
 } Policy;
 
-typedef struct Workspace {          // what one worker scribbles on
+typedef struct Workspace {          // scratch memory of one worker
     uint64_t ticks[PHASES], since;  // clock ticks by phase
     int32_t* where;                 // (rows, D) places of bytes that are not 0
     float* what;                    // (rows, D) those bytes
@@ -126,7 +126,7 @@ struct PufferTrainer {
     Arena weights, gradients, optimizer, buffers, activations, plan;
     Workspace* work;                // [threads]
     int32_t work_rows, columns_ld;
-    float* all_weights;             // matrices one behind another, then logstd
+    float* all_weights;             // the matrices in order, then logstd
     float* all_gradients;
     int64_t weight_count;           // floats of all of them
     float *adam_m, *adam_v;         // [heads.continuous]

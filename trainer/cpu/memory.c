@@ -172,7 +172,7 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
         if (!arenas[i]->count) continue;
         if (arena_commit(arenas[i]))
             return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
-                           "the system gives no %lld MiB of memory",
+                           "the system cannot provide %lld MiB of memory",
                            (long long)(arenas[i]->bytes >> 20));
         trainer->allocations++;
     }

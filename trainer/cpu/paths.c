@@ -15,7 +15,7 @@ enum { RATE_ROWS = 480, RATE_HIDDEN = 128, RATE_GATES = 3 * RATE_HIDDEN, RATE_LD
 
 typedef struct {
     const Kernels* kernels;
-    float *gates, *weights, *dx;    // of each worker but the weights, one behind another
+    float *gates, *weights, *dx;    // of each worker in turn; all share the weights
 } Rate;
 
 static void multiply_item(void* about, int32_t item, int32_t worker) {

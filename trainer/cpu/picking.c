@@ -208,7 +208,7 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
                             int32_t* rows, float* q, Error* error) {
     int64_t T = trainer->config.horizon;
     if (!T) return fail(error, "this trainer can only act");
-    if (minibatch < 0) return fail(error, "there is no minibatch %d", minibatch);
+    if (minibatch < 0) return fail(error, "minibatch %d does not exist", minibatch);
     if (trainer->config.prio_alpha == 0.0) {
         deal(trainer, minibatch, rows, q);
         return 0;

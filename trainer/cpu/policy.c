@@ -1,6 +1,6 @@
 /* policy.c -- the network: encoder, MinGRU layers with highways, one decoder for logits and value.
  *
- * Weights live as the optimiser wants them; products read packed copies, made anew after each
+ * Weights live as the optimiser wants them; products read packed copies, made again after each
  * step. The encoder is stored (D, H), the others (rows, H) as the field writes them. */
 #include "internal.h"
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * Segments are cut into chunks, a partial gradient each; workers take chunks and go through them
  * in blocks of whole segments, all layers forward and back, so that a block stays in cache. The
- * number of chunks depends on sizes alone, and chunks are added in order: the same bits always. */
+ * number of chunks depends only on sizes, and chunks are added in order: the same bits always. */
 #include "internal.h"
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* rollout.c -- T ticks of all agents into the rollout buffers, then the value of what comes next.
  *
  * Agents are cut into blocks of whole envs. Free: a worker takes a block through all its ticks,
- * env code included, so nobody waits for anybody. Lockstep, where an env cannot be stepped apart
- * from the others or there are too few of them: everybody infers, everybody steps, tick by tick.
- * Rows do not know of each other, so the cut changes no bit. */
+ * env code included, so no worker waits for another. Lockstep, where envs cannot be stepped one by
+ * one or are too few: all workers infer, then all step, tick by tick. Rows are independent, so the
+ * cut changes no bit. */
 #include "internal.h"
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const uint8_t* obs_row(const PufferTrainer* trainer, int64_t row) {
     return (const uint8_t*)trainer->envs.observations + row * trainer->policy.D * size;
 }
 
-// The first worker that finds something says what; read when all are done
+// Keeps the first fault that a worker finds; read when all are done
 static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) {
     int32_t fine = FINE;
     if (!__atomic_compare_exchange_n(&trainer->bad_kind, &fine, kind, 0, __ATOMIC_RELAXED,

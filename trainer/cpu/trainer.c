@@ -30,7 +30,7 @@ static void list_tensors(PufferTrainer* trainer) {
 PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return NULL;
     if (config->overlap || config->timed) {
-        fail(error, "the CPU trainer does not learn during a rollout, nor time kernels apart");
+        fail(error, "the CPU trainer has neither `overlap` nor `timed`");
         return NULL;
     }
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
@@ -56,7 +56,7 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* e
     }
     trainer->pool = pool_create(config->threads);
     if (!trainer->pool) {
-        fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system gives no %d threads",
+        fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system cannot start %d threads",
                 config->threads);
         puffer_trainer_destroy(trainer);
         return NULL;

@@ -2,14 +2,14 @@
  *
  * A program is an env's C code as kernels (env_program.h). Each slice has copies of its own envs,
  * which read its actions and write its observations, rewards and masks where the network's kernels
- * expect them: nothing of a tick passes through the host. What went wrong, and what envs logged,
- * comes here at the end of a rollout. */
+ * expect them: nothing of a tick passes through the host. Faults and logs are downloaded at the end
+ * of a rollout. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ENV_THREADS 32              // of a block: envs part ways, and blocks spread over the GPU
+#define ENV_THREADS 32              // of a block: envs diverge, small blocks spread over the GPU
 #define MOST_HEAP ((int64_t)4 << 30)
 #define NO_FAULT (~(EnvFault)0)
 
@@ -19,8 +19,8 @@ static const char* const kernel_names[ENVS_KERNELS] = {
 
 // ---- the program -------------------------------------------------------------------------------
 
-// What malloc may give is decided before a program is there, and stays. A quarter of what is not in
-// use; where CUDA does not allow it any more, what an earlier trainer of this process decided
+// The heap of malloc is set before the first program is loaded, and stays: a quarter of the unused
+// memory. Where CUDA no longer allows that, an earlier trainer of this process has set it
 static void take_heap(Rank* rank) {
     PufferTrainer* trainer = rank->trainer;
     DeviceFacts facts;
@@ -43,7 +43,7 @@ static int32_t open_program(Rank* rank, const char* path, Error* error) {
     return 0;
 }
 
-// Once, unless the envs are others than before
+// Once, unless the program changed
 static int32_t open_programs(PufferTrainer* trainer, const char* path, Error* error) {
     if (trainer->program_path && !strcmp(trainer->program_path, path)) return 0;
     free(trainer->program_path);
@@ -99,7 +99,7 @@ static void plan_copies(const PufferTrainer* trainer, Rank* rank, Copies* copies
     ARENA_ADD(pinned, copies->fault_here, 1);
 }
 
-// A block that was outgrown stays the device's until its end: so there is more room each time
+// The device keeps an outgrown block until it is closed: so room grows by a quarter each time
 static int32_t grown(int32_t room, int32_t needed) {
     int32_t more = room + room / 4;
     return room && more > needed ? more : needed;
@@ -186,21 +186,21 @@ static int32_t explain(const PufferTrainer* trainer, int what, int stepping, con
                        Error* error) {
     if (what == ENV_MEMORY)
         return fail_as(error, stepping ? PUFFER_TRAINER_GPU_STEP_HEAP : PUFFER_TRAINER_GPU_ENV_HEAP,
-                       "malloc has nothing left for an environment on the GPU: %lld MiB are for "
-                       "all of them\t%s", (long long)(trainer->heap >> 20), where);
-    const char* text = "an environment on the GPU failed and did not say why";
+                       "malloc on the GPU has no memory left: all environments share %lld MiB\t%s",
+                       (long long)(trainer->heap >> 20), where);
+    const char* text = "an environment on the GPU failed for an unknown reason";
     switch (what) {
-    case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] does not give";
+    case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] lacks";
         break;
-    case ENV_AGENTS: text = "an environment has another num_agents on the GPU than on the CPU";
+    case ENV_AGENTS: text = "an environment's num_agents differs between GPU and CPU";
         break;
-    case ENV_SIZES: text = "an environment has another OBS_SIZE on the GPU than on the CPU"; break;
+    case ENV_SIZES: text = "an environment's OBS_SIZE differs between GPU and CPU"; break;
     case ENV_ABORT: text = "an environment on the GPU called assert, abort or exit"; break;
     }
     return fail_as(error, PUFFER_TRAINER_GPU_ENV_FAILED, "%s\t%s", text, where);
 }
 
-// The first env that failed, by its number among all: those behind it may have stopped for its sake
+// The failed env with the lowest number: later ones may have stopped because of it
 static int32_t find_fault(const PufferTrainer* trainer, int* what) {
     for (int i = 0; i < trainer->config.slices; i++) {
         const Slice* slice = &trainer->all_slices[i];
@@ -231,7 +231,7 @@ static int32_t await_faults(PufferTrainer* trainer, Error* error) {
     return failed ? device_failed(trainer, error) : 0;
 }
 
-// For whoever watches for silence: which env it is, nobody knows here
+// For the watchdog: the env index is unknown
 void envs_watch(PufferTrainer* trainer, int32_t phase) {
     PufferWatch* watch = trainer->envs.watches;
     watch->env = -1;
@@ -294,9 +294,9 @@ int32_t envs_start(PufferTrainer* trainer, Error* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     if (envs->whole_steps)
         return fail_as(error, PUFFER_TRAINER_GPU_ENV_FAILED,
-                       "envs that step all at once do not play on the GPU\tMY_VEC_STEP");
+                       "envs that step all at once cannot play on the GPU\tMY_VEC_STEP");
     if (!envs->settings || !envs->api->log_fields || !envs->api->add_log)
-        return fail(error, "these envs do not say what copies of them need to know");
+        return fail(error, "envs on the GPU need settings, log_fields and add_log");
     if (open_programs(trainer, envs->program, error) || read_facts(trainer, error)
         || check_facts(trainer, error) || take_room(trainer, error)
         || upload_settings(trainer, error))

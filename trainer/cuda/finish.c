@@ -25,12 +25,12 @@ static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
         seen, (double)trainer->config.agents * trainer->config.horizon);
 }
 
-// All ranks did the same sums on the same numbers: where the results differ, so do the weights
+// All ranks add the same numbers: where the results differ, so do the weights
 static int32_t check_unity(PufferTrainer* trainer, Error* error) {
     const CudaResults* first = &trainer->ranks->report_here->results;
     EACH_RANK(trainer, rank)
         if (memcmp(&rank->report_here->results, first, sizeof *first))
-            return fail(error, "the GPUs came apart: the gradient's norm is %.17g on the first and "
+            return fail(error, "the GPUs disagree: the gradient's norm is %.17g on the first and "
                         "%.17g on number %d of them", first->norm,
                         rank->report_here->results.norm, rank->number + 1);
     return 0;
@@ -48,7 +48,7 @@ static int32_t name_bad_number(PufferTrainer* trainer, int turn, Error* error) {
     for (int m = 0; m < matrices; m++)
         gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
     fault_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
-    trainer->fetched = 0;               // the gradients stand where momenta are to stand again
+    trainer->fetched = 0;               // the buffer of momenta holds gradients
     weights_fetch(trainer, &unsaid);
     return -1;
 }

@@ -167,7 +167,7 @@ typedef struct Rank {
     CudaChunk* chunk_table;         // [chunk_count]
     Heads* heads_there;
     float* state;                   // (N, L, H) carried
-    Rollout rollouts[2];            // the second with `overlap` alone; the last four are common
+    Rollout rollouts[2];            // the second only with `overlap`; the last four are shared
     Picker picker;
     Buffers batch;
     Exchange totals, losses, shares;    // with several ranks
@@ -203,14 +203,14 @@ struct PufferTrainer {
     int64_t vectors, weight_count;  // floats before logstd, and of all weights
     int32_t chunk_count, minibatches;   // at most in an epoch
     Rank ranks[PUFFER_MAX_GPUS];    // [config.gpus]
-    Slice* all_slices;              // [config.slices] a rank's behind those of the rank before
+    Slice* all_slices;              // [config.slices] in the order of ranks
     Pool* pool;
     Worker* workers;                // [threads]
     Arena host;
 
     int32_t turn;                   // the rollout buffer of the next rollout
     int32_t learning;               // 1: an update is under way
-    PufferTrainerLosses pending;    // of that update, as far as the host knows them
+    PufferTrainerLosses pending;    // of that update: what the host knows already
     int64_t pending_epoch;
     int32_t acts_anew;              // 1: `acting` has to become what `weights` are
     int64_t tick_number;            // of the random numbers

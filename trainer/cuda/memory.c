@@ -202,7 +202,7 @@ int32_t mirror_rollout(PufferTrainer* trainer, Error* error) {
     ARENA_ADD(&room, trainer->state_here, states);
     if (arena_commit(&room))
         return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
-                       "the system gives no %lld MiB of memory",
+                       "the system cannot provide %lld MiB of memory",
                        (long long)(room.bytes >> 20));
     trainer->rollout_block = room.block;
     tensors_rollout(&trainer->tensors, &trainer->config, trainer->A, trainer->H,
@@ -362,7 +362,7 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
     plan_host(trainer);
     if (arena_commit(&trainer->host))
         return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
-                       "the system gives no %lld MiB of memory",
+                       "the system cannot provide %lld MiB of memory",
                        (long long)(trainer->host.bytes >> 20));
     trainer->allocations++;
     list_tensors(trainer);

@@ -152,7 +152,7 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
                             int32_t* rows, float* q, Error* error) {
     PufferTrainerLosses losses;
     if (minibatch < 0 || minibatch >= trainer->minibatches)
-        return fail(error, "there is no minibatch %d", minibatch);
+        return fail(error, "minibatch %d does not exist", minibatch);
     if (update_finish(trainer, &losses, error)) return -1;
     int64_t segment = trainer->config.horizon, S = trainer->S;
     double progress = learning_progress(&trainer->config, &trainer->counters);

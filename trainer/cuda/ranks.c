@@ -1,4 +1,4 @@
-/* ranks.c -- what several GPUs tell each other.  what each has -> all of it, on each
+/* ranks.c -- exchange between GPUs.  one part from each -> all parts, on each
  *
  * Pieces are copied from GPU to GPU and added where they arrive, in the order of ranks. So all have
  * the same bits, from run to run as well, whatever connects them: no collective picks an order. */
@@ -6,7 +6,7 @@
 
 // ---- opening ----------------------------------------------------------------------------------
 
-// Sums in another order would part them for good, and another kind of GPU sums in another
+// Another kind of GPU sums in another order, and then the weights differ for good
 static int32_t check_alike(PufferTrainer* trainer, Error* error) {
     DeviceFacts first, other;
     device_facts(trainer->ranks->device, &first);
@@ -81,8 +81,8 @@ static void fetch_gradients(Rank* to, const Rank* from) {
     fetch(to, &to->shares, from, &from->shares);
 }
 
-// Nobody says when all have fetched a piece. The two exchanges take turns, and whoever tells the
-// others of the one has fetched all of the other before: so nothing is written over too early
+// No event marks that all ranks have fetched a piece. The two exchanges alternate, and a rank
+// starts one after it has fetched all of the other: so nothing is overwritten too early
 static void exchange(PufferTrainer* trainer, Fetch fetch_all) {
     EACH_RANK(trainer, rank) stream_mark(rank->stream, rank->wrote);
     EACH_RANK(trainer, to)

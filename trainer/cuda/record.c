@@ -28,7 +28,7 @@ int32_t device_failed(const PufferTrainer* trainer, Error* error) {
         if (device_failure(device))
             return fail_as(error, error_kind(device_fault(device)), "%s", device_failure(device));
     }
-    return fail(error, "the GPU failed and did not say why");
+    return fail(error, "the GPU failed for an unknown reason");
 }
 
 void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about) {

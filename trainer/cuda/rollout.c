@@ -2,18 +2,18 @@
  *
  * While the GPU infers one slice, the pool steps the envs of another. A tick of a slice is one
  * captured graph: observations and what the last actions caused go there, actions come back. The
- * host waits once for each slice and tick. What went wrong is asked for at the end: until then an
- * env is handed 0 for an action that is not finite.
+ * host waits once for each slice and tick. Faults are read at the end: until then an env gets 0 for
+ * an action that is not finite.
  *
- * Envs that play on the GPU are stepped behind the network in the same graph, and the host waits at
- * the end of a rollout alone. */
+ * Envs on the GPU step after the network, in the same graph; then the host waits only at the end of
+ * a rollout. */
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
 
 // ---- the GPU's share of a tick ----------------------------------------------------------------
 
-// From observations to actions; at T to a value alone
+// From observations to actions; at T only to a value
 static void act_calls(Rank* rank, Stream* stream, void* about) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
@@ -216,7 +216,7 @@ static int32_t play_ticks(PufferTrainer* trainer) {
 
 // ---- what went wrong --------------------------------------------------------------------------
 
-// What the env shows now, or NULL
+// The env's current observation, or NULL
 static const uint8_t* obs_now(PufferTrainer* trainer, int64_t row) {
     if (!trainer->playing) return env_obs(trainer, row);
     Slice* slice = &trainer->all_slices[row / trainer->R];
@@ -288,7 +288,7 @@ int32_t slices_attach(PufferTrainer* trainer, Error* error) {
         slice->obs_from = trainer->direct ? (const void*)env_obs(trainer, first) : slice->obs_copy;
         slice->actions_to = trainer->direct ? envs->actions + first * trainer->K
                                             : slice->actions_copy;
-        for (int turn = 0; turn < 2; turn++) {      // the envs' addresses were others
+        for (int turn = 0; turn < 2; turn++) {      // the envs' addresses changed
             graph_free(slice->ticks[turn].graph);
             graph_free(slice->lasts[turn].graph);
             slice->ticks[turn] = slice->lasts[turn] = (Recorded){0};
@@ -298,7 +298,7 @@ int32_t slices_attach(PufferTrainer* trainer, Error* error) {
     return ranks_wait(trainer, error);
 }
 
-// Envs say that they failed, and not when
+// An env on the GPU reports a failure without its step
 static const char* rollout_name(const PufferTrainer* trainer, char text[64]) {
     long long before = (long long)trainer->envs.ticks;
     snprintf(text, 64, "step %lld to %lld", before + 1, before + trainer->config.horizon);

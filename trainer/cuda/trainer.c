@@ -8,7 +8,7 @@
 static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return -1;
     int32_t gpus = config->gpus, segments;
-    if (!config->horizon) return fail(error, "the CUDA trainer does not act alone");
+    if (!config->horizon) return fail(error, "the CUDA trainer needs a horizon of at least 1");
     if (config->slices < 1 || config->slices > MAX_SLICES || config->agents % config->slices)
         return fail(error, "%d agents are not %d equal slices, from 1 to %d", config->agents,
                     config->slices, MAX_SLICES);
@@ -39,7 +39,7 @@ static int32_t start(PufferTrainer* trainer, Error* error) {
     trainer->fetched = trainer->touched = 1;
     trainer->pool = pool_create(trainer->config.threads);
     if (!trainer->pool)
-        return fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system gives no %d threads",
+        return fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system cannot start %d threads",
                        trainer->config.threads);
     if (weights_upload(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
@@ -105,14 +105,14 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
         trainer->replay.rows[i] -= trainer->ranks[i / S % gpus].first_row;
 }
 
-// ---- acting alone is the CPU trainer's --------------------------------------------------------
+// ---- acting without training: only the CPU trainer can ----------------------------------------
 
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
                            Error* error) {
     (void)trainer, (void)obs, (void)mask, (void)greedy;
     (void)actions, (void)log_probs, (void)values;
-    return fail(error, "the CUDA trainer does not act alone: the CPU trainer does");
+    return fail(error, "the CUDA trainer cannot act without training: use the CPU trainer");
 }
 
 void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
@@ -121,7 +121,7 @@ void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
 
 void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick) { trainer->tick_number = tick; }
 
-// ---- looking on -------------------------------------------------------------------------------
+// ---- statistics -------------------------------------------------------------------------------
 
 void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
     memset(out, 0, sizeof *out);

@@ -1,4 +1,4 @@
-"""Acting with weights that are there.  observations -> actions, one call a tick"""
+"""Acting with given weights.  observations -> actions, one call a tick"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ class NativeActor:
         vec.step()
         actor.ended(vec.terminals)
 
-    tensors     weights by name: NativePPO.parameters, or a checkpoint's (more names may be there)
+    tensors     weights by name: NativePPO.parameters, or a checkpoint's (extra names are ignored)
     config      the settings that the policy was trained with
-    The numbers depend on (seed, global agent, tick) alone. `greedy` takes the likeliest action.
+    The numbers depend only on (seed, global agent, tick). `greedy` takes the likeliest action.
     """
 
     def __init__(self, tensors: Mapping[str, np.ndarray], config, obs_dtype, obs_size: int,
@@ -35,7 +35,7 @@ class NativeActor:
         self._tick = 0
 
     def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Other weights, by name; extra names are left alone."""
+        """Other weights, by name; extra names are ignored."""
         load_tensors(self._handle, self._handle.arrays("WEIGHT"), tensors)
 
     @property

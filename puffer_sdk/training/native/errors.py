@@ -1,7 +1,6 @@
 """Errors of the C trainers.  PufferTrainerError -> an exception with a hint
 
-C says the kind, and what and where in words. The kinds are those of puffer_trainer.h; no code reads
-the words.
+C gives a kind (puffer_trainer.h) and a sentence. The kind decides; the sentence is only shown.
 """
 from __future__ import annotations
 
@@ -62,4 +61,4 @@ def failure(error, act_sizes: Sequence[int], *, plays: bool) -> RunError:
 def _texts(error) -> tuple[str, str | None]:
     text = abi.trainer_ffi().string(error.text).decode(errors="replace")
     what, _, where = text.partition("\t")
-    return what or "the native trainer failed and did not say why", where or None
+    return what or "the native trainer failed for an unknown reason", where or None

@@ -107,7 +107,7 @@ class NativePPO(Schedules):
 
     @property
     def counters(self) -> dict[str, int | float]:
-        """The numbers that a resume needs beside the tensors; JSON keeps them exactly."""
+        """The numbers that a resume needs besides the tensors; JSON keeps them exactly."""
         now = self._open.counters
         return {"epoch": int(now.epoch), "global_step": int(now.global_step),
                 "minibatch_carry": float(now.minibatch_carry),
@@ -189,12 +189,12 @@ class NativePPO(Schedules):
         """
         return self._meter.take_stats()
 
-    # -- of a GPU alone
+    # -- only on a GPU
 
     def gpu(self) -> dict[str, object] | None:
         """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
         "plays", "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many
-        share the work; "plays": whether the envs are there as well. None for the CPU trainer."""
+        share the work; "plays": whether the envs run there too. None for the CPU trainer."""
         handle = self._open
         out = handle.ffi.new("PufferTrainerDevice*")
         if not handle.invoke("device", out):
@@ -267,7 +267,7 @@ class NativePPO(Schedules):
                              expected=f"rows and q of (minibatches, {size})",
                              actual=f"{rows.shape} and {q.shape}")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
-            raise UsageError("there is no such segment", expected=f"0 to {self.agents - 1}",
+            raise UsageError("this segment does not exist", expected=f"0 to {self.agents - 1}",
                              actual=int(rows.max() if rows.max() >= self.agents else rows.min()))
         gpus = len(self.gpus)
         owner = np.repeat(np.arange(gpus), max(1, size // gpus))[:size]

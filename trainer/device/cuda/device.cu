@@ -1,7 +1,7 @@
 /* device.cu -- device.h kept by the CUDA runtime and cuBLASLt. In: calls. Out: work on a GPU.
  *
  * Streams do not wait for the legacy stream, nor it for them. The GPU is chosen anew by each call,
- * because CUDA keeps that choice for each thread by itself. Text behind a failure is complete when
+ * because CUDA keeps that choice for each thread by itself. The text of a failure is complete when
  * the call that found it returns; work that fails on the GPU is found by the next wait.
  */
 #include "state.cuh"
@@ -118,7 +118,7 @@ template <typename T> static void free_list(T* first) {
     }
 }
 
-// Whatever CUDA says now is said to nobody: after a failure it refuses much of this
+// Errors are ignored here: after a failure CUDA refuses much of this
 void device_close(Device* device) {
     if (!device) return;
     cudaSetDevice(device->number);
@@ -241,7 +241,7 @@ int32_t device_pin(Device* device, void* memory, size_t bytes) {
     case cudaSuccess:
         *block = (Block){BLOCK_REGISTERED, (char*)memory, bytes, block->next};
         return 0;
-    case cudaErrorHostMemoryAlreadyRegistered:  // somebody else's, who may take it back
+    case cudaErrorHostMemoryAlreadyRegistered:  // pinned by other code, which may unpin it
     case cudaErrorNotSupported:
     case cudaErrorNotPermitted:
     case cudaErrorOperatingSystem:              // what the system thinks of locked memory
@@ -349,7 +349,8 @@ void stream_after(Stream* stream, Event* event) {
 static int32_t waited(Device* device, cudaError_t error, const char* last) {
     if (error != cudaSuccess) {
         cudaGetLastError();
-        fail_as(device, DEVICE_STOPPED, "the GPU stopped: %s (%s); the last that it was given was %s",
+        fail_as(device, DEVICE_STOPPED,
+                "the GPU stopped: %s (%s); the last that it was given was %s",
                 cudaGetErrorString(error), cudaGetErrorName(error), last);
     }
     return device->failed ? -1 : 0;

@@ -1,5 +1,5 @@
 /* state.cuh -- what a device, its streams and all that lives with it are made of, and how a
- * failure is kept. For device.cu and the two files that it consists of beside itself. */
+ * failure is kept. For device.cu and the two files that it consists of besides itself. */
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>
