@@ -18,7 +18,7 @@ from .experiments.moments import Statistics
 from .harness.kinds import Fact, known
 from .source.fields import Field
 from .source.layout import Layout
-from .source.read import Source
+from .source.model import Source
 
 
 @dataclass

@@ -25,6 +25,8 @@ from ...toolchain import compilers
 from ..facts import Facts, Finding
 from ..harness import driver
 from ..harness.driver import Frame, Kind, Runner, own_frame
+from .jobs import GUARD_HIGH
+from .sizes import cost_class
 
 # -O0: an optimiser may choose a value for what has none, and then nothing depends on it
 MSAN_FLAGS = ("-O0", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=memory",
@@ -33,7 +35,6 @@ PLAIN = Kind("valgrind", ("-O0", "-g"))
 ENVS, STEPS = 2, 4096               # of an experiment, at most
 SECONDS = 4.0                       # that it may take, about
 SLOWER = {"msan": 8.0, "valgrind": 60.0}
-GUARD_HIGH = 2                      # a layout of harness.h
 HINT = "give it a value where it is made: calloc, = {0}, or a store before every read"
 
 _MODULE = re.compile(r"^\s+#\d+ 0x[0-9a-f]+\s+\((?P<module>[^()+]+)\+(?P<offset>0x[0-9a-f]+)\)")
@@ -92,8 +93,7 @@ def findings(facts: Facts, code: str, known: list[Finding]) -> Iterator[Finding]
 def _steps(facts: Facts, tool: str, budget: float) -> int:
     """Ticks of each env, from the cost of a step in classes of a factor of four."""
     cost = facts.fact("probe", "cost")
-    seconds = max(cost.seconds if cost else 0.0, 5e-7)
-    seconds = 5e-7 * 4 ** max(math.ceil(math.log(seconds / 5e-7, 4) - 0.25), 0)
+    seconds = cost_class(cost, "seconds")
     wanted = min(STEPS, SECONDS / (seconds * SLOWER[tool] * ENVS)) * budget
     return 1 << int(math.log2(max(wanted, 64)))
 

@@ -20,6 +20,7 @@ from ...settings.config import Config
 from ...settings.table import parse_action
 from ...training import backends
 from ..facts import Facts
+from .sizes import cost_class
 
 SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
 TRAINING = 0.4          # of them for each of the two trainings
@@ -69,8 +70,6 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
 
 def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     """Settings of one training that takes its share of the seconds; seconds of an env's step."""
-    from .plan import cost_class
-
     config, shape = facts.config, facts.shape
     cost = facts.fact("probe", "cost")
     step_cost = cost_class(cost, "seconds")

@@ -15,6 +15,7 @@ import numpy as np
 from ...base.spec import SCALARS
 from ..facts import Facts, Variant
 from ..harness.driver import FAST, SANITIZED, Kind
+from .jobs import Job
 
 SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
@@ -63,7 +64,7 @@ class Variants:
         outcome = plan.runner.run(name, program, library, "setting", limit=30.0, envs=envs,
                                   agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
-        plan.ran[name], plan.libraries[name] = (kind, "setting", {}), library
+        plan.ran[name], plan.libraries[name] = Job(name, kind, "setting", {}), library
         traced = outcome.first("traced")
         trace = None
         if outcome.ended and traced and hashes.is_file():
@@ -99,7 +100,7 @@ class Variants:
         self.facts.variants += played
         matters: dict[str, bool] = {}
         for variant in played:
-            kind, steps = self.plan.ran[variant.outcome.name][0], len(variant.trace) - 1 \
+            kind, steps = self.plan.ran[variant.outcome.name].kind, len(variant.trace) - 1 \
                 if variant.trace is not None else -1
             base = bases.get((kind.name, steps))
             same = base is not None and base.trace is not None and \

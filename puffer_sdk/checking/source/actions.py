@@ -14,7 +14,7 @@ from functools import cached_property
 
 from ...base.spec import Spec
 from . import syntax
-from .read import Function, Source
+from .model import Function, Source
 from .syntax import Node
 
 DEEPEST = 50        # calls through which an action is followed

@@ -6,7 +6,7 @@ that its pointer may lead to within the function.
 from __future__ import annotations
 
 from . import syntax
-from .read import Access, Function, Source, Variable
+from .model import Access, Function, Source, Variable
 from .syntax import Node
 
 Store = tuple[int, Node, bool]      # key of the variable, where, whether through a pointer to it
