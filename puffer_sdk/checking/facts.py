@@ -1,4 +1,4 @@
-"""What was seen of an environment, and what a rule makes of it.
+"""What experiments found about an environment, and the findings of rules.
 
 Facts is filled by plan.py and read by the rules; a rule yields Findings.
 """
@@ -61,12 +61,12 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """What one experiment's process left behind."""
+    """What one experiment's process wrote, and how it ended."""
 
     name: str
     facts: list[Fact]
-    ended: bool                 # it came to its end
-    signal: int = 0             # that killed it, without a word from the harness
+    ended: bool                 # it reached its end
+    signal: int = 0             # that killed it before the harness could write a fact
     timed_out: bool = False
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
@@ -81,7 +81,7 @@ class Outcome:
 
 @dataclass
 class Difference:
-    """Where two traces part: the first step at which an env's rows differ."""
+    """Where two traces differ: the first step at which an env's rows differ."""
 
     env: int
     step: int
@@ -106,7 +106,7 @@ class Variant:
 
 @dataclass
 class Facts:
-    """Everything that rules may look at."""
+    """Everything that rules can look at."""
 
     folder: Path
     spec: Spec | None
@@ -117,7 +117,7 @@ class Facts:
     shape: Fact | None = None                               # of the probe
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
-    differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
+    differences: dict[str, Difference] = field(default_factory=dict)    # from trace-base
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
     setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run

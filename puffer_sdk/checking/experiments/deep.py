@@ -1,7 +1,7 @@
 """check --deep: MemorySanitizer (clang) and valgrind, where they are installed.  Facts -> Facts
 
-Both see what AddressSanitizer does not: decisions, and observations, that depend on memory which
-nobody ever wrote. What they find joins PUF201 and PUF202; `facts.deep` says what was run, and how
+Both see what AddressSanitizer does not: decisions and observations that depend on memory that
+was never written. What they find joins PUF201 and PUF202; `facts.deep` says what was run, and how
 to install what was not.
 """
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
         if "libclang_rt.msan" not in (error.detail or ""):
             return f"not run: {error.message}"
         package = f"libclang-rt-{clang.version.partition('.')[0]}-dev"
-        return f"not installed beside clang; {compilers.install_hint(package)}"
+        return f"not installed with clang; {compilers.install_hint(package)}"
     library = runner.folder / "msan.so"
     source = binding.write(facts.spec, paths.writable(paths.build_dir(facts.spec.folder),
                                                       purpose="build products"))

@@ -26,7 +26,7 @@ SECONDS = 12.0          # of the whole probe, on the machine that the constants 
 TRAINING = 0.4          # of them for each of the two trainings
 EPOCHS = 48             # of a training: so often it looks at what it did
 COST = {                # of each trainer: FLOP/s in small matrix products, and the seconds that
-    "native": (1.6e11, 1e-6),   # an agent's step costs beside the products and the env
+    "native": (1.6e11, 1e-6),   # an agent's step costs besides the products and the env
     "torch": (4e10, 4e-6)}
 HIDDEN, LAYERS = 64, 1  # the probe's network; a [policy] torch_class keeps its own
 TICKS = 1024            # of an evaluation, at most

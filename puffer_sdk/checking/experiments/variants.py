@@ -1,8 +1,8 @@
-"""Other values of each [env] key: short plays, which rules/settings.py judges.
+"""Other values of each [env] key: short plays, which rules/settings.py reads.
 
 Sizes (integers) are doubled, taken eight times (large ones three times) and halved, under
 sanitizers and between guards; other keys are doubled and halved. A key that seems to change nothing
-is given small values, and then long plays, before anybody says so. Nothing negative, and no zero
+is given small values, and then long plays, before it is reported. Nothing negative, and no zero
 where there was none, is counted against the env.
 """
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Keys:
                 and (least is None or v >= least)]
 
     def may_matter(self, key: str) -> bool:
-        """False where it is right that a key changes nothing, or where nobody can tell."""
+        """False where it is right that a key changes nothing, or where that is unknown."""
         names = self.fields(key)
         if not names:
             return False
@@ -193,4 +193,4 @@ class Keys:
         if not lines:
             return not any(use.search(f.body) for f in source.reach("c_render", "c_close"))
         counts = [self.facts.lines.get(file, {}).get(line) for file, line in lines]
-        return not all(count == 0 for count in counts)      # None: nobody counted
+        return not all(count == 0 for count in counts)      # None: not counted

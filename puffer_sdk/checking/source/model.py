@@ -156,7 +156,7 @@ class Source:
     functions: dict[str, Function] = field(default_factory=dict)
     globals: dict[int, Variable] = field(default_factory=dict)  # key -> at file scope
     statics: dict[int, Variable] = field(default_factory=dict)  # key -> in functions, as met
-    unit: object = None             # libclang's translation unit, None if there is nothing
+    unit: object = None             # libclang's translation unit, None without a header
 
     # -- who calls whom
 
@@ -184,7 +184,7 @@ class Source:
         return list(seen.values())
 
     def stepping(self) -> list[Function]:
-        """What c_step runs besides c_reset."""
+        """What c_step runs, without c_reset."""
         return self.reach("c_step", without=("c_reset",))
 
     def batch_steps(self) -> list[str]:
@@ -245,7 +245,7 @@ class Source:
         return found
 
     def index_text(self, function: Function, target: Node) -> str:
-        """What stands in the brackets; "" without any."""
+        """The text in the brackets; "" without brackets."""
         return self.text(function.file, target.children[1]) if target.kind == "index" else ""
 
     def text(self, file: str, node: Node) -> str:
