@@ -1,4 +1,4 @@
-"""What was seen of an environment: plan.py fills Facts, and the rules read them."""
+"""What experiments found about an environment: plan.py fills Facts, and the rules read them."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from .experiments.moments import Statistics
 from .harness.kinds import Fact, known
 from .source.fields import Field
 from .source.layout import Layout
-from .source.read import Source
+from .source.model import Source
 
 
 @dataclass
 class Outcome:
-    """What one experiment's process left behind."""
+    """What one experiment's process wrote, and how it ended."""
 
     name: str
     facts: list[Fact]
-    ended: bool                 # it came to its end
-    signal: int = 0             # that killed it, without a word from the harness
+    ended: bool                 # it reached its end
+    signal: int = 0             # that killed it before the harness could write a fact
     timed_out: bool = False
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass
 class Difference:
-    """Where two traces part: the first step at which an env's rows differ."""
+    """Where two traces differ: the first step at which an env's rows differ."""
 
     env: int
     step: int
@@ -65,7 +65,7 @@ class Variant:
 
 @dataclass
 class Facts:
-    """Everything that rules may look at."""
+    """Everything that rules can look at."""
 
     folder: Path
     spec: Spec | None
@@ -76,7 +76,7 @@ class Facts:
     shape: Fact | None = None                               # of the probe
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
-    differences: dict[str, Difference] = field(default_factory=dict)    # beside trace-base
+    differences: dict[str, Difference] = field(default_factory=dict)    # from trace-base
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
     setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run

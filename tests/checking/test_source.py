@@ -8,7 +8,7 @@ import pytest
 from puffer_sdk.checking.facts import Facts
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.rules import registry
-from puffer_sdk.checking.source import actions, demo, read
+from puffer_sdk.checking.source import actions, demo, effects, read
 from puffer_sdk.env import header
 from puffer_sdk.settings.config import resolve
 
@@ -164,7 +164,7 @@ def test_what_does_not_compile_is_read_as_far_as_it_goes(game, step):
     assert "fine" in code.functions
     assert code.reach("c_step") is not None and code.clears_observations() in (True, False)
     assert code.reset_only_stores() == []
-    code.accesses(list(code.functions.values()))
+    effects.accesses(code, list(code.functions.values()))
     if facts.spec:
         code.layout(facts.spec)
         for rule in ("PUF107", "PUF108", "PUF109", "PUF110", "PUF111"):

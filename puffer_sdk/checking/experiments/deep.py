@@ -1,7 +1,7 @@
 """check --deep: MemorySanitizer (clang) and valgrind, where they are installed.  Facts -> Facts
 
-Both see what AddressSanitizer does not: decisions, and observations, that depend on memory which
-nobody ever wrote. What they find joins PUF201 and PUF202; `facts.deep` says what was run, and how
+Both see what AddressSanitizer does not: decisions and observations that depend on memory that
+was never written. What they find joins PUF201 and PUF202; `facts.deep` says what was run, and how
 to install what was not.
 """
 from __future__ import annotations
@@ -26,6 +26,8 @@ from ..facts import Facts
 from ..finding import Finding
 from ..harness import driver
 from ..harness.driver import Frame, Kind, Runner, own_frame
+from .jobs import GUARD_HIGH
+from .sizes import cost_class
 
 # -O0: an optimiser may choose a value for what has none, and then nothing depends on it
 MSAN_FLAGS = ("-O0", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=memory",
@@ -34,7 +36,6 @@ PLAIN = Kind("valgrind", ("-O0", "-g"))
 ENVS, STEPS = 2, 4096               # of an experiment, at most
 SECONDS = 4.0                       # that it may take, about
 SLOWER = {"msan": 8.0, "valgrind": 60.0}
-GUARD_HIGH = 2                      # a layout of harness.h
 HINT = "give it a value where it is made: calloc, = {0}, or a store before every read"
 
 _MODULE = re.compile(r"^\s+#\d+ 0x[0-9a-f]+\s+\((?P<module>[^()+]+)\+(?P<offset>0x[0-9a-f]+)\)")
@@ -93,8 +94,7 @@ def findings(facts: Facts, code: str, known: list[Finding]) -> Iterator[Finding]
 def _steps(facts: Facts, tool: str, budget: float) -> int:
     """Ticks of each env, from the cost of a step in classes of a factor of four."""
     cost = facts.fact("probe", "cost")
-    seconds = max(cost.seconds if cost else 0.0, 5e-7)
-    seconds = 5e-7 * 4 ** max(math.ceil(math.log(seconds / 5e-7, 4) - 0.25), 0)
+    seconds = cost_class(cost, "seconds")
     wanted = min(STEPS, SECONDS / (seconds * SLOWER[tool] * ENVS)) * budget
     return 1 << int(math.log2(max(wanted, 64)))
 
@@ -117,7 +117,7 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
         if "libclang_rt.msan" not in (error.detail or ""):
             return f"not run: {error.message}"
         package = f"libclang-rt-{clang.version.partition('.')[0]}-dev"
-        return f"not installed beside clang; {compilers.install_hint(package)}"
+        return f"not installed with clang; {compilers.install_hint(package)}"
     library = runner.folder / "msan.so"
     source = binding.write(facts.spec, paths.writable(paths.build_dir(facts.spec.folder),
                                                       purpose="build products"))

@@ -1,4 +1,4 @@
-"""Memory that experiments treat apart: what agents keep to themselves, and generators.
+"""Memory that experiments treat specially: private fields and random generators.
 
     typedef struct Player { int hand[5];    // puffer: private
                             float score; } Player;
@@ -36,7 +36,7 @@ class Place:
 
 
 def declared(facts: Facts) -> dict[str, tuple[str, int]]:
-    """Fields that a `// puffer: private` stands beside: name -> (file, line)."""
+    """Fields that a `// puffer: private` marks: name -> (file, line)."""
     found = {}
     for file, text in facts.source.files.items():
         for number, line in enumerate(text.splitlines(), 1):
@@ -48,7 +48,7 @@ def declared(facts: Facts) -> dict[str, tuple[str, int]]:
 
 
 def places(facts: Facts) -> list[Place]:
-    """Where each agent's private fields lie: in an array of num_agents, or behind a pointer."""
+    """Where each agent's private fields lie: in an array of num_agents, or in a block."""
     wanted, layout = declared(facts), facts.layout
     agents = facts.shape.env_agents if facts.shape else 1
     if not wanted or layout is None or agents < 2:
@@ -90,7 +90,7 @@ def _extent(scalars) -> tuple[int, int]:
 def generators(facts: Facts, *, unsigned: bool = False) -> str:
     """The struct's random generators besides rng, as bytes: "96:8,104:4".
 
-    unsigned    leave out what a generator's state is hardly ever held in
+    unsigned    only unsigned fields, as most generators have
     """
     scalars = [s for s in (facts.layout.scalars if facts.layout else [])
                if "unsigned" in s.type or not unsigned]

@@ -20,12 +20,13 @@ from ...settings.config import Config
 from ...settings.table import parse_action
 from ...training import backends
 from ..facts import Facts
+from .sizes import cost_class
 
 SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
 TRAINING = 0.4          # of them for each of the two trainings
 EPOCHS = 48             # of a training: so often it looks at what it did
 COST = {                # of each trainer: FLOP/s in small matrix products, and the seconds that
-    "native": (1.6e11, 1e-6),   # an agent's step costs beside the products and the env
+    "native": (1.6e11, 1e-6),   # an agent's step costs besides the products and the env
     "torch": (4e10, 4e-6)}
 HIDDEN, LAYERS = 64, 1  # the probe's network; a [policy] torch_class keeps its own
 TICKS = 1024            # of an evaluation, at most
@@ -69,8 +70,6 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
 
 def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     """Settings of one training that takes its share of the seconds; seconds of an env's step."""
-    from .plan import cost_class
-
     config, shape = facts.config, facts.shape
     cost = facts.fact("probe", "cost")
     step_cost = cost_class(cost, "seconds")

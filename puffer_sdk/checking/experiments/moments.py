@@ -1,6 +1,6 @@
-"""What a long run saw, as numbers and as a table.  Facts -> Statistics
+"""Statistics of the long run, as numbers and as a table.  Facts -> Statistics
 
-The harness leaves a file behind: exact ranges of every element over the whole run, and a
+The harness writes a file: exact ranges of every element over the whole run, and a
 sample of rows, rewards, returns and episode lengths from which means and histograms follow.
 """
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _of_observations(stats: Statistics, fields: list[Field]) -> list[Quantity]:
     groups: list[tuple[str, int, int]] = []
     if fields:
         at = 0
-        for one in fields:                  # elements between the fields have numbers alone
+        for one in fields:                  # elements between the fields only have numbers
             if one.first > at:
                 groups.append((_numbers(at, one.first - 1), at, one.first - 1))
             groups.append((one.name, one.first, one.last))

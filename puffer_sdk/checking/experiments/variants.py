@@ -1,8 +1,8 @@
-"""Other values of each [env] key: short plays, which rules/settings.py judges.
+"""Other values of each [env] key: short plays, which rules/settings.py reads.
 
 Sizes (integers) are doubled, taken eight times (large ones three times) and halved, under
 sanitizers and between guards; other keys are doubled and halved. A key that seems to change nothing
-is given small values, and then long plays, before anybody says so. Nothing negative, and no zero
+is given small values, and then long plays, before it is reported. Nothing negative, and no zero
 where there was none, is counted against the env.
 """
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from ...base.spec import SCALARS
 from ..facts import Facts, Variant
 from ..harness.driver import FAST, SANITIZED, Kind
+from .jobs import Job
 
 SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
@@ -63,7 +64,7 @@ class Variants:
         outcome = plan.runner.run(name, program, library, "setting", limit=30.0, envs=envs,
                                   agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
-        plan.ran[name], plan.libraries[name] = (kind, "setting", {}), library
+        plan.ran[name], plan.libraries[name] = Job(name, kind, "setting", {}), library
         traced = outcome.first("traced")
         trace = None
         if outcome.ended and traced and hashes.is_file():
@@ -99,7 +100,7 @@ class Variants:
         self.facts.variants += played
         matters: dict[str, bool] = {}
         for variant in played:
-            kind, steps = self.plan.ran[variant.outcome.name][0], len(variant.trace) - 1 \
+            kind, steps = self.plan.ran[variant.outcome.name].kind, len(variant.trace) - 1 \
                 if variant.trace is not None else -1
             base = bases.get((kind.name, steps))
             same = base is not None and base.trace is not None and \
@@ -177,7 +178,7 @@ class Keys:
                 and (least is None or v >= least)]
 
     def may_matter(self, key: str) -> bool:
-        """False where it is right that a key changes nothing, or where nobody can tell."""
+        """False where it is right that a key changes nothing, or where that is unknown."""
         names = self.fields(key)
         if not names:
             return False
@@ -192,4 +193,4 @@ class Keys:
         if not lines:
             return not any(use.search(f.body) for f in source.reach("c_render", "c_close"))
         counts = [self.facts.lines.get(file, {}).get(line) for file, line in lines]
-        return not all(count == 0 for count in counts)      # None: nobody counted
+        return not all(count == 0 for count in counts)      # None: not counted

@@ -1,8 +1,8 @@
-/* allocations.c -- what the environment allocates and frees, and what it does to its actions.
+/* allocations.c -- follows what the environment allocates and frees, and writes to its actions.
  *
- * Env libraries are linked with --wrap=malloc, --wrap=free and so on, so that their calls come
- * here first. A free of a buffer that is not the env's is written down and not carried out.
- * Live blocks are counted in `memory` alone, by site: the stack that allocated them.
+ * Env libraries are linked with --wrap=malloc, --wrap=free and so on: their calls come here
+ * first. A free of a buffer that is not the env's becomes a fact and does not happen. Only the
+ * experiment `memory` counts live blocks, by site: the stack that allocated them.
  */
 #define _GNU_SOURCE
 #include "allocations.h"
@@ -19,7 +19,7 @@
 //------------------------------------------------------------------------------------
 typedef struct Loan { const char *name, *start, *end; } Loan;
 
-enum { MAX_LOANS = 512, MAX_TOLD = 8 };
+enum { MAX_LOANS = 512, MAX_REPORTED = 8 };
 static Loan loans[MAX_LOANS];
 static int num_loans;
 
@@ -37,10 +37,10 @@ void loan_remove(const void* start) {
     }
 }
 
-// True if this memory is lent, which is written down once for each line that frees it
+// True if this memory is lent: a fact, once for each line that frees it
 static bool is_lent(const void* at, const char* call, const void* caller) {
-    static const void* told[MAX_TOLD];
-    static int num_told;
+    static const void* reported[MAX_REPORTED];
+    static int num_reported;
     const Loan* loan = NULL;
     for (int i = 0; at && !loan && i < num_loans; i++) {
         if ((const char*)at >= loans[i].start && (const char*)at < loans[i].end) {
@@ -50,13 +50,13 @@ static bool is_lent(const void* at, const char* call, const void* caller) {
     if (!loan || watch.phase == PUFFER_IDLE) {      // idle: vecenv.h frees the structs
         return false;
     }
-    for (int i = 0; i < num_told; i++) {
-        if (told[i] == caller) {
+    for (int i = 0; i < num_reported; i++) {
+        if (reported[i] == caller) {
             return true;
         }
     }
-    if (num_told < MAX_TOLD) {
-        told[num_told++] = caller;
+    if (num_reported < MAX_REPORTED) {
+        reported[num_reported++] = caller;
         report(shared_free, .array = loan->name, .call = call);
     }
     return true;
@@ -207,7 +207,7 @@ void count_blocks(bool on) {
 }
 
 //------------------------------------------------------------------------------------
-// Actions: once a step was seen to change them, the next such write is caught in the act
+// Actions: after a step changed them, the next write to them raises a signal
 //------------------------------------------------------------------------------------
 static struct { char* start; size_t bytes; } sealed;
 

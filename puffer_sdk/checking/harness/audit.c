@@ -1,9 +1,9 @@
 /* audit.c -- does the state begin anew when an episode ends?
  *
- * A `home` word of the env struct has the same value after every c_reset, and others in
- * between (a tick, a score, a start position). An ending after which no home word went home,
- * and for which no random number was drawn although every c_reset draws, was not a reset.
- * Where the library reports its calls, a call of c_reset inside c_step says so at once
+ * A `home` word of the env struct has the same value after every c_reset, and other values
+ * between resets (a tick, a score, a start position). An ending was not a reset if no home
+ * word returned to its value and no random number was drawn, although every c_reset draws one.
+ * Where the library reports its calls, a call of c_reset inside c_step answers the question.
  */
 #include "harness.h"
 #include <stdlib.h>

@@ -40,7 +40,7 @@ static void* allocate(size_t bytes) {
     return memory;
 }
 
-// `bytes` of memory that touch an unmapped page: behind them (high) or before them
+// `bytes` of memory that touch an unmapped page: after them (high) or before them
 static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
     size_t inner = (bytes + PAD - 1) / PAD * PAD;
     char* low = allocate(inner + 2 * GUARD);
@@ -121,7 +121,7 @@ void batch_close(Batch* b) {
     free(b->rows);
 }
 
-// MemorySanitizer's, absent elsewhere: what nobody wrote must not leave the env
+// MemorySanitizer's, NULL elsewhere: unwritten memory must not leave the env
 void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
 
 static void check_initialized(const Batch* b, int env) {

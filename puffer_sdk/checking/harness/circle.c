@@ -88,7 +88,7 @@ void circles_step(Circles* c, int64_t t) {
 }
 
 // Over 255 and under 0, by small steps that the element makes elsewhere as well: a timer that
-// starts again at 0 after 240 makes a step of 16 there alone
+// starts again at 0 after 240 makes a step of 16 only there
 static void count_rounds(const Circle* c, int64_t* over, int64_t* under) {
     *over = *under = 0;
     for (int by = 1; by < 256; by++) {

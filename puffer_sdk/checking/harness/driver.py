@@ -67,14 +67,14 @@ class Kind:
 
     @property
     def program(self) -> str:
-        """The harness that it needs: one with sanitizers, or one without."""
+        """The harness to open it with: "sanitized" or "plain"."""
         return "sanitized" if set(SANITIZERS) & set(self.flags) else "plain"
 
 
 FAST = Kind("fast", ("-O2", "-g"))
 SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
 WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
-# As written, and telling of each access (harness/threads.c) and each line
+# Reports each access (harness/threads.c) and each line
 DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
              ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
 COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
@@ -280,11 +280,11 @@ def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> lis
     end = base + 64 * library.stat().st_size
     offsets = []
     for address in stack:
-        if base <= address < end:       # a return address points behind the call
+        if base <= address < end:       # a return address points after the call
             exact = address == pc
             offsets.append(hex(address - base - (0 if exact else 1)))
     if pc is not None and offsets and base <= pc < end:
-        fault = hex(pc - base)     # an unwinder may have it already, or start behind it
+        fault = hex(pc - base)     # the unwinder may list it too, or start after it
         offsets = [fault, *(offset for offset in offsets if offset != fault)]
     if not offsets:
         return []

@@ -83,8 +83,8 @@ static double cpu_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The full patience is for the first process that hangs. Once it was seen to, the others need
-// not wait as long: a third of a second of computing, or three seconds of whatever else
+// Only the first process that hangs waits for the whole of options.hang. After that the others
+// wait 0.3 s of computing, or 3 s in all
 static bool is_hanging(double wall, double cpu) {
     enum { SLOW = 3 };
     bool early = wall > 0.3 && options.hung && access(options.hung, F_OK) == 0;
@@ -116,7 +116,7 @@ void start_watchdog(void) {
     setitimer(ITIMER_REAL, &every, NULL);
 }
 
-// MemorySanitizer calls this before it ends the process; AddressSanitizer's is left alone
+// MemorySanitizer calls this before it ends the process; AddressSanitizer's stays as it is
 void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
 void __sanitizer_set_death_callback(void (*)(void)) __attribute__((weak));
 static void on_msan(void) { report(msan); }

@@ -1,9 +1,9 @@
-/* harness.h -- the program that runs an environment for `check`, and writes down what it saw.
+/* harness.h -- the program that runs an environment for `check` and writes down what it sees.
  *
  *     harness EXPERIMENT library=PATH facts=PATH seed=0 agents=1 envs=8 steps=4096 set.size=11
  *
- * One process runs one experiment on one environment's library. It never judges: it appends
- * facts to PATH, one JSON object a line, and the rules (Python) read them. The environment's
+ * One process runs one experiment on one environment's library. It appends facts
+ * (facts.def) to PATH, one JSON object a line; the rules (Python) decide what is a fault. The environment's
  * crashes, exits and hangs end this process and no other. It holds a raylib of zeros, and is
  * compiled once per machine and once more with sanitizers.
  *
@@ -35,20 +35,20 @@ typedef struct Options {            // what the command line asked for
     int envs;                       // E
     int64_t steps;                  // ticks of each env
     int layout;                     // PACKED ...
-    int only;                       // step this env alone; -1 = all
+    int only;                       // step only this env; -1 = all
     int traced;                     // E of the trace, once the envs exist
     int repeat;                     // runs before the one that is written down
-    int random;                     // 1: as the system lays out memory (valgrind is not to exec)
+    int random;                     // 1: keep the random memory layout (valgrind must not exec)
     int shift;                      // moves clocks, heap and stack: nothing else may change
     int64_t dump_step;
     int dump_env;
-    const char* private;            // where agents keep secrets: private.c
+    const char* private;            // the private fields of agents: private.c
     const char* generators;         // OFFSET:BYTES,... of random generators besides rng
     uint64_t memory;                // bytes of address space; 0 = any
     double hang;                    // seconds without a sign of life
-    int reseed;                     // moves the envs' seed, and not that of the actions
+    int reseed;                     // another seed for the envs, the same for the actions
     int coverage;                   // write down which lines were reached (gcov)
-    const char* hung;               // path: when it is there, another process has hung
+    const char* hung;               // path: if the file exists, another process has hung
     PufferSettings env, vec;
 } Options;
 

@@ -2,8 +2,8 @@
  *
  * Rewards are summed per agent over three windows: since the agent's own last terminal, since
  * the env's last round (all of its agents have ended), and since its last log entry. An entry
- * (log.n grew) is held against each CONVENTION that an author may follow; which of them fits,
- * and how often, is for the rules to judge.
+ * (log.n grew) is compared with each CONVENTION that an author may follow; the rules decide
+ * what a mismatch means.
  */
 #include "run.h"
 #include <math.h>

@@ -16,7 +16,7 @@ def read(facts: Facts, data: Path) -> None:
     """Fill facts.lines (file -> line -> how often) from a .gcda file, or say why not."""
     compiler = compilers.find_compiler()
     if compiler.kind != "gcc":
-        facts.skipped["lines"] = "lines are counted by gcc alone"
+        facts.skipped["lines"] = "only gcc counts lines"
         return
     if not data.is_file():
         facts.skipped["lines"] = facts.skipped.get(
@@ -25,10 +25,10 @@ def read(facts: Facts, data: Path) -> None:
     try:
         named = subprocess.run([*compiler.command, "-print-prog-name=gcov"], capture_output=True,
                                text=True, timeout=20, check=False).stdout.strip()
-        beside = Path(os.path.realpath(compiler.path))
-        beside = beside.with_name(beside.name.replace("gcc", "gcov"))
-        gcov = str(beside) if beside.name != Path(compiler.path).name and beside.is_file() \
-            else shutil.which(named or "gcov") or "gcov"
+        candidate = Path(os.path.realpath(compiler.path))
+        candidate = candidate.with_name(candidate.name.replace("gcc", "gcov"))
+        is_gcov = candidate.name != Path(compiler.path).name and candidate.is_file()
+        gcov = str(candidate) if is_gcov else shutil.which(named or "gcov") or "gcov"
         done = subprocess.run([gcov, "--json-format", "--stdout", data.name], cwd=data.parent,
                               capture_output=True, timeout=60, check=False)
         text = done.stdout
@@ -75,7 +75,7 @@ def summary(facts: Facts) -> dict:
 
 
 def _spans(lines: list[int], without: list[int]):
-    """Missed lines as ranges; lines that hold no code do not part them."""
+    """Missed lines as ranges; lines without code do not split them."""
     index = {line: i for i, line in enumerate(lines)}
     for first, last in ranges(index[line] for line in without):
         yield lines[first], lines[last]

@@ -25,7 +25,7 @@ static const struct { const char* name; void (*run)(void); } experiments[] = {
     {"audit", experiment_audit},        // what happens to the state when an episode ends
     {"guard", experiment_guard},        // rows between unmapped pages
     {"packed", experiment_packed},      // the neighbours' rows before and after each step
-    {"memory", experiment_memory},      // blocks that nobody frees
+    {"memory", experiment_memory},      // blocks that are never freed
     {"trace", experiment_trace},        // a hash of every row at every step
     {"threads", experiment_threads},    // the same from two threads, as a trace
     {"setting", experiment_setting},    // guards and a trace, for other values of [env]

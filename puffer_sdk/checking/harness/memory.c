@@ -1,4 +1,4 @@
-/* memory.c -- blocks that nobody frees: envs are created, reset, played and destroyed. */
+/* memory.c -- finds blocks that are never freed: creates, resets, plays and destroys envs. */
 #include "allocations.h"
 #include <string.h>
 
@@ -58,7 +58,7 @@ void experiment_memory(void) {
     count_blocks(false);
     for (int i = 0; i < num_sites && !overfull; i++) {
         const Site* s = &sites[i];
-        // A table that is made once and kept for all envs is no leak: it does not grow
+        // A table that is made once for all envs is no leak: it does not grow
         if (s->after[0] < s->after[1] && s->after[1] < s->after[2] && s->after[2] < s->after[3]) {
             report_site("close", s, envs, 4, s->after[3] - s->after[2],
                       s->bytes_after[3] - s->bytes_after[2]);

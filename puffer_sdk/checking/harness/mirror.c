@@ -105,7 +105,7 @@ static Fit try_fit(const Samples* s, int cell, const Mirror* m, float usual, int
     return f;
 }
 
-// The line through two samples of (word, element), if they tell one
+// The line through two samples of (word, element), if there is one
 static bool fit(const Samples* s, int cell, Mirror* m, int try) {
     size_t i = (size_t)(mix((uint64_t)(2 * try)) % (uint64_t)s->count);
     size_t j = (size_t)(mix((uint64_t)(2 * try + 1)) % (uint64_t)s->count);
@@ -219,7 +219,7 @@ static Watcher watcher_open(void) {
         alike = alike && w.states[e].words == w.states[0].words && b->count[e] == b->count[0];
         w.agents = b->count[e] < w.agents ? b->count[e] : w.agents;
     }
-    for (int e = 0; e < b->envs && !alike; e++) {       // then of their structs alone
+    for (int e = 0; e < b->envs && !alike; e++) {       // then only their structs
         w.states[e].words = w.states[e].struct_words;
         w.states[e].blocks = 0;
     }

@@ -1,4 +1,4 @@
-/* plain.c -- experiments on one batch that is left alone: costs, guards, rows, traces. */
+/* plain.c -- experiments that run one batch as it is: costs, guards, rows, traces. */
 #define _GNU_SOURCE
 #include "harness.h"
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 // probe: the shape of the environment, and what a step costs
 //------------------------------------------------------------------------------------
 // What a plain env of this size costs: it writes its rows element by element, from random
-// numbers, and draws 32 more for each agent. Measured beside the env, on the same machine
+// numbers, and draws 32 more for each agent. Measured on the same machine
 static double yardstick(const Batch* b, uint32_t* rows) {
     double began = now();
     uint64_t draw = 0;
@@ -108,7 +108,7 @@ void experiment_guard(void) {
 }
 
 //------------------------------------------------------------------------------------
-// packed: rows of all envs behind one another; a step may change its own env's rows alone
+// packed: rows of all envs in one block; a step may only change the rows of its own env
 //------------------------------------------------------------------------------------
 typedef struct Shadow { void* block[NUM_ARRAYS]; } Shadow;
 
@@ -210,11 +210,11 @@ uint64_t hash_env(const Batch* b, int env) {
     return hash;
 }
 
-// An env's rows, and beside them (.struct) its struct
+// An env's rows, and its struct in a file of its own (.struct)
 void write_rows(const Batch* b, int env) {
-    char beside[4096];
-    snprintf(beside, sizeof beside, "%s.struct", options.dump);
-    int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    char path[4096];
+    snprintf(path, sizeof path, "%s.struct", options.dump);
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0 || write(file, env_struct(b, env), layout.size) < 0) {
         fail("cannot write the environment's struct");
     }
@@ -229,7 +229,7 @@ void write_rows(const Batch* b, int env) {
     close(file);
 }
 
-// What an uninitialised local variable will hold: different in runs with another shift
+// What an uninitialised local variable holds: different in runs with another shift
 static void __attribute__((noinline)) soil_stack(void) {
     volatile char dirt[2048];
     memset((char*)dirt, options.shift ? 0xB5 : 0x4A, sizeof dirt);
@@ -277,7 +277,7 @@ static void report_draws(const Draws* draws, int count) {
     }
 }
 
-// The hashes (steps + 1, E), or NULL when nobody wants them. Sets options.traced to E
+// The hashes (steps + 1, E), or NULL if not wanted. Sets options.traced to E
 static uint64_t* trace_once(bool wanted) {
     Batch b = batch_open(options.layout);
     options.traced = b.envs;

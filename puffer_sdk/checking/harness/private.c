@@ -1,10 +1,10 @@
-/* private.c -- does one agent's observation show what another keeps to himself?
+/* private.c -- does one agent's observation show what another agent hides?
  *
  * private=AGENT:POINTER:OFFSET:BYTES,... says where: in the struct (POINTER -1), or in the block
- * that the pointer at byte POINTER of the struct leads to. At many moments that memory gets what
- * the same agent of another env holds there. If one step later the rest of the state is what it
- * would have been, the others must see no difference; where it is not, the secret had a part in
- * the game, as a card has that is played, and the moment tells nothing
+ * that the pointer at byte POINTER of the struct leads to. At many moments that memory gets the
+ * value that the same agent of another env holds there. If the rest of the state is the same one
+ * step later, the other agents must see no difference. If it is not, the secret took part in the
+ * game, like a card that is played, and the moment does not count.
  */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -46,7 +46,7 @@ static int parse_secrets(Secret* secrets) {
     return count;
 }
 
-// The observations of env after one step, with the secret exchanged or not, and behind them a
+// The observations of env after one step, with the secret exchanged or not, and after them a
 // hash of the state without it
 static bool look_ahead(Batch* b, int env, const Secret* s, const char* other, char* out) {
     bool good = false;

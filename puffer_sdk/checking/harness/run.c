@@ -2,8 +2,8 @@
  *
  * Every step of every env is searched for NaN and for values out of bounds, and widens the
  * range of each element: a row at a time, in loops that a compiler turns into vectors. Means
- * and histograms come from a few thousand rows. What is paid and logged is in
- * ledger.c, bytes that wrap around in circle.c.
+ * and histograms come from a few thousand rows. ledger.c
+ * follows rewards and logs, circle.c bytes that wrap around.
  */
 #include "run.h"
 #include <math.h>

@@ -1,5 +1,5 @@
-/* run.h -- what run.c, circle.c and ledger.c share: the first sighting of a fault, and samples
- * that thin themselves out. Both are cheap enough for every step of a long run.
+/* run.h -- the parts of the long run: sampling.c, ledger.c, circle.c. All are cheap enough to be
+ * called on every step.
  */
 #pragma once
 #include <stdio.h>
@@ -16,7 +16,7 @@ typedef struct Sample {             // every stride-th of the values offered: a 
     double* at;                     // (SAMPLE_SIZE) owned
     int64_t seen, stride;
     int count;
-    double low, high, sum;          // of all values, not of the sampled alone
+    double low, high, sum;          // of all values, not only of the sample
 } Sample;
 
 void sight(Sighting* s, int env, int agent, float value);

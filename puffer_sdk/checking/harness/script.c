@@ -1,7 +1,7 @@
 /* script.c -- the actions that an experiment gave: batch_act, written down.
  *
- * What proof.py begins with. A mask decides with the state of the game, so that the run has to
- * be played again; without one the actions follow from numbers alone.
+ * proof.py begins with these. A mask depends on the state of the game, so the run is played
+ * again; without a mask the actions depend only on the seed, the env, the agent and the step.
  */
 #include "harness.h"
 #include <stdio.h>

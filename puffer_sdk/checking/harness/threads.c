@@ -1,4 +1,4 @@
-/* threads.c -- does it matter that another thread steps another env at the same time?
+/* threads.c -- does an env change what another env does on another thread?
  *
  * Chance would find a race now and then. Here two threads take turns: the library is compiled
  * with -fsanitize=thread, whose calls before each access of memory end up in this file, and a

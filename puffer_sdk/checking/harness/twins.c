@@ -1,4 +1,4 @@
-/* twins.c -- experiments on two batches that differ in nothing but what lay in their buffers.
+/* twins.c -- experiments on two batches that differ only in what lay in their buffers.
  *
  * Same seed, same actions. One twin's buffers are filled with pattern A, the other's with B.
  * Where both twins still hold their own pattern, nothing was written; where they differ in
@@ -180,11 +180,11 @@ void experiment_stale(void) {
 
 //------------------------------------------------------------------------------------
 // rewrite: observations are filled before each step, to see which elements a step writes;
-// and a third batch, left alone, shows how their values develop within an episode
+// and a third batch, which is not filled, shows how their values develop within an episode
 //------------------------------------------------------------------------------------
 typedef struct Cell {               // one element of one agent, over all envs
     int64_t seen, written;          // steps on which its row was (partly) written; and it, too
-    int64_t changed;                // in the batch left alone
+    int64_t changed;                // in the third batch
     bool reverted;                  // it came back to a value that it had before
     bool fell, rose, varied;        // went down; went up; had more than two values
 } Cell;
@@ -212,7 +212,7 @@ static void follow(Cell* c, Past* p, double value, bool fresh) {
     }
 }
 
-// Words of the state that count steps: a change of these alone is not a move of the game
+// Words of the state that count steps: a change of only these is no move of the game
 static bool* learn_counters(void) {
     enum { STEPS = 256 };
     Batch b = batch_open(PACKED);
@@ -275,7 +275,7 @@ static bool moved(const State* state, const uint32_t* old, const uint32_t* new,
 typedef struct RowCount {           // one agent's row, over all envs
     int64_t steps, blank, full;     // on which nothing of it was written; all of it
     int64_t blank_moved;            // nothing of any agent, although the game had moved
-    int64_t calm, calm_changed;     // left alone: steps without a terminal of its own; it changed
+    int64_t calm, calm_changed;     // third batch: steps without a terminal of its own; it changed
     int64_t ends, blank_ends;       // steps that ended all agents' episodes; nothing written then
     int64_t step;
     int env;
@@ -308,7 +308,7 @@ static void compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, 
     }
 }
 
-// In the batch left alone: rows that change while their agents' episodes go on
+// In the third batch: rows that change while their agents' episodes go on
 static void compare_calm(const Batch* z, int e, char* held, RowCount* rows) {
     size_t bytes = row_bytes(OBSERVATIONS);
     const char* row = z->rows[e].observations;

@@ -1,5 +1,5 @@
-/* whatif.c -- the same moment played on in several ways. Each way is a fork of this process, so
- * that whatever an env keeps anywhere, in its struct, on the heap, in a static, is as it was.
+/* whatif.c -- plays on from one moment in several ways. Each way is a fork of this process, so
+ * that the whole state of an env (struct, heap, statics) is the same at the start.
  */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -167,19 +167,19 @@ void experiment_effect(void) {          // steps: forks in all
 //------------------------------------------------------------------------------------
 // fresh: an episode after play, and the same one (same seed, same actions) in a new env
 //------------------------------------------------------------------------------------
-enum { ROUNDS = 6, EPISODE = 96, TOLD = 8 };
+enum { ROUNDS = 6, EPISODE = 96, MOST_WORDS = 8 };
 
 // The words of the state in which two envs differ right after c_reset; pointers left out
 static void report_words(const State* state, const uint32_t* played, const uint32_t* fresh) {
     char text[1024] = "";
     size_t used = 0;
-    int told = 0;
-    for (size_t w = 0; w < state->words && told < TOLD; w++) {
+    int count = 0;
+    for (size_t w = 0; w < state->words && count < MOST_WORDS; w++) {
         uint32_t high = (w | 1) < state->struct_words ? played[w | 1] : 0;
         bool is_pointer = high >> 4 == 0x555 || high >> 4 == 0x7ff;     // addresses are not random
         if (played[w] != fresh[w] && !is_pointer && (w >= state->struct_words || is_state(w))) {
             StatePlace place = state_place(state, w);
-            told++;
+            count++;
             used += (size_t)snprintf(text + used, sizeof text - used, "%s[%d, %d]",
                                      used ? ", " : "", place.pointer, place.offset);
         }

@@ -11,7 +11,8 @@ from ...settings.config import find_ini
 from ..facts import Facts
 from ..finding import Finding
 from ..source import demo
-from ..source.read import Call, Function
+from ..source.effects import accesses
+from ..source.model import Call, Function
 from ..source.shared import shared_state
 from ..source.syntax import Node
 from .registry import rule
@@ -212,7 +213,7 @@ def _is_entropy(node: Node) -> bool:
 def _is_static_seed(facts: Facts, call: Call) -> bool:
     seeds = [origin for argument in call.node.arguments
              for origin in call.function.pointers.origins(argument) if origin.kind == "name"]
-    statics = {access.variable.name for access in facts.source.accesses([call.function])}
+    statics = {access.variable.name for access in accesses(facts.source, [call.function])}
     return any(seed.name in statics for seed in seeds)
 
 

@@ -1,0 +1,12 @@
+"""The author's C, read with libclang; nothing is compiled or run.
+
+    syntax      function bodies as trees
+    layout      where each scalar of the env struct lies
+    model       Source: functions, variables, calls, and who calls whom
+    read        folder -> Source
+    effects     which variables a function stores to
+    shared      state that all envs of a process share
+    actions     comparisons of actions with ids that no agent can choose
+    fields      the names and bounds of an observation's elements
+    demo        the settings that the standalone program gives its env
+"""

@@ -3,8 +3,8 @@
     #define ACT_SIZES {5}
     switch ((int)env->actions[0]) { case 5: ... }       // ids are 0 to 4
 
-Followed: casts, local variables, pointers into the row, parameters. Anything less plain than
-that, arithmetic on the id included, is left alone.
+Casts, local variables, pointers into the row and parameters are followed. Anything else, such
+as arithmetic on the id, is ignored.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functools import cached_property
 
 from ...base.spec import Spec
 from . import syntax
-from .read import Function, Source
+from .model import Function, Source
 from .syntax import Node
 
 DEEPEST = 50        # calls through which an action is followed

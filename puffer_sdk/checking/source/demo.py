@@ -12,7 +12,7 @@ from pathlib import Path
 from ...base.spec import Spec
 from ...env import header
 from . import read, syntax
-from .read import Function, Source
+from .model import Function, Source
 from .syntax import Node
 
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed

@@ -6,14 +6,14 @@ that its pointer may lead to within the function.
 from __future__ import annotations
 
 from . import syntax
-from .read import Access, Function, Source, Variable
+from .model import Access, Function, Source, Variable
 from .syntax import Node
 
 Store = tuple[int, Node, bool]      # key of the variable, where, whether through a pointer to it
 
 
 class Effects:
-    """The stores of each function, remembered."""
+    """The stores of each function, computed once."""
 
     def __init__(self, source: Source):
         self.source = source
@@ -54,7 +54,7 @@ class Effects:
         kinds = list(declared.type.get_canonical().argument_types()) \
             if declared.type.get_canonical().kind.name == "FUNCTIONPROTO" else []
         if index >= len(kinds):
-            return False                            # printf's
+            return False                            # a variadic argument
         kind = kinds[index].get_canonical()
         return kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified()
 

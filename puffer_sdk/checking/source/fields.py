@@ -10,7 +10,7 @@ An environment's folder -> [Field]:
     };
 
 The name is the enumerator's, the extent reaches to the next one, and the bounds are the first
-`[low, high]` of the comment behind it.
+`[low, high]` of the comment after it.
 """
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class _Part:
 class Layout:
     """The bytes of a struct."""
 
-    prefix: str                         # "" for the env struct; "agents[]" behind a pointer
+    prefix: str                         # "", or "agents[]" for the target of a pointer
     type: str
     size: int                           # bytes; the stride of a pointer's elements
     parts: list[_Part]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .read import Access, Call, Function, Source, Variable
+from .effects import accesses
+from .model import Access, Call, Function, Source, Variable
 from .syntax import Node
 
 _LEFT_OUT = ("c_render", "c_close")
@@ -35,11 +36,11 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
     tables = _Tables(source, making, {id(call.node) for call in dice})
     found = []
     by_variable: dict[Variable, list[Access]] = {}
-    for access in source.accesses(stepping + making):
+    for access in accesses(source, stepping + making):
         by_variable.setdefault(access.variable, []).append(access)
-    for variable, accesses in by_variable.items():
-        writes = [access for access in accesses if access.is_write]
-        if not variable.is_mutable or not writes or _is_lock(variable) or _is_seed(accesses):
+    for variable, mentions in by_variable.items():
+        writes = [access for access in mentions if access.is_write]
+        if not variable.is_mutable or not writes or _is_lock(variable) or _is_seed(mentions):
             continue
         late = [access for access in writes if access.function in stepping]
         if not late:
@@ -56,10 +57,10 @@ def _is_lock(variable: Variable) -> bool:
     return variable.cursor.type.spelling.startswith(_LOCKS)
 
 
-def _is_seed(accesses: list[Access]) -> bool:
+def _is_seed(mentions: list[Access]) -> bool:
     """Only ever handed to rand_r, of which PUF109 speaks."""
     return all(access.node.name == "rand_r" or any(up.name == "rand_r" for up in access.node.up())
-               for access in accesses)
+               for access in mentions)
 
 
 def _is_count(source: Source, variable: Variable, writes: list[Access],
@@ -68,7 +69,7 @@ def _is_count(source: Source, variable: Variable, writes: list[Access],
     if not all(write.node.op in ("x++", "++x") for write in writes):
         return False
     return any(access.variable is variable and access.node.op in ("x--", "--x")
-               for access in source.accesses(closing) if access.is_write)
+               for access in accesses(source, closing) if access.is_write)
 
 
 class _Tables:

@@ -1,0 +1,270 @@
+"""What the author's C consists of: functions, variables, calls, and who calls whom.
+
+read.py fills a Source; the other modules of this package ask it. Nothing needs to compile: what
+libclang could not read is missing here.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ...base.spec import Spec
+from . import syntax
+from .layout import Layout, layout
+from .syntax import Node, Pointers
+
+_EMPTY = re.compile(r"\w*(?:EMPTY|NONE|FREE|CLEAR)\w*$")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function that is not the author's."""
+
+    name: str
+    function: Function
+    node: Node
+
+    @property
+    def at(self) -> dict:
+        """file= and line=, to spread into a Finding."""
+        return {"file": self.function.file, "line": self.node.line}
+
+
+@dataclass(eq=False)
+class Function:
+    """A function definition in one of the author's files."""
+
+    name: str
+    file: str               # relative to the env's folder
+    line: int               # of its name
+    body_line: int          # of its opening brace
+    body: str               # its text, comments and strings blanked
+    cursor: object
+    source: Source
+
+    @cached_property
+    def tree(self) -> Node:
+        return syntax.tree(self.cursor)
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """All of the tree, in the order of the source."""
+        return list(self.tree.walk())
+
+    @cached_property
+    def pointers(self) -> Pointers:
+        functions = self.source.functions
+        return Pointers(self.nodes, lambda name: functions[name].pointers
+                        if name in functions else None)
+
+    @cached_property
+    def parameters(self) -> list[tuple[str, int]]:
+        """(name, key) of each."""
+        return [(a.spelling, a.canonical.hash) for a in self.cursor.get_arguments()]
+
+    @cached_property
+    def calls(self) -> set[str]:
+        """The author's functions that it calls, or names: a function that is named may be called.
+
+        A call through a pointer may be one of any function that is named somewhere.
+        """
+        known = self.source.functions
+        found = {node.name for node in self.names if node.name in known}
+        if any(node.kind == "call" and not node.name for node in self.nodes):
+            found |= self.source.named
+        return found - {self.name}
+
+    @cached_property
+    def names(self) -> list[Node]:
+        """All mentions of functions, those in the tables that it mentions among them."""
+        found = []
+        for node in self.nodes:
+            if node.is_function:
+                found.append(node)
+            elif node.kind == "name" and node.key in self.source.globals:
+                found += self.source.globals[node.key].functions
+        return found
+
+    @cached_property
+    def library_calls(self) -> list[Call]:
+        """Calls of functions that the author did not write."""
+        return [Call(node.name, self, node) for node in self.nodes
+                if node.kind == "call" and node.name and node.name not in self.source.functions]
+
+
+@dataclass(eq=False)
+class Variable:
+    """State that outlives a call: at file scope, or static in a function."""
+
+    name: str
+    file: str
+    line: int
+    cursor: object
+    function: str | None            # that it is a local of
+
+    @cached_property
+    def element(self):
+        """The type, of an array its elements' type."""
+        kind = self.cursor.type.get_canonical()
+        while kind.kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
+            kind = kind.element_type.get_canonical()
+        return kind
+
+    @cached_property
+    def is_mutable(self) -> bool:
+        """Whether it, or what it points to, may be stored to."""
+        kind = self.element
+        if kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified():
+            return True
+        return not kind.is_const_qualified()
+
+    @cached_property
+    def functions(self) -> list[Node]:
+        """Functions that its initial value names: a table of moves."""
+        if self.element.kind.name not in ("POINTER", "RECORD"):
+            return []               # 100,000 weights are no functions
+        return [node for node in syntax.tree(self.cursor).walk() if node.is_function]
+
+    @property
+    def at(self) -> dict:
+        return {"file": self.file, "line": self.line}
+
+
+@dataclass(frozen=True)
+class Access:
+    """One place where a Variable is read, or written."""
+
+    variable: Variable
+    function: Function
+    node: Node                      # the mention, or the store
+    is_write: bool
+
+    @property
+    def at(self) -> dict:
+        return {"file": self.function.file, "line": self.node.line}
+
+
+@dataclass(eq=False)
+class Source:
+    """The author's C files, and what the compiler's front end made of them."""
+
+    folder: Path
+    files: dict[str, str] = field(default_factory=dict)         # name -> text
+    functions: dict[str, Function] = field(default_factory=dict)
+    globals: dict[int, Variable] = field(default_factory=dict)  # key -> at file scope
+    statics: dict[int, Variable] = field(default_factory=dict)  # key -> in functions, as met
+    unit: object = None             # libclang's translation unit, None without a header
+
+    # -- who calls whom
+
+    @cached_property
+    def named(self) -> set[str]:
+        """The author's functions that are named other than to call them."""
+        found = {node.name for variable in self.globals.values() for node in variable.functions}
+        for function in self.functions.values():
+            for node in function.nodes:
+                if node.is_function and not (
+                        node.parent.kind == "call" and node.parent.children[0] is node):
+                    found.add(node.name)
+        return found & set(self.functions)
+
+    def reach(self, *starts: str, without: tuple[str, ...] = ()) -> list[Function]:
+        """The functions of `starts` and those they may call, not going through `without`."""
+        seen, stack = {}, list(reversed(starts))
+        while stack:
+            name = stack.pop()
+            function = self.functions.get(name)
+            if function is None or name in seen or name in without:
+                continue
+            seen[name] = function
+            stack += sorted(function.calls, reverse=True)
+        return list(seen.values())
+
+    def stepping(self) -> list[Function]:
+        """What c_step runs, without c_reset."""
+        return self.reach("c_step", without=("c_reset",))
+
+    def batch_steps(self) -> list[str]:
+        """A hand-written binding's MY_VEC_STEP functions: they take all envs at once."""
+        return [function.name for function in self.functions.values()
+                if any("StaticVec" in a.type.spelling for a in function.cursor.get_arguments())]
+
+    def calls(self, *starts: str, without: tuple[str, ...] = ()) -> list[Call]:
+        """Library calls reachable from these functions."""
+        return [call for function in self.reach(*starts, without=without)
+                for call in function.library_calls]
+
+    # -- observations
+
+    def stores(self, function: Function) -> Iterator[tuple[Node, Node]]:
+        """(target, value) of each assignment to an element of the observations."""
+        for node in function.nodes:
+            if node.op in syntax.ASSIGNMENTS and node.kind == "binary":
+                target, value = node.children
+                if (target.kind == "index" or target.op == "*") and (
+                        _is_observation(function, target)):
+                    yield target, value
+
+    def clears_observations(self) -> bool:
+        """Whether stepping holds a store of zero to observations, or a memset of them."""
+        for function in self.stepping():
+            for _, value in self.stores(function):
+                if value.bare().value == 0 or _EMPTY.match(value.bare().name):
+                    return True
+            for call in function.library_calls:
+                if "memset" in call.name and any(_is_observation(function, argument)
+                                                 for argument in call.node.arguments):
+                    return True
+        return False
+
+    def reset_only_stores(self) -> list[tuple[str, int, str, str]]:
+        """Stores to observations that only c_reset makes, of fields that a step changes.
+
+        (file, line, index text, field name)
+        """
+        stepping = self.stepping()
+        names = {function.name for function in stepping}
+        stored, changed = set(), set()
+        for function in stepping:
+            stored |= {_squeeze(self.index_text(function, target))
+                       for target, _ in self.stores(function)}
+            changed |= {node.children[0].name for node in function.nodes
+                        if node.writes and node.children[0].kind == "member"}
+        found = []
+        for function in self.reach("c_reset"):
+            if function.name in names:
+                continue
+            for target, value in self.stores(function):
+                index = self.index_text(function, target)
+                read = {node.name for node in value.walk() if node.kind == "member"} & changed
+                if read and index and _squeeze(index) not in stored:
+                    found.append((function.file, target.line, index, sorted(read)[0]))
+        return found
+
+    def index_text(self, function: Function, target: Node) -> str:
+        """The text in the brackets; "" without brackets."""
+        return self.text(function.file, target.children[1]) if target.kind == "index" else ""
+
+    def text(self, file: str, node: Node) -> str:
+        """An expression as the author wrote it, on one line."""
+        extent = node.cursor.extent
+        data = self.files.get(file, "").encode()
+        return " ".join(data[extent.start.offset:extent.end.offset].decode().split())
+
+    # -- memory
+
+    def layout(self, spec: Spec) -> Layout | None:
+        """Where each scalar of the env struct lies; None if it could not be read."""
+        return layout(self.unit, spec.struct)
+
+
+def _is_observation(function: Function, node: Node) -> bool:
+    """Whether an lvalue or pointer lies in the observations, or in what is called like them."""
+    return any("obs" in origin.name for origin in function.pointers.origins(node))
+
+
+def _squeeze(text: str) -> str:
+    return re.sub(r"\s+", "", text)
