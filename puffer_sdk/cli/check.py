@@ -135,7 +135,7 @@ def _replay(file: str, env, verbose: bool) -> int:
 
 def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget, **_) -> int:
     """Plant faults: 1 if, with --strict, one of them went unnoticed."""
-    from ..checking.mutants import score
+    from ..checking.mutants import score, table
 
     with ui.Progress() as progress:
         result = score.run(folder, settings=settings, count=count, seed=seed, budget=budget,
@@ -143,7 +143,7 @@ def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget,
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:
-        for text, style in score.lines(result):
+        for text, style in table.lines(result):
             ui.out(text, style=style)
     return result.exit_status(strict)
 
