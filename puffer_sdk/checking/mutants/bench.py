@@ -22,7 +22,7 @@ from ...toolchain import compilers
 from .mutant import Mutant
 
 PATIENCE = 10           # times as long as without the mutant is a hang
-LARGEST = 64 << 20      # bytes of a project that is copied whole; above, the env's folder alone
+LARGEST = 64 << 20      # bytes of a project that is copied whole; above, only the env's folder
 LEFT_OUT = {".git", ".hg", ".venv", "venv", "build", "dist", "runs", "wandb", "node_modules",
             "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
 
@@ -50,7 +50,7 @@ class Bench:
     # -- without a mutant
 
     def measure(self) -> None:
-        """How the environment fares as it is. Raises UsageError where it fares badly."""
+        """Check and test the environment as it is. Raises UsageError where that fails."""
         began = time.perf_counter()
         found = self.check(limit=600.0)
         if isinstance(found, str) or found["verdict"] == "fail":
@@ -102,7 +102,7 @@ class Bench:
         return target.read_bytes()
 
     def check(self, limit: float) -> dict | str:
-        """check's document, or in a word why there is none."""
+        """check's document, or one word: why there is none."""
         child = isolation.Child("puffer_sdk.checking.mutants.bench:work", self.job, cwd=self.folder)
         self.running.add(child)
         deadline = time.monotonic() + limit
@@ -123,8 +123,8 @@ class Bench:
 
     def run_tests(self, limit: float) -> tuple[int, str]:
         """The author's command in the env's folder: its status, and the last it said."""
-        beside = os.path.dirname(sys.executable)
-        environment = {**os.environ, "PATH": f"{beside}{os.pathsep}{os.environ.get('PATH', '')}",
+        scripts = os.path.dirname(sys.executable)
+        environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}",
                        "TMPDIR": self.job["tmp"]}
         child = subprocess.Popen(["sh", "-c", self.test], cwd=self.folder, env=environment,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -179,7 +179,7 @@ def work(job: dict, link: isolation.Link) -> dict | str:
 
 
 def without_proofs(check: Callable) -> dict[str, bool]:
-    """What spares `check` the programs that show each fault again."""
+    """The argument of `check` that leaves out repro programs, where it has one."""
     return {"prove": False} if "prove" in signature(check).parameters else {}
 
 

@@ -37,7 +37,7 @@ OPERATORS = {                               # operator -> what it does to the au
     "static-local": "makes a local static",
     "write-actions": "writes into the actions",
     "drop-sight": "drops a store to observations that are cleared before",
-    "drop-setup": "drops something that c_reset alone sets",
+    "drop-setup": "drops something that only c_reset sets",
     "drop-bonus": "drops a reward that is given on a condition",
     "drop-score": "drops a custom field of the log",
     "drop-update": "drops a change of the state in a step",

@@ -199,7 +199,7 @@ class _Planter(Reader):
                                              self.text_of(parts[1]) + b" - 1"))
 
     def visit_if(self, inner: list) -> None:
-        """A negated ending is another game where terminal and reset hang on it together."""
+        """Where terminal and reset both depend on the condition, negating it is another game."""
         found = set()
         for cursor in (c for part in inner[1:] for c in part.walk_preorder()):
             left = self.assigned(cursor)[0]

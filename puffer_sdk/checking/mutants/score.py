@@ -89,7 +89,7 @@ class MutationResult:
         return FINDINGS if strict and missed else OK
 
     def to_dict(self) -> dict:
-        """The JSON document; `seconds` alone differs between two runs."""
+        """The JSON document; only `seconds` differs between two runs."""
         return {"env": self.name, "seed": self.seed, "test": self.test or None,
                 "possible": self.possible, "dropped": self.dropped, "rates": self.rates(),
                 "mutants": [outcome.to_dict() for outcome in self.outcomes],
@@ -102,7 +102,7 @@ def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] 
         ) -> MutationResult:
     """Plant up to `count` mutants, one at a time, and see who catches them.
 
-    Changes of rules are planted where there are tests, which alone could notice them.
+    Rule changes are planted only where tests exist: nothing else could notice them.
 
     seed      of check, and of which mutants are taken
     budget    as in check(); half of it is used
