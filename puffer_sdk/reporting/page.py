@@ -155,7 +155,7 @@ def _compared(found: Mapping) -> list[str]:
     if rest > 0:
         lines.append(f"| and {rest} more | | | |")
     return [*lines, "", f"{len(found['rows']) - len(changed)} of {len(found['rows'])} numbers are "
-            "as before, or within their noise.", ""]
+            "unchanged, or within their noise.", ""]
 
 
 def _findings(check: Mapping) -> list[str]:
