@@ -4,9 +4,9 @@
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
     python benchmarks/bench_check.py --only GAME        one game of the field; writes nothing
 
-The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. Each game has to be
-left in peace as it is. faults.toml holds faults, each a few replacements of text, and the codes
-of which one has to be reported:
+The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. check must find
+nothing in an unchanged game. faults.toml lists faults. Each is a few text replacements, and the
+codes of which check must report one:
 
     [[fault]]
     id = "mower-03"
@@ -14,7 +14,7 @@ of which one has to be reported:
     expect = ["PUF301"]
     edits = [{file = "mower.h", old = "y < SIDE", new = "y < SIDE - 1"}]
 
-Beside the field stand the mutants of `check --mutate`, planted into the templates and examples.
+It also plants the mutants of `check --mutate` into the templates and examples.
 """
 from __future__ import annotations
 
