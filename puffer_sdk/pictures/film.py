@@ -21,7 +21,7 @@ import numpy as np
 from ..base.errors import RunError, UsageError
 from ..env import child
 from ..policy.evaluate import load_players, make_envs
-from ..settings.config import Config
+from ..settings.values import Config
 from .montage import Grid, Scale, dim
 
 RING_BYTES = 48 << 20           # memory for pictures that the parent has not dealt with yet

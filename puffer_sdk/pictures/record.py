@@ -21,7 +21,7 @@ from ..env import build, child
 from ..policy.evaluate import find_model
 from ..raylib import drawing
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint
 from . import montage
 from . import writers as images

@@ -14,7 +14,7 @@ from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..env import child
 from ..policy.evaluate import find_model
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint
 from .rebuilding import build_player
 

@@ -13,7 +13,7 @@ from ..base.errors import PufferError
 from ..base.spec import Spec
 from ..env import build, header, watch
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 
 EVERY = 0.05            # seconds between two looks at the folder
 

@@ -17,8 +17,8 @@ from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
-from ..settings.config import Config
-from ..settings.table import parse_action
+from ..settings.texts import parse_action
+from ..settings.values import Config
 from ..training import checkpoint
 from .game import Dice, Game, Policy
 from .rebuilding import Rebuilder

@@ -17,9 +17,9 @@ from ..base import paths
 from ..base.errors import RunError, UsageError
 from ..env import build, child
 from ..settings import config
-from ..settings.config import Config
 from ..settings.goal import Goal, parse_goal
-from ..settings.table import parse_action
+from ..settings.texts import parse_action
+from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.metrics import without_nan
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..base import paths
 from ..base.errors import RunError, UsageError
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from . import evaluate
 

@@ -25,6 +25,7 @@ from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, child, header
 from ..settings import config
+from ..settings.values import Config
 from ..training import runs
 
 # Settings of ours that PufferLib does not read; all of [eval] and [check] as well
@@ -95,7 +96,7 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
     return Bound(target, spec, tuple(notes(spec, settings.env, sizes)))
 
 
-def _examine(folder: Path) -> tuple[Spec, config.Config, _Sizes]:
+def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     """What its source says, its settings, and the sizes that both make."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
@@ -199,7 +200,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
     return export.read_policy(path)
 
 
-def _write_tree(tree: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
+def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
                 policy, draft: OceanExport) -> None:
     """All files of the pull request, and what is to be said about them."""
     home = tree / "ocean" / spec.name
@@ -248,7 +249,7 @@ def _usable(policy, sizes: _Sizes, draft: OceanExport):
     return None
 
 
-def _write_demo(home: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
+def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
                 policy) -> None:
     """NAME.c: the author's where it stands on its own, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"
@@ -339,7 +340,7 @@ def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) ->
 # -- the proof -----------------------------------------------------------------------
 
 
-def _compare(folder: Path, spec: Spec, settings: config.Config, exported: Path, scratch: Path
+def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch: Path
              ) -> None:
     """The export is built through its binding.c and plays what the original plays."""
     twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name

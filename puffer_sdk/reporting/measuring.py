@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..env import child
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions

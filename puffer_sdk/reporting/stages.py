@@ -26,7 +26,7 @@ from ..base.spec import Spec
 from ..env import build as building
 from ..env import child, header, watch
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from ..toolchain import compilers
 from ..training import checkpoint, runs
 from . import curves, machine, measuring

@@ -18,7 +18,7 @@ from ..base import paths
 from ..base.errors import UsageError
 from ..env import build, child
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from . import backends
 
 WARM_UP = 0.4           # part of the seconds that is not counted: caches, clocks, page faults

@@ -25,8 +25,8 @@ from ..base import paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from ..env import build, child
 from ..settings import config
-from ..settings.config import Config
 from ..settings.goal import GoalWatch, parse_goal
+from ..settings.values import Config
 from . import backends, checkpoint, runs
 from . import metrics as sinks
 from .dashboard import Dashboard

@@ -16,8 +16,8 @@ from pathlib import Path
 from ...base import paths
 from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
-from ...settings.config import Config
-from ...settings.table import parse_action
+from ...settings.texts import parse_action
+from ...settings.values import Config
 from ...training import backends
 from ..facts import Facts
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.errors import BuildError
 from ...base.spec import Spec
-from ...settings.config import Config
+from ...settings.values import Config
 from ..facts import Difference, Facts
 from ..harness import lines
 from ..harness.driver import (

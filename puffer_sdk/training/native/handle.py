@@ -11,7 +11,7 @@ import numpy as np
 from ...base.errors import PufferError, RunError, UsageError, did_you_mean
 from ...base.philox import MAX_SEED
 from ...env import abi
-from ...settings.consistency import available_cores
+from ...settings.automatic import available_cores
 from ..schedules import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT, check_tensors
 from .library import PATHS, PRECISIONS, library
 
