@@ -11,11 +11,10 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..checking.repro import program as repro
 from ..checking.repro import replaying
-from ..toolchain import compilers
 from . import debugger
 
 _SAID = re.compile(r"^(?P<code>PUF\d{3}), step (?P<step>-?\d+): (?P<text>.*)$", re.MULTILINE)
@@ -207,9 +206,6 @@ def _write_script(failure: Failure, tool: debugger.Tool, frames: list[debugger.F
                   batch: bool) -> Path:
     target = failure.executable.with_name(
         f"{failure.executable.name}{'-batch' if batch else ''}.{tool.name}")
-    try:
-        compilers.write_file(target, debugger.render(tool, failure, frames, batch=batch))
-    except OSError as error:
-        raise RunError(f"cannot write {target.name}", where=target,
-                       detail=error.strerror or str(error)) from None
+    with files.refused(f"cannot write {target.name}", where=target):
+        files.write(target, debugger.render(tool, failure, frames, batch=batch))
     return target

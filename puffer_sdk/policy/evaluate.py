@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import RunError, UsageError
 from ..env import build, child
 from ..settings import config
@@ -110,8 +110,8 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal))
     if output is not None:
-        runs.write_atomically(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
-                              what="the episodes")
+        files.save(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
+                   what="the episodes")
     return result
 
 

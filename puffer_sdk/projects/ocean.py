@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, child, header
@@ -86,7 +86,7 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
             target.unlink()
         spec, settings, sizes = _examine(folder)
         text = render(spec, settings.env, sizes)
-        binding.write_if_changed(target, text)
+        files.write_if_changed(target, text)
         build.build(folder)
     except BaseException:
         target.unlink(missing_ok=True)

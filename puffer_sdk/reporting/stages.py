@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import __version__
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, UsageError
 from ..base.spec import Spec
 from ..env import build as building
@@ -248,8 +248,8 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
     past = checkpoint.load(path)
     facts = past.facts
     goal = facts.get("goal") or {}
-    runs.write_atomically(entry.path(".safetensors"), path.read_bytes(), what="the policy",
-                          hint=HINT)
+    files.save(entry.path(".safetensors"), path.read_bytes(), what="the policy",
+               hint=HINT)
     rows = run.metrics()
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
              "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
@@ -387,10 +387,10 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
                     on_progress=bar.update, verbose=verbose)
         finally:                        # for the author's own programs
             if before is not None:
-                runs.write_atomically(policy, before, what="the policy", hint=HINT)
-        files = sorted(path for path in made.path.parent.glob("index.*"))
-        return {"bytes": made.bytes, "zipped": sum(_zipped(path) for path in files),
-                "files": {path.name: path.stat().st_size for path in files},
+                files.save(policy, before, what="the policy", hint=HINT)
+        parts = sorted(path for path in made.path.parent.glob("index.*"))
+        return {"bytes": made.bytes, "zipped": sum(_zipped(path) for path in parts),
+                "files": {path.name: path.stat().st_size for path in parts},
                 "warnings": len(re.findall(r"\bwarning: ", made.warnings))}, {}
 
     emcc = shutil.which("emcc")

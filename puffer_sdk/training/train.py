@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from ..env import build, child
 from ..settings import config
@@ -207,12 +207,12 @@ class _Parent:
         """Write what a run folder holds before the first step; cut metrics behind the epoch."""
         run = self.run
         checkpoint.sweep(run.checkpoints_path)
-        runs.write_atomically(run.config_path, self.config.to_ini(), what="the settings")
-        runs.write_atomically(run.folder / "spec.json",
-                              json.dumps(self.spec.to_dict(), indent=1) + "\n", what="the spec")
+        files.save(run.config_path, self.config.to_ini(), what="the settings")
+        files.save(run.folder / "spec.json",
+                   json.dumps(self.spec.to_dict(), indent=1) + "\n", what="the spec")
         kept = [row for row in run.metrics() if row.get("epoch", 0) <= epoch]
         text = "".join(json.dumps(row) + "\n" for row in kept)
-        runs.write_atomically(run.metrics_path, text, what="the metrics")
+        files.save(run.metrics_path, text, what="the metrics")
         facts = {"tag": self.tag} if self.tag else {}
         run.set_status("running", total=self.config.train.total_timesteps, **facts)
 
