@@ -25,7 +25,7 @@ from ..settings.values import Config
 from ..training import backends, checkpoint
 from . import montage
 from . import writers as images
-from .film import Ring
+from .film import FilmJob, Ring
 from .gif import GifWriter, Spool
 from .palette import pack, unpack
 from .screen import canvas
@@ -176,15 +176,13 @@ def take(shot: Shot, env, settings, *, model="latest", greedy: bool = False,
     resolved = config.resolve(folder, settings, spec=built.spec)
     log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
         else None
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "config": resolved.to_dict(), "model": str(found) if found else None,
-           "greedy": greedy, "policies": policies, "raylib": str(served.library),
-           "director": str(canvas.build(served, verbose=verbose)), "env_index": shot.env_index,
-           "grid": list(shot.grid), "episodes": shot.episodes, "ticks": shot.ticks,
-           "fps": shot.fps, "width": shot.width}
+    director = canvas.build(served, verbose=verbose)
     with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
-        job["ring"] = str(Path(home) / "ring")
-        with Studio(shot, policies, Path(job["ring"]), on_progress) as studio:
+        job = FilmJob.of(built, resolved, model=found, greedy=greedy, policies=tuple(policies),
+                         raylib=served.library, director=director, ring=Path(home) / "ring",
+                         env_index=shot.env_index, grid=shot.grid, episodes=shot.episodes,
+                         ticks=shot.ticks, fps=shot.fps, width=shot.width)
+        with Studio(shot, policies, job.ring, on_progress) as studio:
             child.run("puffer_sdk.pictures.film:work", job, studio.on_event, log=log,
                           cwd=paths.working_dir(folder),
                           step_timeout=resolved.vec.step_timeout)

@@ -16,6 +16,7 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import RunError, UsageError
 from ..env import build, child
+from ..env.job import EnvJob
 from ..settings import config
 from ..settings.goal import Goal, parse_goal
 from ..settings.texts import parse_action
@@ -70,6 +71,14 @@ class Evaluation:
             "policies": {name: asdict(score) for name, score in self.scores.items()}})
 
 
+@dataclass(frozen=True)
+class PlayersJob(EnvJob):
+    """What load_players needs."""
+
+    model: Path | None      # a checkpoint; None: baselines only
+    greedy: bool            # take the likeliest action instead of drawing one
+
+
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "latest", output: Path | None = None,
              runs_dir: Path | None = None, greedy: bool = False, on_progress=None,
@@ -94,9 +103,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
     built = build.build(folder, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec)
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "config": resolved.to_dict(), "spec_hash": built.spec.hash(),
-           "model": str(found) if found else None, "greedy": greedy}
+    job = PlayersJob.of(built, resolved, model=found, greedy=greedy)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
@@ -141,14 +148,11 @@ def find_model(home: Path, which: str | Path) -> Path:
 # -- in the child ------------------------------------------------------------------
 
 
-def work(job: dict, link: child.Link) -> dict:
+def work(job: PlayersJob, link: child.Link) -> dict:
     """The child's target: one Score a policy, as dicts."""
-    from ..env.library import Library
-
-    resolved = Config.from_dict(job["config"])
-    library = Library(job["library"], Path(job["folder"]))
+    resolved, library = job.config, job.open()
     scores, endings = {}, False
-    for name, make_player in load_players(job, library, resolved).items():
+    for name, make_player in load_players(job, library).items():
         if link.stop:
             break
         match = _Match(library, resolved, name, link)
@@ -158,19 +162,19 @@ def work(job: dict, link: child.Link) -> dict:
     return {name: scores[name] for name in ("trained", "random", "idle") if name in scores}
 
 
-def load_players(job: dict, library, resolved: Config) -> dict:
+def load_players(job: PlayersJob, library) -> dict:
     """name -> make(vec, resolved), which gives a function that fills vec.actions.
 
     "trained" only where the job names a model. Raises UsageError where that does not fit.
     """
     players = {"random": _random_player, "idle": _idle_player}
-    if job["model"]:
-        past = checkpoint.load(Path(job["model"]))
-        about = library.describe(resolved.env)
-        checkpoint.check_fits(past, {"name": job["name"], "obs_size": about.obs_size,
+    if job.model:
+        past = checkpoint.load(job.model)
+        about = library.describe(job.config.env)
+        checkpoint.check_fits(past, {"name": job.name, "obs_size": about.obs_size,
                                      "obs_dtype": about.obs_dtype.name,
-                                     "act_sizes": list(about.act_sizes)}, resolved.env)
-        players = {"random": _random_player, "trained": _trained_player(past, job["greedy"]),
+                                     "act_sizes": list(about.act_sizes)}, job.config.env)
+        players = {"random": _random_player, "trained": _trained_player(past, job.greedy),
                    "idle": _idle_player}
     return players
 

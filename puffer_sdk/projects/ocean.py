@@ -24,6 +24,7 @@ from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, child, header
+from ..env.job import EnvJob
 from ..settings import config
 from ..settings.values import Config
 from ..training import runs
@@ -100,17 +101,15 @@ def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     """What its source says, its settings, and the sizes that both make."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
-    job = {"library": str(built.library), "env": dict(settings.env)}
+    job = EnvJob.of(built, settings)
     seen = child.run("puffer_sdk.projects.ocean:describe_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
     return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
 
 
-def describe_work(job: dict, link: child.Link) -> dict:
+def describe_work(job: EnvJob, link: child.Link) -> dict:
     """In the child: the sizes that the library states."""
-    from ..env.library import Library
-
-    about = Library(job["library"]).describe(job["env"])
+    about = job.open().describe(job.config.env)
     return {"obs_size": about.obs_size, "act_sizes": list(about.act_sizes)}
 
 
@@ -344,13 +343,11 @@ def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch
              ) -> None:
     """The export is built through its binding.c and plays what the original plays."""
     twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
-    job = {"env": dict(settings.env)}
     played = []
     for place in (folder, twin):
-        built = build.build(place)
         played.append(child.run("puffer_sdk.projects.ocean:play_work",
-                                    {**job, "library": str(built.library)},
-                                    lambda kind, payload: None, cwd=paths.working_dir(place)))
+                                EnvJob.of(build.build(place), settings),
+                                lambda kind, payload: None, cwd=paths.working_dir(place)))
     if played[0] != played[1]:
         raise BuildError("the exported environment does not play what the original plays",
                          where=folder, expected=played[0]["hash"], actual=played[1]["hash"],
@@ -359,17 +356,16 @@ def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch
         raise BuildError("the exported config does not give the original's [env]", where=folder)
 
 
-def play_work(job: dict, link: child.Link) -> dict:
+def play_work(job: EnvJob, link: child.Link) -> dict:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 
-    from ..env.library import Library
     from ..env.vec import VecEnv
 
-    library = Library(job["library"])
-    agents = library.agents_per_env(job["env"]) * 4
+    library, settings = job.open(), job.config.env
+    agents = library.agents_per_env(settings) * 4
     draw, digest = np.random.default_rng(0), hashlib.sha256()
-    with VecEnv(library, total_agents=agents, env_settings=job["env"], seed=1,
+    with VecEnv(library, total_agents=agents, env_settings=settings, seed=1,
                 watches=link.watches()) as vec:
         digest.update(vec.reset())
         for _ in range(STEPS):

@@ -25,6 +25,7 @@ from ..base.errors import BuildError, Interrupted, PufferError, UsageError
 from ..base.spec import Spec
 from ..env import build as building
 from ..env import child, header, watch
+from ..env.job import EnvJob
 from ..settings import config
 from ..settings.values import Config
 from ..toolchain import compilers
@@ -69,15 +70,15 @@ class Subject:
         return {full: value for full, value in self.config.items()
                 if not sections or full.partition(".")[0] in sections}
 
-    def job(self) -> dict:
+    def job(self, kind: type[EnvJob] = EnvJob, **more) -> EnvJob:
         """What a child needs to open it. Raises what kept it from being built."""
         if self.build is None:
             raise self.broken
         from ..training.backends import with_class_file
-        return {"library": str(self.build.library), "folder": str(self.folder),
-                "config": with_class_file(self.config, self.folder).to_dict()}
+        return kind.of(self.build, with_class_file(self.config, self.folder), **more)
 
-    def run(self, target: str, job: dict, on_event=lambda kind, payload: None):
+    def run(self, target: str, job: EnvJob | measuring.RatesJob,
+            on_event=lambda kind, payload: None):
         """target(job) in a child process."""
         return child.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
                              cwd=paths.working_dir(self.folder),
@@ -200,7 +201,8 @@ def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
     def work() -> tuple[dict, dict]:
         found = []
         for threads in (1, 1, 2):
-            found.append(subject.run("trajectories", {**subject.job(), "threads": threads}))
+            found.append(subject.run(
+                "trajectories", subject.job(measuring.TrajectoriesJob, threads=threads)))
             if len(found) == 1:         # dice seeded with the clock's seconds fall otherwise in
                 time.sleep(1.01 - time.time() % 1)              # the next one
         first = found[0]
@@ -357,9 +359,8 @@ def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
             folder = scaffold.new("squared", template="squared", output_dir=home).folder
             beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
             backends.require(beside, verbose=verbose)
-            job = {"own": own, "squared": {"library": str(building.build(folder).library),
-                                           "folder": str(folder), "config": beside.to_dict()},
-                   "rounds": measuring.ROUNDS}
+            job = measuring.RatesJob(own, EnvJob.of(building.build(folder), beside),
+                                     measuring.ROUNDS)
             found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
                                 bar.update("rates", payload["done"], payload["total"]))
         return {"threads": subject.config.vec.num_threads,

@@ -24,6 +24,7 @@ from pathlib import Path
 from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from ..env import build, child
+from ..env.job import EnvJob
 from ..settings import config
 from ..settings.goal import GoalWatch, parse_goal
 from ..settings.values import Config
@@ -79,15 +80,23 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     build.binding.write_config_header(built.spec, resolved.env, built.library.parent)
     with child.Signals() as signals:
         run = past.run if past else runs.create_run(home, tag or "")
-        job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-               "config": backends.with_class_file(resolved, folder).to_dict(),
-               "spec_hash": built.spec.hash(), "checkpoints": str(run.checkpoints_path),
-               "resume": str(past.checkpoint.path) if past else None}
+        job = TrainJob.of(built, backends.with_class_file(resolved, folder),
+                          spec_hash=built.spec.hash(), checkpoints=run.checkpoints_path,
+                          resume=past.checkpoint.path if past else None)
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with claimed(run):
             return _Parent(run, resolved, built.spec, past, job, tag=tag, wanted=wanted,
                            again=shlex.join(again), cwd=paths.working_dir(folder)).work(signals)
+
+
+@dataclass(frozen=True)
+class TrainJob(EnvJob):
+    """What the child needs to train."""
+
+    spec_hash: str
+    checkpoints: Path       # folder to save them in
+    resume: Path | None     # the checkpoint to go on from
 
 
 @dataclass(frozen=True)
@@ -169,7 +178,8 @@ class _Parent:
     is to blame.
     """
 
-    def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: dict, *,
+    def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: TrainJob,
+                 *,
                  tag: str | None, wanted: dict, again: str, cwd: Path):
         self.run, self.config, self.spec, self.past = run, resolved, spec, past
         self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
@@ -262,7 +272,7 @@ class _Parent:
 # -- in the child ------------------------------------------------------------------
 
 
-def work(job: dict, link: child.Link) -> dict:
+def work(job: TrainJob, link: child.Link) -> dict:
     """The child's target: train to the end, or until the parent asks to stop."""
     return _Worker(job, link).run()
 
@@ -282,15 +292,12 @@ def make_vec(library, resolved: Config, epoch: int, link: child.Link):
 class _Worker:
     """Env code and trainer, in the child."""
 
-    def __init__(self, job: dict, link: child.Link):
-        from ..env.library import Library
-
+    def __init__(self, job: TrainJob, link: child.Link):
         self.job, self.link = job, link
-        self.config = Config.from_dict(job["config"])
-        self.library = Library(job["library"], Path(job["folder"]))
-        past = checkpoint.load(Path(job["resume"])) if job["resume"] else None
+        self.config, self.library = job.config, job.open()
+        past = checkpoint.load(job.resume) if job.resume else None
         about = self.library.describe(self.config.env)
-        self.env_facts = {"name": job["name"], "spec_hash": job["spec_hash"],
+        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash,
                           "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
                           "act_sizes": list(about.act_sizes)}
         if past:
@@ -383,12 +390,12 @@ class _Worker:
     def state(self) -> tuple[Path, dict, dict]:
         """What a checkpoint holds, and where it would be written: (path, tensors, facts)."""
         trainer = self.trainer
-        facts = {"env": self.env_facts, "config": self.job["config"],
+        facts = {"env": self.env_facts, "config": self.config.to_dict(),
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step,
                  "seconds": self.before + time.perf_counter() - self.began,
                  **({"goal": self.met} if self.met else {})}
-        path = Path(self.job["checkpoints"]) / f"{trainer.global_step:012d}.safetensors"
+        path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
         return path, trainer.state_tensors(), facts
 
     def save(self) -> Path:
