@@ -21,11 +21,11 @@ from ..env import build, child
 from ..policy.models import find_model
 from ..raylib import drawing
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint
 from . import montage
 from . import writers as images
-from .film import Ring
+from .film import FilmJob, Ring
 from .gif import GifWriter, Spool
 from .palette import pack, unpack
 from .screen import canvas
@@ -178,15 +178,14 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
     resolved = config.resolve(folder, settings, spec=built.spec)
     log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
         else None
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "config": resolved.to_dict(), "model": str(found) if found else None,
-           "greedy": greedy, "policies": policies, "raylib": str(served.library),
-           "director": str(canvas.build(served, verbose=verbose)), "env_index": options.env_index,
-           "grid": list(options.grid), "episodes": options.episodes, "ticks": options.ticks,
-           "fps": options.fps, "width": options.width}
+    director = canvas.build(served, verbose=verbose)
     with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
-        job["ring"] = str(Path(home) / "ring")
-        with Compositor(options, policies, Path(job["ring"]), on_progress) as compositor:
+        job = FilmJob.of(built, resolved, model=found, greedy=greedy, policies=tuple(policies),
+                         raylib=served.library, director=director, ring=Path(home) / "ring",
+                         env_index=options.env_index, grid=options.grid,
+                         episodes=options.episodes, ticks=options.ticks, fps=options.fps,
+                         width=options.width)
+        with Compositor(options, policies, job.ring, on_progress) as compositor:
             child.run("puffer_sdk.pictures.film:work", job, compositor.on_event, log=log,
                           cwd=paths.working_dir(folder),
                           step_timeout=resolved.vec.step_timeout)
