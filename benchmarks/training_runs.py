@@ -9,8 +9,8 @@ from pathlib import Path
 
 import puffer_sdk
 from puffer_sdk.base import philox
-from puffer_sdk.settings import config
 from puffer_sdk.settings.goal import GoalWatch, parse_goal
+from puffer_sdk.settings.values import Config
 from puffer_sdk.training import backends
 
 WINDOW = 0.3            # seconds of training in one measurement of a rate
@@ -71,7 +71,7 @@ def rate(vec, trainer, looks: int = 3) -> float:
     return statistics.median(rates)
 
 
-def flops_per_step(resolved: config.Config, obs_size: int, act_sizes, dense: bool) -> float:
+def flops_per_step(resolved: Config, obs_size: int, act_sizes, dense: bool) -> float:
     """Multiplications and additions of the network's products for one agent step, trained on
     `replay_ratio` times. An encoder that skips zeros is not counted."""
     hidden, layers = resolved.policy.hidden_size, resolved.policy.num_layers

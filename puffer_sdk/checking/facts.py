@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import PufferError
 from ..base.spec import Spec
-from ..settings.config import Config
+from ..settings.values import Config
 from .experiments.moments import Statistics
 from .harness.kinds import Fact, known
 from .source.fields import Field

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..base import ui
+from ..base import files, ui
 from ..base.errors import FINDINGS, BuildError, RunError, UsageError
 from . import completing
 from .options import env_argument, takes_settings, verbose_option
@@ -203,12 +203,8 @@ def _write(result, lines, format_: str, output: Path | None) -> None:
         for text, style in printed:
             ui.out(text, style=style)
         return
-    from ..toolchain.compilers import write_file
-    try:
-        write_file(output, "".join(f"{text}\n" for text, _ in printed))
-    except OSError as error:
-        raise RunError("cannot write the report", where=output,
-                       detail=error.strerror or str(error)) from None
+    with files.refused("cannot write the report", where=output):
+        files.write(output, "".join(f"{text}\n" for text, _ in printed))
     *_, (verdict, style) = lines(result)
     ui.say(verdict, style=style)
     ui.say(f"report in {output}")

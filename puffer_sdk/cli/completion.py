@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..base import paths, ui
-from ..base.errors import RunError, UsageError
+from ..base import files, paths, ui
+from ..base.errors import UsageError
 from .pages import Page
 
 MARK = "# puffer-sdk completion"
@@ -70,17 +70,9 @@ def installed(shell: str, text: str) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> Path:
-    from ..toolchain.compilers import replacing
     place = path.resolve()                          # a .bashrc may be a link into a repository
-    try:
+    with files.refused("cannot write the completion", where=paths.shown(path),
+                       hint="leave out --install to print it"):
         place.parent.mkdir(parents=True, exist_ok=True)
-        mode = place.stat().st_mode if place.exists() else None
-        with replacing(place) as draft:
-            draft.write_text(text, encoding="utf-8", errors="surrogateescape")
-        if mode is not None:
-            place.chmod(mode)
-    except OSError as error:
-        raise RunError("cannot write the completion", where=paths.shown(path),
-                       detail=error.strerror or str(error),
-                       hint="leave out --install to print it") from None
+        os.replace(files.beside(place, text.encode("utf-8", "surrogateescape")), place)
     return path

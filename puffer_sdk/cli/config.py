@@ -7,8 +7,10 @@ import click
 
 from ..base import paths, ui
 from ..base.errors import PufferError
-from ..settings.config import Config, find_ini, resolve
-from ..settings.table import KEYS, show
+from ..settings.config import find_ini, resolve
+from ..settings.table import KEYS
+from ..settings.texts import show
+from ..settings.values import Config
 from .options import env_argument, format_option, takes_settings
 from .pages import Page
 

@@ -18,7 +18,8 @@ from pathlib import Path
 import click
 
 from ..base.errors import UsageError, nearest
-from ..settings.table import KEYS, RENAMED, meant, used_keys
+from ..settings.naming import RENAMED, meant
+from ..settings.table import KEYS, used_keys
 from . import completing
 
 env_argument = click.argument("env", required=False, metavar="[ENV]",

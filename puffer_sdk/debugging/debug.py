@@ -10,12 +10,11 @@ import re
 import signal
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..checking.claims import Claim
 from ..checking.repro import program as repro
 from ..checking.repro import replaying
-from ..toolchain import compilers
 from . import debugger
 from .failure import Diagnosis, Failure, Frame, Watch
 
@@ -174,9 +173,6 @@ def _write_script(failure: Failure, tool: debugger.Tool, frames: list[Frame], *,
                   batch: bool) -> Path:
     target = failure.executable.with_name(
         f"{failure.executable.name}{'-batch' if batch else ''}.{tool.name}")
-    try:
-        compilers.write_file(target, debugger.render(tool, failure, frames, batch=batch))
-    except OSError as error:
-        raise RunError(f"cannot write {target.name}", where=target,
-                       detail=error.strerror or str(error)) from None
+    with files.refused(f"cannot write {target.name}", where=target):
+        files.write(target, debugger.render(tool, failure, frames, batch=batch))
     return target

@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..base.errors import RunError
+from ..base.files import write_if_changed
 from ..base.paths import PACKAGE, include_dir
 from ..base.spec import Spec
-from ..toolchain import compilers
 
 
 def write(spec: Spec, build_dir: Path) -> Path:
@@ -95,15 +94,3 @@ def template(name: str):
         loader=jinja2.FileSystemLoader(PACKAGE), trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, undefined=jinja2.StrictUndefined, autoescape=False)
     return environment.get_template(name)
-
-
-def write_if_changed(path: Path, text: str) -> Path:
-    """Write whole or not at all; leave the time stamp alone when nothing changed."""
-    try:
-        if not path.is_file() or path.read_text() != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            compilers.write_file(path, text)
-    except OSError as error:
-        raise RunError(f"cannot write {path.name}", where=path,
-                       detail=error.strerror or str(error)) from None
-    return path

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.codes import CODE
 from ..base.errors import BuildError
 from ..base.spec import Spec
@@ -130,5 +130,5 @@ def _write_compile_commands(build_dir: Path, spec: Spec, compiler: compilers.Com
         flags = library_flags(spec) if file == spec.binding else env_flags(spec)
         entries.append({"directory": str(spec.folder), "file": str(file),
                         "arguments": [*compiler.command, *flags, "-xc", "-c", str(file)]})
-    binding.write_if_changed(build_dir / "compile_commands.json",
-                             json.dumps(entries, indent=1) + "\n")
+    files.write_if_changed(build_dir / "compile_commands.json",
+                           json.dumps(entries, indent=1) + "\n")

@@ -18,6 +18,7 @@ import ctypes
 import json
 import mmap
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -188,7 +189,7 @@ def child_main(fd: int, target: str, log: str) -> None:
     _settle()
     link = Link(page, log)
     try:
-        job = json.load(sys.stdin)
+        job = pickle.load(sys.stdin.buffer)
         module, _, function = target.partition(":")
         result = getattr(import_module(module), function)(job, link)
         link.emit("result", value=result)
@@ -250,13 +251,13 @@ class Child:
     """A child process at work. Iterate `events()` to the end, or call `kill()`.
 
     target         "package.module:function", called as function(job, link) in the child
-    job            JSON-able
+    job            a dataclass, such as an EnvJob, or anything else that can be pickled
     log            file that what the env prints is appended to
     step_timeout   seconds that one call into an env may stay silent
     cwd            working directory of the child
     """
 
-    def __init__(self, target: str, job: dict, *, log: Path | None = None,
+    def __init__(self, target: str, job: object, *, log: Path | None = None,
                  step_timeout: float = 10.0, cwd: Path | None = None):
         self.step_timeout = step_timeout
         self.result = None
@@ -285,7 +286,7 @@ class Child:
         finally:
             os.close(fd)
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(job).encode())
+            self.process.stdin.write(pickle.dumps(job))
             self.process.stdin.close()
 
     def events(self) -> Iterator[tuple[str, dict]]:
@@ -454,7 +455,7 @@ class Signals:
         return 128 + self.received[0] if self.received else 0
 
 
-def run(target: str, job: dict, on_event: Callable[[str, dict], None], *,
+def run(target: str, job: object, on_event: Callable[[str, dict], None], *,
         log: Path | None = None, step_timeout: float = 10.0, cwd: Path | None = None,
         signals: Signals | None = None):
     """Run target(job, link) in a child and return what it returned.

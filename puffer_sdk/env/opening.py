@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ..base import paths
 from ..base.errors import UsageError
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from . import build as building
 from .library import Library
 from .vec import VecEnv, whole_number

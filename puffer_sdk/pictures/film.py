@@ -20,9 +20,9 @@ import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env import child
-from ..policy.players import load_players
+from ..policy.players import PlayersJob, load_players
 from ..policy.scoring import make_envs
-from ..settings.config import Config
+from ..settings.values import Config
 from .montage import Grid, Scale, dim
 
 RING_BYTES = 48 << 20           # memory for pictures that the parent has not taken yet
@@ -72,18 +72,32 @@ class Pane:
     ended: bool = False         # False: the limit cut an episode off
 
 
-def work(job: dict, link: child.Link) -> None:
+@dataclass(frozen=True)
+class FilmJob(PlayersJob):
+    """What the child needs to film; the options are those of record.Options."""
+
+    policies: tuple[str, ...]       # one pane each
+    raylib: Path                    # the library to draw with ...
+    director: Path                  # ... and ours around it
+    ring: Path                      # the file that frames go through
+    env_index: int
+    grid: tuple[int, int]
+    episodes: int | None
+    ticks: int | None
+    fps: float | None
+    width: int | None
+
+
+def work(job: FilmJob, link: child.Link) -> None:
     """The child's target."""
-    from ..env.library import Library
     from .screen.canvas import Screen
 
-    screen = Screen.load(Path(job["director"]), Path(job["raylib"]), visible=False)
-    resolved = Config.from_dict(job["config"])
-    library = Library(job["library"], Path(job["folder"]))
-    players = load_players(job, library, resolved)
+    screen = Screen.load(job.director, job.raylib, visible=False)
+    resolved, library = job.config, job.open()
+    players = load_players(job, library)
     camera = Camera(screen, job, link)
     camera.endings = _has_endings(library, resolved, players["random"], link)
-    for policy in job["policies"]:
+    for policy in job.policies:
         if link.stop:
             break
         vec = make_envs(library, resolved, link)
@@ -118,10 +132,10 @@ class Camera:
     following   whether an earlier pane decided how many ticks to show
     """
 
-    def __init__(self, screen, job: dict, link: child.Link):
+    def __init__(self, screen, job: FilmJob, link: child.Link):
         self.screen, self.job, self.link = screen, job, link
         self.endings = self.following = self.whole = False
-        self.rows, self.columns = job["grid"]
+        self.rows, self.columns = job.grid
         self.scale: Scale | None = None
         self.ring: Ring | None = None
         self.fps, self.sent, self.limit = 0.0, 0, 0
@@ -129,7 +143,7 @@ class Camera:
     def film(self, policy: str, vec, player) -> None:
         """Play from the reset to the end of the last episode to show."""
         pane, count = Pane(policy), self.rows * self.columns
-        first = self.job["env_index"]
+        first = self.job.env_index
         if first + count > vec.num_envs:
             asked = f"env {first}" if count == 1 else f"envs {first} to {first + count - 1}"
             raise UsageError(f"the evaluation has no {asked}", expected=f"0 to {vec.num_envs - 1}",
@@ -154,7 +168,7 @@ class Camera:
             if over or pane.ticks >= self.limit:
                 break
         pane.ended = over or self.following or not self.whole
-        if not self.job["episodes"]:
+        if not self.job.episodes:
             self.limit, self.following = pane.ticks, True
         self.link.emit("pane", **vars(pane))
 
@@ -169,7 +183,7 @@ class Camera:
                 break
         else:
             if tile.shown is None:
-                raise RunError("c_render draws nothing", where=self.job["folder"],
+                raise RunError("c_render draws nothing", where=self.job.folder,
                                hint="it opens a window with InitWindow, and draws between "
                                     "BeginDrawing and EndDrawing")
             return
@@ -182,18 +196,18 @@ class Camera:
 
         alone    whether an env has one agent
         """
-        panes, job = len(self.job["policies"]), self.job
-        self.scale = Scale(frame.shape[:2], self.rows, self.columns, panes, job["width"])
-        self.fps = float(job["fps"] or self.screen.asked_fps or USUAL_FPS)
-        self.limit = job["ticks"] or max(1, round(self.fps * (
-            LONGEST if job["episodes"] or (self.endings and alone) else ENDLESS)))
-        self.whole = bool(job["episodes"]) or (self.endings and alone)
+        panes, job = len(self.job.policies), self.job
+        self.scale = Scale(frame.shape[:2], self.rows, self.columns, panes, job.width)
+        self.fps = float(job.fps or self.screen.asked_fps or USUAL_FPS)
+        self.limit = job.ticks or max(1, round(self.fps * (
+            LONGEST if job.episodes or (self.endings and alone) else ENDLESS)))
+        self.whole = bool(job.episodes) or (self.endings and alone)
         shape = Grid(self.scale.tile, self.rows, self.columns).picture.shape
         slots = int(min(64, max(2, RING_BYTES // np.prod(shape))))
         try:
-            self.ring = Ring(Path(job["ring"]), slots, shape, make=True)
+            self.ring = Ring(job.ring, slots, shape, make=True)
         except OSError as error:
-            raise RunError("there is no room for pictures in transit", where=job["ring"],
+            raise RunError("there is no room for pictures in transit", where=job.ring,
                            detail=error.strerror or str(error),
                            hint="free some space, or point TMPDIR at another disk") from None
         self.link.emit("opening", slots=slots, shape=shape, fps=self.fps,
@@ -208,10 +222,10 @@ class Camera:
         self.ring.pictures[slot] = picture
         self.sent += 1
         share = pane.ticks / self.limit
-        if self.job["episodes"]:
+        if self.job.episodes:
             rows = [row for tile in tiles for row in range(tile.first, tile.last)]
-            finished = counted.finished[rows].clip(max=self.job["episodes"])
-            share = max(share, float(finished.mean()) / self.job["episodes"])
+            finished = counted.finished[rows].clip(max=self.job.episodes)
+            share = max(share, float(finished.mean()) / self.job.episodes)
         self.link.emit("frame", slot=slot, done=share, policy=pane.policy)
 
     def record_endings(self, vec, pane: Pane, counted: _Episodes, tiles: list[Tile],
@@ -227,13 +241,13 @@ class Camera:
             finished = counted.finished[tile.first:tile.last]
             if not tile.done:
                 pane.episodes += mine
-            if self.job["episodes"]:
-                tile.done = bool((finished >= self.job["episodes"]).all())
+            if self.job.episodes:
+                tile.done = bool((finished >= self.job.episodes).all())
                 if tile.done and len(tiles) > 1:
                     grid.put(index, dim(tile.shown))
             elif index == 0 and not self.following:
                 tile.done = bool(mine and finished.all() and pane.ticks >= FILLED * self.fps)
-        return all(tile.done for tile in tiles) if self.job["episodes"] else tiles[0].done
+        return all(tile.done for tile in tiles) if self.job.episodes else tiles[0].done
 
 
 class _Episodes:

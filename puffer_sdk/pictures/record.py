@@ -21,11 +21,11 @@ from ..env import build, child
 from ..policy.models import find_model, run_folder
 from ..raylib import drawing
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint
 from . import montage
 from . import writers as images
-from .film import Ring
+from .film import FilmJob, Ring
 from .gif import GifWriter, Spool
 from .palette import pack, unpack
 from .screen import canvas
@@ -176,19 +176,17 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
     served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
     built = build.build(folder, raylib_headers=served.headers, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec)
-    home = run_folder(found)
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "config": resolved.to_dict(), "model": str(found) if found else None,
-           "greedy": greedy, "policies": policies, "raylib": str(served.library),
-           "director": str(canvas.build(served, verbose=verbose)), "env_index": options.env_index,
-           "grid": list(options.grid), "episodes": options.episodes, "ticks": options.ticks,
-           "fps": options.fps, "width": options.width}
-    with tempfile.TemporaryDirectory(prefix="puffer-record-",
-                                     ignore_cleanup_errors=True) as scratch:
-        job["ring"] = str(Path(scratch) / "ring")
-        with Compositor(options, policies, Path(job["ring"]), on_progress) as compositor:
+    folder_of_run = run_folder(found)
+    director = canvas.build(served, verbose=verbose)
+    with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
+        job = FilmJob.of(built, resolved, model=found, greedy=greedy, policies=tuple(policies),
+                         raylib=served.library, director=director, ring=Path(home) / "ring",
+                         env_index=options.env_index, grid=options.grid,
+                         episodes=options.episodes, ticks=options.ticks, fps=options.fps,
+                         width=options.width)
+        with Compositor(options, policies, job.ring, on_progress) as compositor:
             child.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
-                      log=home / "eval.log" if home else None,
+                      log=folder_of_run / "eval.log" if folder_of_run else None,
                       cwd=paths.working_dir(folder),
                       step_timeout=resolved.vec.step_timeout)
             return compositor.finish(built.spec.name)

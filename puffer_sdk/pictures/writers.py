@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import re
 import subprocess
 import tempfile
@@ -23,11 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import RunError, UsageError
-from ..base.files import Draft, Finished
+from ..base.files import Draft, Finished, temporary
 from .gif import GifWriter
 
 FRAME_NAME = "frame_{:06}.png"
-OUR_FRAMES = re.compile(r"frame_\d{6,}\.png|\.frame_\d{6,}\.png\.\d+")    # or a draft of one
+OUR_FRAMES = re.compile(r"frame_\d{6,}\.png|\.frame_\d{6,}\.png\.[\d.-]+(png)?")  # or a draft
 
 
 def write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
@@ -178,9 +177,9 @@ class PngWriter(Finished):
         from PIL import Image
 
         name = FRAME_NAME.format(self.count)
-        draft = self.folder / f".{name}.{os.getpid()}"
-        self._drafts.append(draft)
-        with self._errors(), draft.open("wb") as file:
+        with self._errors():
+            self._drafts.append(temporary(self.folder / name))
+        with self._errors(), self._drafts[-1].open("wb") as file:
             Image.fromarray(np.ascontiguousarray(frame)).save(file, "PNG", compress_level=3)
         self.count += 1
 

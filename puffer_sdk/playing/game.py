@@ -12,7 +12,7 @@ import numpy as np
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..policy.players import random_actions
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint
 
 CURVE = 150             # ticks of the value's curve

@@ -11,9 +11,9 @@ from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..env import child
 from ..policy.models import find_model
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint
-from .rebuilding import build_player
+from .rebuilding import PlayJob, build_player
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,11 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
     overrides = {name: str(value) for name, value in (settings or {}).items()}
     built, resolved = build_player(folder, served.headers, overrides, verbose=verbose)
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "director": str(canvas.build(served, verbose=verbose)), "raylib": str(served.library),
-           "headers": str(served.headers), "settings": overrides, "config": resolved.to_dict(),
-           "model": str(found) if found else None, "greedy": greedy, "watch": watch,
-           "paused": paused, "ticks": ticks, "pictures": str(Path.cwd()),
-           "seed": resolved.eval.seed if seed is None else seed}
+    job = PlayJob.of(built, resolved, model=found, greedy=greedy,
+                     director=canvas.build(served, verbose=verbose), raylib=served.library,
+                     headers=served.headers, settings=overrides, watch=watch, paused=paused,
+                     ticks=ticks, pictures=Path.cwd(),
+                     seed=resolved.eval.seed if seed is None else seed)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "said":

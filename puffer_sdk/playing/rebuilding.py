@@ -12,8 +12,9 @@ from pathlib import Path
 from ..base.errors import PufferError
 from ..base.spec import Spec
 from ..env import build, header, watch
+from ..policy.players import PlayersJob
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 
 EVERY = 0.05            # seconds between two looks at the folder
 
@@ -28,12 +29,27 @@ class Rebuilt:
     seconds: float          # since the file was saved
 
 
+@dataclass(frozen=True)
+class PlayJob(PlayersJob):
+    """What the child needs to play in a window."""
+
+    director: Path          # our library around raylib
+    raylib: Path
+    headers: Path           # raylib's, to rebuild with
+    settings: dict[str, str]        # over the ini's
+    watch: bool
+    paused: bool
+    ticks: int | None       # end after so many
+    pictures: Path          # folder that pictures are saved in
+    seed: int               # of the first game
+
+
 class Rebuilder:
     """Watches an environment's folder, from when it is created."""
 
-    def __init__(self, job: dict):
-        self.folder, self.job = Path(job["folder"]), job
-        self._config = Config.from_dict(job["config"])
+    def __init__(self, job: PlayJob):
+        self.folder, self.job = job.folder, job
+        self._config = job.config
         self._spec: Spec | None = None
         self._newest: Rebuilt | PufferError | None = None
         self._lock = threading.Lock()
@@ -59,8 +75,7 @@ class Rebuilder:
                 self._newest = found
 
     def _rebuild(self, began: float) -> Rebuilt:
-        built, resolved = build_player(self.folder, Path(self.job["headers"]),
-                                       self.job["settings"])
+        built, resolved = build_player(self.folder, self.job.headers, self.job.settings)
         same = self._spec is not None and resolved.env == self._config.env and \
             _state(built.spec) == _state(self._spec)
         self._spec, self._config = built.spec, resolved

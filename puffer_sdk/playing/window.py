@@ -17,11 +17,11 @@ from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
-from ..settings.config import Config
-from ..settings.table import parse_action
+from ..settings.texts import parse_action
+from ..settings.values import Config
 from ..training import checkpoint
 from .game import DicePlayer, Game, PolicyPlayer
-from .rebuilding import Rebuilder
+from .rebuilding import PlayJob, Rebuilder
 
 GIF_FRAMES = 1500       # a recording ends after this many
 REPEAT = 15             # frames after which a held key counts on every frame
@@ -42,9 +42,9 @@ class Window:
             "sF5 again    F6 next seed    F2 who plays",
             "sF12 picture    Ctrl+F12 GIF", "sF1 panel    ESC end")
 
-    def __init__(self, game: Game, screen: canvas.Screen, job: dict, link):
+    def __init__(self, game: Game, screen: canvas.Screen, job: PlayJob, link):
         self.game, self.screen, self.job, self.link = game, screen, job, link
-        self.paused, self.panel, self.speed = bool(job["paused"]), True, 0
+        self.paused, self.panel, self.speed = bool(job.paused), True, 0
         self.agent, self.message, self.message_time = 0, "", 0.0
         self.frames: list[np.ndarray] | None = None         # of the GIF that is being recorded
         self.frame, self.ticks = 0, 0
@@ -73,7 +73,7 @@ class Window:
             if self.panel or self.message:
                 self._fill_panel()
             self._show(keep=ticked and self.frames is not None)
-            limit = self.job["ticks"]
+            limit = self.job.ticks
             if limit is not None and self.ticks >= limit:
                 break
         if self.frames:
@@ -185,7 +185,7 @@ class Window:
         self.log(f"saved {path.name}, {len(frames)} frames")
 
     def _next_name(self, suffix: str) -> Path:
-        folder, name = Path(self.job["pictures"]), self.job["name"]
+        folder, name = self.job.pictures, self.job.name
         return next(path for number in range(1, 10**6)
                     if not (path := folder / f"{name}-{number:03}{suffix}").exists())
 
@@ -209,7 +209,7 @@ class Window:
             self.link.emit("refused", text=found.where or "", message=found.message,
                            detail=found.detail or "")
             return
-        library = Library(found.library, Path(self.job["folder"]))
+        library = Library(found.library, self.job.folder)
         self.log(self.game.adopt(library, found.config, found.same_state)
                  + f" ({found.seconds:.2f} s)")
         self.hand, self.drives = _hand(library, self.game.vec, found.config)
@@ -250,7 +250,7 @@ class Window:
             who += f", agent {agent} of {game.vec.num_agents}"
         actions = game.history[game.tick - 1][agent] if game.tick else ()
         action = " ".join(f"{a:.4g}" for a in actions) or "-"
-        lines = [f"h{self.job['name']}", f"s{state}", "-", f"ttick {game.tick}",
+        lines = [f"h{self.job.name}", f"s{state}", "-", f"ttick {game.tick}",
                  f"sepisode {game.episode}" + (f", the last returned {game.last:.4g}"
                                                if game.episode > 1 else ""),
                  f"taction {action}"[:26], f"s{who}", f"treward {game.rewards[agent]:+.4g}",
@@ -294,16 +294,14 @@ def _generic_keys(vec: VecEnv, screen: canvas.Screen, idle: tuple[float, ...]) -
         vec.actions[0, head] = float(screen.is_down(KEY[more])) - float(screen.is_down(KEY[less]))
 
 
-def work(job: dict, link) -> dict:
+def work(job: PlayJob, link) -> dict:
     """The child's target. Returns the ticks and episodes played."""
-    config = Config.from_dict(job["config"])
-    _require_display(job["name"])
-    screen = canvas.Screen.load(Path(job["director"]), Path(job["raylib"]), visible=True)
-    library = Library(job["library"], Path(job["folder"]))
-    past = checkpoint.load(Path(job["model"])) if job["model"] else None
-    game = Game(library, config, past, job["seed"], job["greedy"], link.watches())
+    _require_display(job.name)
+    screen = canvas.Screen.load(job.director, job.raylib, visible=True)
+    past = checkpoint.load(job.model) if job.model else None
+    game = Game(job.open(), job.config, past, job.seed, job.greedy, link.watches())
     window = Window(game, screen, job, link)
-    rebuilder = Rebuilder(job) if job["watch"] else None
+    rebuilder = Rebuilder(job) if job.watch else None
     try:
         window.run(rebuilder)
     finally:

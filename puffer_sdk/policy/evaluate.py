@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import UsageError
 from ..env import build, child
 from ..settings import config
-from ..settings.config import Config
 from ..settings.goal import Goal, parse_goal
-from ..training import backends, checkpoint, runs
+from ..settings.values import Config
+from ..training import backends, checkpoint
 from ..training.metrics import without_nan
 from .models import find_model, run_folder
+from .players import PlayersJob
 from .scoring import Score
 
 
@@ -70,9 +71,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
     built = build.build(folder, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec)
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "config": resolved.to_dict(), "spec_hash": built.spec.hash(),
-           "model": str(found) if found else None, "greedy": greedy}
+    job = PlayersJob.of(built, resolved, model=found, greedy=greedy)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
@@ -85,6 +84,6 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal))
     if output is not None:
-        runs.write_atomically(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
-                              what="the episodes")
+        files.save(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
+                   what="the episodes")
     return result

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import RunError, UsageError
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from .models import find_model
 
@@ -118,8 +118,8 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
         raise UsageError("the export needs a file name in a folder that exists", where=target)
     if target.resolve() == path.resolve():
         raise UsageError("the export would replace the checkpoint itself", where=target)
-    runs.write_atomically(target, WRITERS[to](policy), what="the export",
-                          hint="free some space, or choose another place: --output")
+    files.save(target, WRITERS[to](policy), what="the export",
+               hint="free some space, or choose another place: --output")
     return Exported(target, to, policy)
 
 

@@ -4,27 +4,37 @@ A player is a function play(vec) that fills vec.actions.
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import UsageError
-from ..settings.config import Config
-from ..settings.table import parse_action
+from ..env.job import EnvJob
+from ..settings.texts import parse_action
+from ..settings.values import Config
 from ..training import backends, checkpoint
 
 
-def load_players(job: dict, library, resolved: Config) -> dict:
+@dataclass(frozen=True)
+class PlayersJob(EnvJob):
+    """What load_players needs."""
+
+    model: Path | None      # a checkpoint; None: baselines only
+    greedy: bool            # take the likeliest action instead of drawing one
+
+
+def load_players(job: PlayersJob, library) -> dict:
     """name -> make(vec, resolved), which returns a player.
 
     "trained" only if the job names a model. Raises UsageError if that does not fit.
     """
     players = {"random": random_player, "idle": idle_player}
-    if job["model"]:
-        past = checkpoint.load(Path(job["model"]))
-        about = library.describe(resolved.env)
-        checkpoint.check_fits(past, {"name": job["name"], "obs_size": about.obs_size,
+    if job.model:
+        past = checkpoint.load(job.model)
+        about = library.describe(job.config.env)
+        checkpoint.check_fits(past, {"name": job.name, "obs_size": about.obs_size,
                                      "obs_dtype": about.obs_dtype.name,
-                                     "act_sizes": list(about.act_sizes)}, resolved.env)
-        players = {"random": random_player, "trained": trained_player(past, job["greedy"]),
+                                     "act_sizes": list(about.act_sizes)}, job.config.env)
+        players = {"random": random_player, "trained": trained_player(past, job.greedy),
                    "idle": idle_player}
     return players
 

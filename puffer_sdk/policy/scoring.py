@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from ..base.errors import RunError
 from ..env import child
-from ..settings.config import Config
+from ..settings.values import Config
 from .intervals import clustered_mean
-from .players import load_players
+from .players import PlayersJob, load_players
 
 PATIENCE = 20           # times [eval] steps: the most ticks to wait for episodes to end
 PER_EPISODE = "per episode"
@@ -39,14 +38,11 @@ class Score:
     episodes: list[dict] = field(default_factory=list, repr=False)
 
 
-def work(job: dict, link: child.Link) -> dict:
+def work(job: PlayersJob, link: child.Link) -> dict:
     """The child's target: one Score a player, as dicts."""
-    from ..env.library import Library
-
-    resolved = Config.from_dict(job["config"])
-    library = Library(job["library"], Path(job["folder"]))
+    resolved, library = job.config, job.open()
     scores, endings = {}, False
-    for name, make_player in load_players(job, library, resolved).items():
+    for name, make_player in load_players(job, library).items():
         if link.stop:
             break
         scorer = Scorer(library, resolved, name, link)

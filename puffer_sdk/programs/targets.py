@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, header
@@ -136,8 +136,8 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
     if not cached:
         record.unlink(missing_ok=True)
         warnings = _compile(plan)
-        files = _files(plan)
-        binding.write_if_changed(record, json.dumps({"key": key, "files": files}))
+        made = _files(plan)
+        files.write_if_changed(record, json.dumps({"key": key, "files": made}))
     size = sum(path.stat().st_size for path in map(plan.product.parent.joinpath, _files(plan)))
     return Program(target, plan.product, plan.shown(), time.perf_counter() - began, cached,
                    warnings, size, policy)
@@ -185,17 +185,17 @@ def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Se
     packed = {policy: policy.name} if policy.is_file() else {}
     packed.update(_resources(spec))
     page = build_dir / f"{spec.name}_page.html"
-    binding.write_if_changed(page, webpage.render(spec, source, has_policy=policy in packed))
+    files.write_if_changed(page, webpage.render(spec, source, has_policy=policy in packed))
     preload = [word for path, name in packed.items()
                for word in ("--preload-file", f"{path}@{name}")]
     flags = [*_flags(spec, build_dir, served), *WEB, "-Wall"]
     links = [str(RUNTIME / "web.c"), *served.link_flags, "--shell-file", str(page), *preload]
-    files = [file for path in packed for file in ([path] if path.is_file() else
+    assets = [file for path in packed for file in ([path] if path.is_file() else
                                                   sorted(p for p in path.rglob("*")
                                                          if p.is_file()))]
     key = (emcc, *map(os.path.basename, served.link_flags))
     return _Plan(spec, target, build_dir / "web" / "index.html", source, [emcc], flags, links,
-                 key, [RUNTIME / "web.c", page, *files], drawing.emscripten_environment())
+                 key, [RUNTIME / "web.c", page, *assets], drawing.emscripten_environment())
 
 
 def _resources(spec: Spec) -> dict[Path, str]:
@@ -331,7 +331,7 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
                      f"puffer-sdk train {spec.name}; or choose one: --load-model-path")
         return None
     if not target.is_file() or target.read_bytes() != data:
-        runs.write_atomically(target, data, what="the policy")
+        files.save(target, data, what="the policy")
     return target
 
 

@@ -20,11 +20,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, child, header
+from ..env.job import EnvJob
 from ..settings import config
+from ..settings.values import Config
 from ..training import runs
 
 # Settings that PufferLib does not read; nor does it read any of [eval] and [check]
@@ -85,7 +87,7 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
             target.unlink()
         spec, settings, sizes = _examine(folder)
         text = render(spec, settings.env, sizes)
-        binding.write_if_changed(target, text)
+        files.write_if_changed(target, text)
         build.build(folder)
     except BaseException:
         target.unlink(missing_ok=True)
@@ -95,21 +97,19 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
     return Bound(target, spec, tuple(notes(spec, settings.env, sizes)))
 
 
-def _examine(folder: Path) -> tuple[Spec, config.Config, _Sizes]:
+def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     """Its Spec, its settings, and the sizes that follow from both."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
-    job = {"library": str(built.library), "env": dict(settings.env)}
+    job = EnvJob.of(built, settings)
     seen = child.run("puffer_sdk.projects.ocean:describe_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
     return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
 
 
-def describe_work(job: dict, link: child.Link) -> dict:
+def describe_work(job: EnvJob, link: child.Link) -> dict:
     """In the child: the sizes that the library states."""
-    from ..env.library import Library
-
-    about = Library(job["library"]).describe(job["env"])
+    about = job.open().describe(job.config.env)
     return {"obs_size": about.obs_size, "act_sizes": list(about.act_sizes)}
 
 
@@ -199,7 +199,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
     return export.read_policy(path)
 
 
-def _write_tree(tree: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
+def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
                 policy, draft: OceanExport) -> None:
     """All files of the pull request, and what remains to do by hand."""
     home = tree / "ocean" / spec.name
@@ -248,7 +248,7 @@ def _usable(policy, sizes: _Sizes, draft: OceanExport):
     return None
 
 
-def _write_demo(home: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
+def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
                 policy) -> None:
     """NAME.c: the author's if it needs nothing of ours, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"
@@ -339,17 +339,15 @@ def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) ->
 # -- the proof -----------------------------------------------------------------------
 
 
-def _compare(folder: Path, spec: Spec, settings: config.Config, exported: Path, scratch: Path
+def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch: Path
              ) -> None:
     """Build the export through its binding.c, and check that it plays like the original."""
     twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
-    job = {"env": dict(settings.env)}
     played = []
     for place in (folder, twin):
-        built = build.build(place)
         played.append(child.run("puffer_sdk.projects.ocean:play_work",
-                                    {**job, "library": str(built.library)},
-                                    lambda kind, payload: None, cwd=paths.working_dir(place)))
+                                EnvJob.of(build.build(place), settings),
+                                lambda kind, payload: None, cwd=paths.working_dir(place)))
     if played[0] != played[1]:
         raise BuildError("the exported environment does not play like the original",
                          where=folder, expected=played[0]["hash"], actual=played[1]["hash"],
@@ -358,17 +356,16 @@ def _compare(folder: Path, spec: Spec, settings: config.Config, exported: Path, 
         raise BuildError("the exported config changes the original's [env]", where=folder)
 
 
-def play_work(job: dict, link: child.Link) -> dict:
+def play_work(job: EnvJob, link: child.Link) -> dict:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 
-    from ..env.library import Library
     from ..env.vec import VecEnv
 
-    library = Library(job["library"])
-    agents = library.agents_per_env(job["env"]) * 4
+    library, settings = job.open(), job.config.env
+    agents = library.agents_per_env(settings) * 4
     draw, digest = np.random.default_rng(0), hashlib.sha256()
-    with VecEnv(library, total_agents=agents, env_settings=job["env"], seed=1,
+    with VecEnv(library, total_agents=agents, env_settings=settings, seed=1,
                 watches=link.watches()) as vec:
         digest.update(vec.reset())
         for _ in range(STEPS):

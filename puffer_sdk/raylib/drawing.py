@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, RunError, UsageError
 from ..toolchain import compilers
 from . import fetch
@@ -140,7 +140,7 @@ def headers_of(source: Path) -> Path:
     if not _holds(folder, texts):
         try:
             for name, text in texts.items():
-                compilers.write_file(folder / name, text)
+                files.write(folder / name, text)
         except OSError as error:
             raise _cannot_keep(folder, error) from None
     return folder
@@ -194,7 +194,7 @@ def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
         compilers.run_compilers(commands, source=source / "raylib.h", what=what, verbose=verbose,
                                 env=env, on_done=lambda count: report("raylib", count, steps))
         if recipe.kind == "a":
-            with compilers.replacing(library) as whole:
+            with files.replacing(library) as whole:
                 whole.unlink(missing_ok=True)                   # ar would add to an empty file
                 compilers.run_compiler([_archiver(recipe), "rcs", whole, *objects],
                                        source=library, what=what, verbose=verbose, env=env)

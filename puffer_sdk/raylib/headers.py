@@ -21,7 +21,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import BuildError, RunError
 from ..toolchain import compilers
 
@@ -147,13 +147,10 @@ def write_files(wheel: Wheel, folder: Path) -> None:
     Each file appears whole or not at all; processes that race write the same bytes.
     """
     texts = (raylib_h(wheel), rlgl_h(wheel), _raymath_text(), null_text(wheel))
-    try:
+    with files.refused("cannot write raylib's headers", where=folder,
+                       hint="free some space, or point PUFFER_CACHE at another disk"):
         for name, text in zip(_FILES, texts, strict=True):
-            compilers.write_file(folder / name, text)
-    except OSError as error:
-        raise RunError("cannot write raylib's headers", where=folder,
-                       detail=error.strerror or str(error),
-                       hint="free some space, or point PUFFER_CACHE at another disk") from None
+            files.write(folder / name, text)
 
 
 def _is_complete(folder: Path) -> bool:

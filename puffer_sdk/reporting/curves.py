@@ -9,8 +9,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from ..settings.config import Config
 from ..settings.goal import parse_goal
+from ..settings.values import Config
 
 POINTS = 80
 BINS = 20

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..toolchain.libraries import digest
-from ..training import runs
 from ..training.metrics import without_nan
 
 ENTRIES = 24                # kept per stage: a stage may have an entry for each seed
@@ -61,10 +60,9 @@ class Entry:
 
     def write(self, facts: dict, timings: dict, suffixes: tuple[str, ...]) -> None:
         self.facts, self.timings = facts, timings
-        files = {self.path(suffix).name: digest(self.path(suffix)) for suffix in suffixes}
-        text = json.dumps({"facts": facts, "timings": timings, "files": files}, allow_nan=False)
-        runs.write_atomically(self.record, text + "\n", what="what the report has measured",
-                              hint=HINT)
+        digests = {self.path(suffix).name: digest(self.path(suffix)) for suffix in suffixes}
+        text = json.dumps({"facts": facts, "timings": timings, "files": digests}, allow_nan=False)
+        files.save(self.record, text + "\n", what="what the report has measured", hint=HINT)
         self.prune()
 
     def prune(self) -> None:

@@ -8,15 +8,16 @@ from importlib import metadata
 from pathlib import Path
 
 from .. import __version__
-from ..settings.config import Config
-from ..settings.table import KEYS, show
+from ..settings.table import KEYS
+from ..settings.texts import show
+from ..settings.values import Config
 from ..toolchain import compilers
 
 
 @cache
 def machine() -> dict:
     """The machine and the compiler that the numbers were measured with."""
-    from ..settings.consistency import available_cores
+    from ..settings.automatic import available_cores
 
     compiler = compilers.find_compiler()
     return {"cpu": _cpu(), "cores": available_cores(), "memory_gib": _memory(),

@@ -7,12 +7,12 @@ from __future__ import annotations
 import hashlib
 import statistics
 import time
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..env import child
-from ..settings.config import Config
+from ..env.job import EnvJob
 from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions
@@ -26,22 +26,36 @@ TRAINING = 0.3
 PATIENCE = 30.0         # seconds after which two rounds are enough
 
 
-def trajectories(job: dict, link: child.Link) -> dict:
+@dataclass(frozen=True)
+class TrajectoriesJob(EnvJob):
+    """What the child needs to play."""
+
+    threads: int
+
+
+@dataclass(frozen=True)
+class RatesJob:
+    """What the child needs to compare two environments."""
+
+    own: EnvJob
+    squared: EnvJob
+    rounds: int
+
+
+def trajectories(job: TrajectoriesJob, link: child.Link) -> dict:
     """A hash of random play from fixed seeds, and facts about the environment.
 
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
     """
-    from ..env.library import Library
     from ..env.vec import VecEnv
     from ..policy.players import random_actions
 
-    resolved = Config.from_dict(job["config"])
-    library = Library(job["library"], Path(job["folder"]))
+    resolved, library = job.config, job.open()
     watches = link.watches()
     agents = library.agents_per_env(resolved.env, watches)
     envs = max(2, min(ENVS, AGENTS // agents))
-    vec = VecEnv(library, total_agents=envs * agents, seed=SEED, threads=job["threads"],
+    vec = VecEnv(library, total_agents=envs * agents, seed=SEED, threads=job.threads,
                  env_settings=resolved.env, watches=watches)
     about, rng, digest = vec.description, np.random.default_rng(SEED), hashlib.sha256()
     ticks = max(8, min(TICKS, BYTES // vec.observations.nbytes))
@@ -64,7 +78,7 @@ def trajectories(job: dict, link: child.Link) -> dict:
                       "log_names": list(about.log_names)}}
 
 
-def rates(job: dict, link: child.Link) -> dict:
+def rates(job: RatesJob, link: child.Link) -> dict:
     """Agent steps per second of both environments: of stepping only, and of training.
 
     Turns alternate, so that other work on this machine slows both alike. The ratio is the median
@@ -74,9 +88,9 @@ def rates(job: dict, link: child.Link) -> dict:
             "training": _contest(job, link, _Training, TRAINING)}
 
 
-def _contest(job: dict, link: child.Link, kind, seconds: float) -> dict:
-    own, squared = (kind(job[name], link) for name in ("own", "squared"))
-    rounds = job["rounds"]
+def _contest(job: RatesJob, link: child.Link, kind, seconds: float) -> dict:
+    own, squared = (kind(one, link) for one in (job.own, job.squared))
+    rounds = job.rounds
     for one in (own, squared):                  # warm up: caches, threads, memory
         one.turn(seconds / 4)
     began, pairs = time.perf_counter(), []
@@ -99,7 +113,7 @@ def _contest(job: dict, link: child.Link, kind, seconds: float) -> dict:
 class _Stepping:
     """Random actions; drawing them is not timed."""
 
-    def __init__(self, job: dict, link: child.Link):
+    def __init__(self, job: EnvJob, link: child.Link):
         self.vec = _make_vec(job, link)
         self.rng, self.link = np.random.default_rng(SEED), link
         self.vec.reset()
@@ -127,9 +141,9 @@ class _Stepping:
 class _Training:
     """Rollouts and updates, as in `train`."""
 
-    def __init__(self, job: dict, link: child.Link):
+    def __init__(self, job: EnvJob, link: child.Link):
         self.vec, self.link = _make_vec(job, link), link
-        self.trainer = backends.make_trainer(self.vec, Config.from_dict(job["config"]))
+        self.trainer = backends.make_trainer(self.vec, job.config)
 
     def turn(self, seconds: float) -> float:
         """Agent steps per second."""
@@ -148,9 +162,7 @@ class _Training:
         self.vec.close()
 
 
-def _make_vec(job: dict, link: child.Link):
-    from ..env.library import Library
+def _make_vec(job: EnvJob, link: child.Link):
     from ..training.worker import make_vec
 
-    return make_vec(Library(job["library"], Path(job["folder"])), Config.from_dict(job["config"]),
-                    0, link)
+    return make_vec(job.open(), job.config, 0, link)

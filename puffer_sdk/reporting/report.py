@@ -20,7 +20,6 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import FINDINGS, OK, Interrupted, UsageError
 from ..env import child
-from ..training import runs
 from ..training.metrics import without_nan
 from . import comparing, page, stages, summary
 from .keeping import HINT, Keeper
@@ -135,6 +134,6 @@ def _write(target: Path, data: dict, pictures: Mapping[str, bytes]) -> None:
                  target: page.render(data, pictures)}
     with child.Signals() as signals:
         for path, document in documents.items():
-            runs.write_atomically(path, document, what="the report", hint=HINT)
+            files.save(path, document, what="the report", hint=HINT)
     if signals.received:
         raise Interrupted("interrupted; the report was written", status=signals.status)

@@ -17,11 +17,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .. import __version__
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import Interrupted, PufferError, UsageError
 from ..env import build as building
+from ..env.job import EnvJob
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from ..training import checkpoint, runs
 from . import curves, machine, measuring
 from .keeping import HINT, Entry, Keeper
@@ -110,7 +111,8 @@ def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
     def work() -> tuple[dict, dict]:
         found = []
         for threads in (1, 1, 2):
-            found.append(subject.run("trajectories", {**subject.job(), "threads": threads}))
+            found.append(subject.run(
+                "trajectories", subject.job(measuring.TrajectoriesJob, threads=threads)))
             if len(found) == 1:         # an env seeded with time() must differ: wait for the
                 time.sleep(1.01 - time.time() % 1)              # next second
         first = found[0]
@@ -158,8 +160,8 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
     past = checkpoint.load(path)
     facts = past.facts
     goal = facts.get("goal") or {}
-    runs.write_atomically(entry.path(".safetensors"), path.read_bytes(), what="the policy",
-                          hint=HINT)
+    files.save(entry.path(".safetensors"), path.read_bytes(), what="the policy",
+               hint=HINT)
     rows = run.metrics()
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
              "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
@@ -267,9 +269,8 @@ def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
             folder = scaffold.new("squared", template="squared", output_dir=home).folder
             beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
             backends.require(beside, verbose=verbose)
-            job = {"own": own, "squared": {"library": str(building.build(folder).library),
-                                           "folder": str(folder), "config": beside.to_dict()},
-                   "rounds": measuring.ROUNDS}
+            job = measuring.RatesJob(own, EnvJob.of(building.build(folder), beside),
+                                     measuring.ROUNDS)
             found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
                                 bar.update("rates", payload["done"], payload["total"]))
         return {"threads": subject.config.vec.num_threads,
@@ -297,10 +298,10 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
                     on_progress=bar.update, verbose=verbose)
         finally:                        # for the author's own programs
             if before is not None:
-                runs.write_atomically(policy, before, what="the policy", hint=HINT)
-        files = sorted(path for path in made.path.parent.glob("index.*"))
-        return {"bytes": made.bytes, "zipped": sum(_zipped(path) for path in files),
-                "files": {path.name: path.stat().st_size for path in files},
+                files.save(policy, before, what="the policy", hint=HINT)
+        parts = sorted(path for path in made.path.parent.glob("index.*"))
+        return {"bytes": made.bytes, "zipped": sum(_zipped(path) for path in parts),
+                "files": {path.name: path.stat().st_size for path in parts},
                 "warnings": len(re.findall(r"\bwarning: ", made.warnings))}, {}
 
     emcc = shutil.which("emcc")

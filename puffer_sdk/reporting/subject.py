@@ -15,10 +15,11 @@ from ..base.errors import BuildError, PufferError
 from ..base.spec import Spec
 from ..env import build as building
 from ..env import child, header, watch
+from ..env.job import EnvJob
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from ..toolchain import compilers
-from . import machine
+from . import machine, measuring
 from .keeping import key_of
 
 FORMAT = 1              # of the data; also part of what results depend on
@@ -56,15 +57,15 @@ class Subject:
         return {full: value for full, value in self.config.items()
                 if not sections or full.partition(".")[0] in sections}
 
-    def job(self) -> dict:
+    def job(self, kind: type[EnvJob] = EnvJob, **more) -> EnvJob:
         """What a child needs to open it. Raises the error that stopped its build."""
         if self.build is None:
             raise self.broken
         from ..training.backends import with_class_file
-        return {"library": str(self.build.library), "folder": str(self.folder),
-                "config": with_class_file(self.config, self.folder).to_dict()}
+        return kind.of(self.build, with_class_file(self.config, self.folder), **more)
 
-    def run(self, target: str, job: dict, on_event=lambda kind, payload: None):
+    def run(self, target: str, job: EnvJob | measuring.RatesJob,
+            on_event=lambda kind, payload: None):
         """target(job) in a child process."""
         return child.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
                              cwd=paths.working_dir(self.folder),

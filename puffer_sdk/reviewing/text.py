@@ -5,8 +5,8 @@ import html
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import OK, UsageError
-from ..training import runs
 from .review import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
@@ -77,7 +77,7 @@ def write_reports(review: Review, folder: Path) -> list[Path]:
             if suffix == ".html":
                 text = PAGE.format(name=html.escape(env.name), page=html.escape(text))
             path = folder / f"{env.name}{suffix}"
-            runs.write_atomically(path, text, what="the report",
-                                  hint="free some space, or choose another folder: --output")
+            files.save(path, text, what="the report",
+                       hint="free some space, or choose another folder: --output")
             written.append(path)
     return written

@@ -1,140 +1,29 @@
-"""Settle every setting.  defaults < the environment's ini < the command line -> Config
+"""Resolve every setting.  defaults < the environment's ini < the command line -> Config
 
     config = resolve(folder, {"train.learning_rate": "0.01"}, spec)
     config.train.learning_rate      0.01
     config.env["size"]              11.0
     config.origin["train.gamma"]    "squared.ini:14"
 
-Strict: an unknown key, a wrong type, a value out of range or a contradiction is refused with its
+Strict: an unknown key, a wrong type, a value out of range or a conflict is refused with its
 line and the nearest valid spelling, all of them at once. Inis of Ocean environments (where a
-hand-written binding.c stands in the folder) hold what upstream's sweeps left behind; there,
+hand-written binding.c is in the folder) hold what upstream's sweeps left behind; there,
 fractions of whole numbers are cut off and unknown keys skipped, each with a warning.
 """
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
-from . import inifile, table
-from .consistency import COMMAND_LINE, Contradictions, Given, choose
-from .table import ALIAS, AUTO, IGNORED, KEYS, Base, Check, Eval, Policy, Train, Vec, show
-
-SECTIONS = {"base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
-            "check": Check}
-
-
-class FrozenDict(dict):
-    """A dict that nobody changes: settings are passed around, and pickled to workers."""
-
-    def _refuse(self, *args, **kwargs):
-        raise TypeError("settings are fixed once resolved; resolve again with overrides")
-
-    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
-
-    def __reduce__(self):
-        return FrozenDict, (dict(self),)
-
-
-@dataclass(frozen=True)
-class Config:
-    """Resolved settings. Immutable; to_ini() and resolve() are each other's inverse."""
-
-    base: Base
-    vec: Vec
-    policy: Policy
-    train: Train
-    eval: Eval
-    check: Check
-    env: Mapping[str, float] = field(default_factory=FrozenDict)    # in the ini's order
-    origin: Mapping[str, str] = field(default_factory=FrozenDict)   # 'train.gamma' -> where from
-    skipped: Mapping[str, str] = field(default_factory=FrozenDict, compare=False)
-    #         keys of the ini that have no effect -> where they stand
-
-    def __post_init__(self):
-        for name in ("env", "origin", "skipped"):
-            object.__setattr__(self, name, FrozenDict(getattr(self, name)))
-
-    def __getitem__(self, full: str):
-        """config['train.gamma']"""
-        section, _, name = full.partition(".")
-        if section == "env":
-            return self.env[name]
-        return getattr(getattr(self, section), KEYS[full].field)
-
-    def items(self) -> list[tuple[str, object]]:
-        """Every setting that has an effect, [env] included, as ('train.gamma', 0.99)."""
-        rows = []
-        for section in ("base", "env", "vec", "policy", "train", "eval", "check"):
-            if section == "env":
-                rows += [(f"env.{name}", value) for name, value in self.env.items()]
-            else:
-                rows += [(key.full, self[key.full]) for key in table.used_keys(section)]
-        return rows
-
-    def with_auto(self, full: str, value: object, reason: str) -> Config:
-        """The same with one value chosen by us, and why."""
-        return _with_value(self, full, value, f"auto: {reason}")
-
-    def to_dict(self) -> dict:
-        """JSON-able; from_dict is the way back."""
-        tree: dict = {}
-        for full, value in self.items():
-            section, _, name = full.partition(".")
-            tree.setdefault(section, {})[name] = value
-        return {**tree, "env": dict(self.env), "origin": dict(self.origin)}
-
-    @classmethod
-    def from_dict(cls, tree: Mapping) -> Config:
-        """A Config from to_dict's form; keys it lacks take their defaults.
-
-        Raises UsageError on a key or a value that this version does not know.
-        """
-        config = defaults()
-        for section, made in SECTIONS.items():
-            values = {}
-            for name, value in tree.get(section, {}).items():
-                key = KEYS.get(f"{section}.{name}")
-                try:
-                    values[key.field if key else name] = (table.parse(key, show(value))
-                                                          if key else None)
-                except ValueError:
-                    key = None
-                if key is None or key.status != table.USED:
-                    raise UsageError("saved settings hold one that this version does not know",
-                                     where=f"[{section}] {name}",
-                                     expected=key.expected if key else "a known setting",
-                                     actual=show(value))
-            config = replace(config, **{section: made(**{
-                **{key.field: config[key.full] for key in table.used_keys(section)},
-                **values})})
-        return replace(config, env={name: float(value) for name, value
-                                    in tree.get("env", {}).items()},
-                       origin={**config.origin, **tree.get("origin", {})})
-
-    def to_ini(self) -> str:
-        """All settings, one a line; the reason stands above each value we chose."""
-        lines, section = [], None
-        for full, value in self.items():
-            head, _, name = full.partition(".")
-            if head != section:
-                lines += [""] * bool(lines) + [f"[{head}]"]
-                section = head
-            origin = self.origin.get(full, "")
-            if origin.startswith("auto: "):
-                lines.append(f"# {origin}")
-            lines.append(f"{name} = {show(value)}".rstrip())
-        return "\n".join(lines) + "\n"
-
-
-def _with_value(config: Config, full: str, value: object, origin: str) -> Config:
-    section, field = full.partition(".")[0], KEYS[full].field
-    return replace(config, **{section: replace(getattr(config, section), **{field: value})},
-                   origin={**config.origin, full: origin})
+from . import inifile, naming, table
+from .conflicts import Conflicts
+from .table import ALIAS, EFFECTIVE, IGNORED, INI_SECTIONS, KEYS, SECTIONS
+from .texts import has_fraction, parse_number, show
+from .values import COMMAND_LINE, Config, Given, complete
 
 
 def find_ini(folder: Path) -> Path | None:
@@ -180,7 +69,6 @@ class _Resolver:
         self.folder, self.spec, self.ocean = folder, spec, ocean
         self.given: dict[str, Given] = {}
         self.env: dict[str, float] = {}
-        self.origin: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
         self.faults: list[UsageError] = []
 
@@ -191,20 +79,19 @@ class _Resolver:
             self._warn_without_ini()
         self._read_overrides(overrides)
         inifile.raise_all(self.faults)
-        config = self._fill()
-        config = Contradictions(config, self.given, self.ocean, self.folder, self.spec).settle()
-        return config
+        config = complete(self.given, self.env, skipped=self.skipped,
+                          env_name=self.folder.name if self.folder else "")
+        return Conflicts(config, self.given, self.ocean, self.folder, self.spec).resolve()
 
     # -- the ini
 
     def _read_ini(self, path: Path) -> None:
         entries, sections, faults = inifile.read(path)
         self.faults += faults
-        known = [*SECTIONS, "env", "sweep", "torch", "selfplay"]
         for section, line in sections.items():
-            if section in known or section.startswith("sweep."):
+            if section in INI_SECTIONS or section.startswith("sweep."):
                 continue
-            hint = inifile.section_hint(section, known)
+            hint = inifile.section_hint(section, INI_SECTIONS)
             if self.ocean:
                 self._skip(f"[{section}]", path, line, "is no section of ours", hint)
             else:
@@ -214,7 +101,7 @@ class _Resolver:
         for entry in entries:
             if entry.section == "sweep" or entry.section.startswith("sweep."):
                 continue
-            if entry.section in known:
+            if entry.section in INI_SECTIONS:
                 self._take(entry.section, entry.key, entry.text, f"{path.name}:{entry.line}",
                            inifile.where(path, entry.line), layer)
 
@@ -245,9 +132,9 @@ class _Resolver:
                 self._fault(f"'{raw}' is not a setting", place, "--section.key",
                             flag, f"write {' or '.join(homes)}" if homes else None)
                 continue
-            if section not in SECTIONS and section not in ("env", "torch", "selfplay"):
+            if section not in SECTIONS and section != "env":
                 self._fault(f"there is no setting {flag}", place, "a known section",
-                            f"[{section}]", inifile.section_hint(section, [*SECTIONS, "env"]))
+                            f"[{section}]", inifile.section_hint(section, (*EFFECTIVE, "env")))
                 continue
             text = show(value).strip()
             if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text):
@@ -266,7 +153,7 @@ class _Resolver:
         key = KEYS.get(f"{section}.{name}")
         from_ini = origin != COMMAND_LINE
         if key is None:
-            hint = table.hint_for(section, name, flags=not from_ini)
+            hint = naming.hint_for(section, name, flags=not from_ini)
             if self.ocean and from_ini:
                 self._skip(f"[{section}] {name}", where, None, "is no setting of ours", hint)
             else:
@@ -291,7 +178,7 @@ class _Resolver:
                         where, target.expected, f"'{text}'" if text else "nothing",
                         str(error) or None)
             return
-        if target.type in ("int", "bool") and table.has_fraction(text):
+        if target.type in ("int", "bool") and has_fraction(text):
             ui.warn_once(f"{where}: {key.name} = {text} is not a whole number; "
                          f"{show(value)} is used")
         self._give(target.full, Given(value, origin, where, key.full), layer)
@@ -322,7 +209,7 @@ class _Resolver:
         if self.spec is not None and not self.ocean:
             c_type = next((f.type for f in self.spec.settable if f.name == name), None)
         try:
-            value = table.parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
+            value = parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
         except ValueError as error:
             what = {"not a number": None}.get(str(error), f"the value is {error}")
             hint = "a comment stands on a line of its own" if re.search(r"\s[#;]", text) else what
@@ -339,7 +226,6 @@ class _Resolver:
                 return
         self.env[name] = float(value)
         self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
-        self.origin[f"env.{name}"] = origin
 
     def warn_unread(self) -> None:
         """One warning for each [env] key of the ini that no struct field takes."""
@@ -377,27 +263,6 @@ class _Resolver:
     def _fault(self, message, where, expected, actual, hint) -> None:
         self.faults.append(UsageError(message, where=where, expected=expected, actual=actual,
                                       hint=hint))
-
-    # -- the rest of the table
-
-    def _fill(self) -> Config:
-        """Defaults where nothing was given, then the values that depend on others."""
-        chosen, autos = {}, []
-        for key in table.used_keys():
-            given = self.given.get(key.full)
-            chosen[key.full] = given.value if given else key.default
-            self.origin[key.full] = given.origin if given else "default"
-            if key.auto and chosen[key.full] == AUTO:
-                autos.append(key.full)
-        if not chosen["base.env_name"] and self.folder is not None:
-            chosen["base.env_name"] = self.folder.name
-        for full in autos:      # in the table's order: each may read those before it
-            value, reason = choose(full, chosen, self.env)
-            chosen[full], self.origin[full] = value, f"auto: {reason}"
-        parts = {section: cls(**{key.field: chosen[key.full]
-                                 for key in table.used_keys(section)})
-                 for section, cls in SECTIONS.items()}
-        return Config(**parts, env=self.env, origin=self.origin, skipped=self.skipped)
 
 
 def _c_expected(c_type: str | None) -> str:

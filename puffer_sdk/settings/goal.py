@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .table import parse_number, show
+from .texts import parse_number, show
 
 ENTRIES = 100
 FORM = "NAME >= NUMBER, or NAME <= NUMBER"

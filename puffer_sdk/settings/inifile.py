@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def raise_all(faults: list[UsageError]) -> None:
     raise first
 
 
-def section_hint(name: str, known: list[str]) -> str:
+def section_hint(name: str, known: Sequence[str]) -> str:
     """The nearest section, or all of them."""
     close = nearest(name.lower(), known)
     return f"did you mean [{close}]?" if close else \

@@ -12,11 +12,10 @@ here. PufferLib 4.0's names are the canonical ones.
 from __future__ import annotations
 
 import keyword
-import math
-import re
 from dataclasses import MISSING, dataclass, field, fields
 
 from ..base.errors import nearest
+from .texts import number_hint, parse_number, show
 
 USED, ALIAS, IGNORED = "used", "alias", "ignored"
 AUTO = "auto"
@@ -213,15 +212,6 @@ class Selfplay:
 SECTIONS = {"base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
             "check": Check, "torch": Torch, "selfplay": Selfplay}
 
-# names of PufferLib 2, 3 and 5, and what takes their place
-RENAMED = {
-    "bptt_horizon": "train.horizon", "update_epochs": "train.replay_ratio",
-    "adam_beta1": "train.beta1", "momentum": "train.beta1", "adam_beta2": "train.beta2",
-    "adam_eps": "train.eps", "num_envs": "vec.total_agents", "num_workers": "vec.num_threads",
-    "reset_every_horizon": "base.reset_state", "rnn_hidden_size": "policy.hidden_size",
-}
-
-
 @dataclass(frozen=True)
 class Key:
     """One row of the table."""
@@ -314,87 +304,9 @@ def used_keys(section: str | None = None) -> list[Key]:
             if key.status == USED and section in (None, key.section)]
 
 
-def meant(section: str, name: str) -> Key | None:
-    """The key that an unknown one most likely stands for, in its own section if possible."""
-    if name in RENAMED:
-        return KEYS[RENAMED[name]]
-    known = [key for key in KEYS.values() if key.status != IGNORED]
-    here = [key for key in known if key.section == section]
-    lower = name.lower()
-    for pool, word in ((here, lower), (known, lower),
-                       (here, nearest(lower, [key.name for key in here])),
-                       (known, nearest(lower, [key.name for key in known]))):
-        found = [key for key in pool if key.name == word]
-        if found:
-            return min(found, key=lambda key: key.status == ALIAS)
-    return None
-
-
-def hint_for(section: str, name: str, *, flags: bool = False) -> str | None:
-    """What to write in place of an unknown key; flags: as a command-line option."""
-    key = meant(section, name)
-    if key is None:
-        own = ", ".join(key.flag if flags else key.name for key in used_keys(section))
-        return f"[{section}] has {own}" if own else None
-    if flags:
-        return f"did you mean {key.flag}?"
-    if name in RENAMED:
-        return f"PufferLib 4.0 calls it '{key.name}', in [{key.section}]"
-    if key.section == section:
-        return f"did you mean '{key.name}'?"
-    if key.name == name.lower():
-        return f"'{key.name}' belongs to [{key.section}]"
-    return f"did you mean '{key.name}', in [{key.section}]?"
-
-
-def show(value: object) -> str:
-    """A value as an ini holds it; parse(show(x)) == x."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        return repr(value)
-    return str(value)
-
-
-_NUMBER = re.compile(r"([+-]?)(\d+(?:_\d+)*)?(?:\.(\d+(?:_\d+)*)?)?(?:[eE]([+-]?\d{1,6}))?",
-                     re.ASCII)
-
-
-def parse_number(text: str) -> int | float:
-    """The number that a text spells: exact for whole ones, however written (1e8, 100_000_000).
-
-    Raises ValueError with a reason ('not a number', 'not finite', 'too large').
-    """
-    match = _NUMBER.fullmatch(text)
-    if len(text) > 400 or not match or not (match[2] or match[3]):
-        word = text.lower().lstrip("+-")
-        raise ValueError("not finite" if word in ("nan", "inf", "infinity") else "not a number")
-    sign, whole, part, exponent = match.groups()
-    whole, part = (whole or "").replace("_", ""), (part or "").replace("_", "")
-    power = int(exponent or 0) - len(part)
-    digits = int(whole + part)
-    if digits and power + len(str(digits)) > 308:
-        raise ValueError("too large")
-    if power >= 0 or digits == 0:
-        result = digits * 10**power if digits else 0
-    elif -power < 400 and digits % 10**-power == 0:
-        result = digits // 10**-power
-    else:
-        value = float(text.replace("_", ""))
-        if not math.isfinite(value):
-            raise ValueError("too large")
-        return value
-    return -result if sign == "-" else result
-
-
-def has_fraction(text: str) -> bool:
-    """True for a number that is not whole."""
-    try:
-        return isinstance(parse_number(text), float)
-    except ValueError:
-        return False
+EFFECTIVE = tuple(section for section in SECTIONS if used_keys(section))
+# What an ini may hold; [sweep.*] as well
+INI_SECTIONS = (*EFFECTIVE, "env", "sweep", *(name for name in SECTIONS if name not in EFFECTIVE))
 
 
 def parse(key: Key, text: str, *, cut: bool = False):
@@ -417,7 +329,7 @@ def parse(key: Key, text: str, *, cut: bool = False):
     try:
         value = parse_number(text)
     except ValueError as error:
-        raise ValueError(_number_hint(text, str(error))) from None
+        raise ValueError(number_hint(text, str(error))) from None
     if key.type in ("int", "bool") and isinstance(value, float):
         if not cut:
             raise ValueError("")
@@ -429,23 +341,6 @@ def parse(key: Key, text: str, *, cut: bool = False):
     if not key.allows(value):
         raise ValueError("")
     return float(value) if key.type == "float" else value
-
-
-def parse_action(text: str) -> tuple[float, ...]:
-    """'4, 2' or '{4, 2}' as numbers, one per head; () for an empty text. Raises ValueError."""
-    text = text.strip().strip("{}").strip()
-    return tuple(float(parse_number(part)) for part in re.split(r"\s*,\s*|\s+", text)) \
-        if text else ()
-
-
-def _number_hint(text: str, reason: str) -> str:
-    if re.search(r"\s[#;]", text):
-        return "a comment stands on a line of its own"
-    if text[:1] in "'\"" and text[:1]:
-        return "numbers are written without quotes"
-    if "," in text:
-        return "write 1_000_000, or 1e6; the decimal point is a point"
-    return "" if reason == "not a number" else f"the value is {reason}"
 
 
 def page() -> str:

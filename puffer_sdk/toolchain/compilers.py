@@ -14,15 +14,14 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, RunError
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -338,32 +337,6 @@ def shorten(text: str) -> str:
     return "\n".join([*shown, note + (f", {errors} errors in all" if errors > 1 else "")])
 
 
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that takes its place once the block has succeeded.
-
-    A reader sees the old file or the new one, never a part; on failure nothing is left.
-    """
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-",
-                                    suffix=target.suffix)
-    os.close(handle)
-    temporary = Path(name)
-    umask = os.umask(0)
-    os.umask(umask)
-    try:
-        yield temporary
-        temporary.chmod((0o777 if target.suffix in (".so", "") else 0o666) & ~umask)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_file(target: Path, text: str) -> None:
-    """Writes a small text file so that no reader ever sees a part of it. OSError on failure."""
-    with replacing(target) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
 def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Path, what: str,
                verbose: bool = False, timeout: float = TIMEOUT,
                env: Mapping[str, str | None] | None = None) -> str:
@@ -372,17 +345,16 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
     Returns the compiler's text. Raises BuildError as run_compiler does, RunError when the
     folder cannot be written.
     """
-    try:
-        with replacing(target) as temporary:
-            text = run_compiler([*command, "-o", temporary], source=source, what=what,
-                                verbose=verbose, timeout=timeout, env=env)
-            if not temporary.stat().st_size:
-                raise BuildError(f"the compiler made no file of {what}",
-                                 where=source, detail=shlex.join(map(os.fspath, command)),
-                                 hint="does CC name a C compiler?")
-    except OSError as error:
-        raise RunError(f"cannot write {what}", where=target, detail=error.strerror or str(error),
-                       hint="free some space, or point PUFFER_CACHE at another disk") from None
+    mode = 0o777 if target.suffix in (".so", "") else 0o666
+    with files.refused(f"cannot write {what}", where=target,
+                       hint="free some space, or point PUFFER_CACHE at another disk"), \
+            files.replacing(target, mode=mode) as temporary:
+        text = run_compiler([*command, "-o", temporary], source=source, what=what,
+                            verbose=verbose, timeout=timeout, env=env)
+        if not temporary.stat().st_size:
+            raise BuildError(f"the compiler made no file of {what}",
+                             where=source, detail=shlex.join(map(os.fspath, command)),
+                             hint="does CC name a C compiler?")
     return text
 
 
@@ -412,7 +384,7 @@ def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, .
                   if os.path.isdir(line.strip()))
     with suppress(OSError):                     # only speed is lost
         remembered.parent.mkdir(parents=True, exist_ok=True)
-        write_file(remembered, json.dumps(found))
+        files.write(remembered, json.dumps(found))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import ui
+from ..base import files, ui
 from . import compilers
 
 SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" \
@@ -24,7 +24,7 @@ def compile_library(library: Path, command: Sequence[str], *, source: Path, what
     text = compilers.compile_to(library, command, source=source, what=what, verbose=verbose,
                                 timeout=timeout)
     with suppress(OSError):                     # without it the next process compiles again
-        compilers.write_file(digest_file(library), digest(library))
+        files.write(digest_file(library), digest(library))
     return text
 
 

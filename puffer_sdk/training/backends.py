@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import UsageError
-from ..settings.config import Config
+from ..settings.values import Config
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ..base import files
 from ..base.errors import RunError, UsageError
 from ..settings.goal import Goal
 
@@ -53,20 +53,10 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
     facts = {"format_version": FORMAT_VERSION, **facts}
     tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
     data = serialize(tensors, metadata={"puffer": json.dumps(facts, sort_keys=True)})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
+                       hint="free some space, or choose another place with --runs-dir"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise RunError("cannot save the checkpoint; the ones before it are untouched",
-                       where=path, detail=error.strerror or str(error),
-                       hint="free some space, or choose another place with --runs-dir") from None
+        files.write(path, data, durable=True)
     return path
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..base import ui
-from ..settings.config import Config
+from ..settings.values import Config
 from .runs import Run
 
 PLAIN_EVERY = 2.0               # seconds between two plain lines; more as the run gets longer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import UsageError
 from ..env import header
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from . import backends, checkpoint
 
 if TYPE_CHECKING:

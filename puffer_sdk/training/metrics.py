@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 from ..base.errors import RunError, UsageError
-from ..settings.config import Config
+from ..settings.values import Config
 from .runs import Run
 
 EXTRAS = {"wandb": "wandb", "tensorboard": "tensorboardX"}     # option -> module that it needs

@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from ..base import paths
 from ..base.errors import UsageError
 from ..env import build, child
+from ..env.job import EnvJob
 from ..settings import config
-from ..settings.config import Config
+from ..settings.values import Config
 from . import backends
 
 WARM_UP = 0.4           # share of the seconds that is not measured: caches, clocks, page faults
@@ -96,8 +96,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
                          expected="train.backend = native", actual=resolved.train.backend,
                          hint="leave out what asks for PyTorch: its own profiler sees more of it")
     backends.require(resolved, folder, verbose=verbose)
-    job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-           "config": resolved.to_dict(), "seconds": seconds}
+    job = ProfileJob.of(built, resolved, seconds=seconds)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
@@ -117,22 +116,28 @@ def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> floa
 # -- in the child ------------------------------------------------------------------
 
 
-def work(job: dict, link: child.Link) -> dict:
+@dataclass(frozen=True)
+class ProfileJob(EnvJob):
+    """What the child needs to be profiled."""
+
+    seconds: float
+
+
+def work(job: ProfileJob, link: child.Link) -> dict:
     """The child's target: a Profile as a dict; empty if it had to stop."""
-    from ..env.library import Library
     from .worker import make_vec
 
-    resolved = Config.from_dict(job["config"])
-    vec = make_vec(Library(job["library"], Path(job["folder"])), resolved, 0, link)
+    resolved = job.config
+    vec = make_vec(job.open(), resolved, 0, link)
     trainer = backends.make_trainer(vec, resolved)
     best = product_rate(trainer, resolved)
-    warm = WARM_UP * job["seconds"]
+    warm = WARM_UP * job.seconds
     train(trainer, warm, link, 0.0)
     if link.stop:
         return {}                               # the parent was interrupted
     trainer.stats()
     before, began = trainer.counters, time.perf_counter()
-    train(trainer, job["seconds"] - warm, link, warm)
+    train(trainer, job.seconds - warm, link, warm)
     seconds = time.perf_counter() - began
     if link.stop:
         return {}
@@ -148,7 +153,7 @@ def work(job: dict, link: child.Link) -> dict:
     trainer.close()
     more = {"gpu": gpu, **kernel_facts(vec, resolved, seconds / epochs)} if gpu else {}
     vec.close()
-    return {"env": job["name"], "steps": steps, "seconds": seconds,
+    return {"env": job.name, "steps": steps, "seconds": seconds,
             "steps_per_second": steps / seconds,
             "phases": phases(stats["seconds"], seconds * stats["threads"], steps / seconds),
             "gflops": flops / seconds * 1e-9, "matmul_gflops": best * 1e-9,

@@ -14,7 +14,6 @@ status      running, finished, interrupted or failed, by run.json; `killed` if t
 """
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -26,6 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import PufferError, RunError, UsageError
 from ..settings import inifile
 
@@ -98,8 +98,8 @@ class Run:
         self._write({**self.info, **facts})
 
     def _write(self, info: dict) -> None:
-        write_atomically(self.folder / "run.json", json.dumps(info, indent=1) + "\n",
-                         what="the run's state")
+        files.save(self.folder / "run.json", json.dumps(info, indent=1) + "\n",
+                   what="the run's state")
 
     def checkpoints(self) -> list[Path]:
         """Finished checkpoints, oldest first by the numbers in their names."""
@@ -248,28 +248,6 @@ def best_score(runs: list[Run]) -> dict | None:
             value, number = max(scored)
             return {"metric": metric, "value": value, "run": number}
     return None
-
-
-def write_atomically(path: Path, content: str | bytes, *, what: str, hint: str =
-                     "free some space, or choose another place: --runs-dir") -> None:
-    """A file that is either the old one or the new one, never half. Raises RunError.
-
-    A device or a pipe is written to as it is: to rename a file over /dev/null would remove it.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    place = path.resolve()
-    draft = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
-        if place.exists() and not place.is_file():
-            place.write_bytes(data)
-            return
-        draft.write_bytes(data)
-        draft.replace(place)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise RunError(f"cannot save {what}", where=path, detail=error.strerror or str(error),
-                       hint=hint) from None
 
 
 def _records(data: bytes) -> list[dict]:

@@ -13,17 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from ..env import binding, build, child
 from ..settings import config
-from ..settings.config import Config
 from ..settings.goal import parse_goal
+from ..settings.values import Config
 from . import backends, checkpoint, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
 from .locks import is_locked, locked, still_running
 from .metrics import open_sinks
+from .worker import TrainJob
 
 
 @dataclass
@@ -69,10 +70,9 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     binding.write_config_header(built.spec, resolved.env, built.library.parent)
     with child.Signals() as signals:
         run = past.run if past else runs.create_run(home, tag or "")
-        job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
-               "config": backends.with_class_file(resolved, folder).to_dict(),
-               "spec_hash": built.spec.hash(), "checkpoints": str(run.checkpoints_path),
-               "resume": str(past.checkpoint.path) if past else None}
+        job = TrainJob.of(built, backends.with_class_file(resolved, folder),
+                          spec_hash=built.spec.hash(), checkpoints=run.checkpoints_path,
+                          resume=past.checkpoint.path if past else None)
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
@@ -120,8 +120,8 @@ class _Parent:
     a resumed run changes, and a new run that ends leaves no folder, unless env code failed.
     """
 
-    def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: dict, *,
-                 tag: str | None, wanted: dict, again: str, cwd: Path):
+    def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: TrainJob,
+                 *, tag: str | None, wanted: dict, again: str, cwd: Path):
         self.run, self.config, self.spec, self.past = run, resolved, spec, past
         self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
         self.last: dict = {}
@@ -158,12 +158,12 @@ class _Parent:
         """Write what a run folder holds before the first step; drop metrics after the epoch."""
         run = self.run
         checkpoint.sweep(run.checkpoints_path)
-        runs.write_atomically(run.config_path, self.config.to_ini(), what="the settings")
-        runs.write_atomically(run.folder / "spec.json",
-                              json.dumps(self.spec.to_dict(), indent=1) + "\n", what="the spec")
+        files.save(run.config_path, self.config.to_ini(), what="the settings")
+        files.save(run.folder / "spec.json",
+                   json.dumps(self.spec.to_dict(), indent=1) + "\n", what="the spec")
         kept = [row for row in run.metrics() if row.get("epoch", 0) <= epoch]
         text = "".join(json.dumps(row) + "\n" for row in kept)
-        runs.write_atomically(run.metrics_path, text, what="the metrics")
+        files.save(run.metrics_path, text, what="the metrics")
         facts = {"tag": self.tag} if self.tag else {}
         run.set_status("running", total=self.config.train.total_timesteps, **facts)
 

@@ -10,19 +10,30 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import PufferError
 from ..env import child
-from ..settings.config import Config
+from ..env.job import EnvJob
 from ..settings.goal import GoalWatch, parse_goal
+from ..settings.values import Config
 from . import backends, checkpoint
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
 SNAPSHOT = 1.0                      # seconds between snapshots that must wait for the GPU
 
 
-def work(job: dict, link: child.Link) -> dict:
+@dataclass(frozen=True)
+class TrainJob(EnvJob):
+    """What the child needs to train."""
+
+    spec_hash: str
+    checkpoints: Path       # folder to save them in
+    resume: Path | None     # the checkpoint to resume
+
+
+def work(job: TrainJob, link: child.Link) -> dict:
     """The child's target: train to the end, or until the parent asks to stop."""
     return _Worker(job, link).run()
 
@@ -42,15 +53,12 @@ def make_vec(library, resolved: Config, epoch: int, link: child.Link):
 class _Worker:
     """Env code and trainer, in the child."""
 
-    def __init__(self, job: dict, link: child.Link):
-        from ..env.library import Library
-
+    def __init__(self, job: TrainJob, link: child.Link):
         self.job, self.link = job, link
-        self.config = Config.from_dict(job["config"])
-        self.library = Library(job["library"], Path(job["folder"]))
-        past = checkpoint.load(Path(job["resume"])) if job["resume"] else None
+        self.config, self.library = job.config, job.open()
+        past = checkpoint.load(job.resume) if job.resume else None
         about = self.library.describe(self.config.env)
-        self.env_facts = {"name": job["name"], "spec_hash": job["spec_hash"],
+        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash,
                           "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
                           "act_sizes": list(about.act_sizes)}
         if past:
@@ -144,12 +152,12 @@ class _Worker:
     def state(self) -> tuple[Path, dict, dict]:
         """A checkpoint not yet written: (path, tensors, facts)."""
         trainer = self.trainer
-        facts = {"env": self.env_facts, "config": self.job["config"],
+        facts = {"env": self.env_facts, "config": self.config.to_dict(),
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step,
                  "seconds": self.seconds_before + time.perf_counter() - self.began,
                  **({"goal": self.met} if self.met else {})}
-        path = Path(self.job["checkpoints"]) / f"{trainer.global_step:012d}.safetensors"
+        path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
         return path, trainer.state_tensors(), facts
 
     def save(self) -> Path:

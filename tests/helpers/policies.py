@@ -14,6 +14,7 @@ import torch
 
 from puffer_sdk.policy import export as exporting
 from puffer_sdk.settings import config
+from puffer_sdk.settings.values import Config
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training.reference.policy import Policy, zero_ended
 
@@ -33,7 +34,7 @@ class Made:
 
     path: Path
     policy: Policy
-    config: config.Config
+    config: Config
     agents: int
     obs_size: int
     dtype: np.dtype

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.places import ROOT
 
-from puffer_sdk.base import paths
+from puffer_sdk.base import files, paths
 from puffer_sdk.base.errors import BuildError, RunError
 from puffer_sdk.raylib import headers
 from puffer_sdk.toolchain import compilers
@@ -177,7 +177,7 @@ def test_a_full_disk_is_a_run_error(monkeypatch, tmp_path):
     def full(target, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(compilers, "write_file", full)
+    monkeypatch.setattr(files, "write", full)
     with pytest.raises(RunError) as caught:
         headers.headers()
     assert "No space left" in caught.value.detail

@@ -18,9 +18,10 @@ from puffer_sdk.base import ui
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.base.spec import CField
 from puffer_sdk.cli.options import gather_settings, takes_settings
-from puffer_sdk.settings import config
+from puffer_sdk.settings import config, naming, texts
 from puffer_sdk.settings import table as settings
-from puffer_sdk.settings.config import Config, resolve
+from puffer_sdk.settings.config import resolve
+from puffer_sdk.settings.values import Config
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +189,7 @@ def test_choices_carry_their_reason(folder, monkeypatch):
 ])
 def test_the_trainer_is_chosen(folder, monkeypatch, given, backend, device, reason):
     monkeypatch.setattr("puffer_sdk.toolchain.gpu.find_driver", lambda: None)
-    monkeypatch.setattr("puffer_sdk.settings.consistency.os.path.exists", lambda path: False)
+    monkeypatch.setattr("puffer_sdk.settings.automatic.os.path.exists", lambda path: False)
     result = resolve(folder, given)
     assert (result.train.backend, result.train.device) == (backend, device)
     assert result.origin["train.backend"] == reason
@@ -604,10 +605,10 @@ def test_every_key_is_complete():
         if key.status == settings.ALIAS:
             assert settings.KEYS[key.target].status == settings.USED
         if key.status == settings.USED and key.default != settings.AUTO:
-            assert settings.parse(key, settings.show(key.default)) == key.default, key
+            assert settings.parse(key, texts.show(key.default)) == key.default, key
         if key.status == settings.USED and key.type in ("int", "float"):
             assert key.bounds, f"{key.full} has no bounds"
-    for target in settings.RENAMED.values():
+    for target in naming.RENAMED.values():
         assert settings.KEYS[target].status == settings.USED
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.places import ROOT
 
+from puffer_sdk.base import files
 from puffer_sdk.base.errors import BuildError, RunError
 from puffer_sdk.toolchain import compilers
 
@@ -288,8 +289,8 @@ def test_a_compiler_that_makes_nothing_is_found_out(tmp_path):
 
 def test_replacing_keeps_the_old_file_on_failure(tmp_path):
     target = tmp_path / "a.txt"
-    compilers.write_file(target, "old")
-    with pytest.raises(ValueError), compilers.replacing(target) as temporary:
+    files.write(target, "old")
+    with pytest.raises(ValueError), files.replacing(target) as temporary:
         temporary.write_text("half")
         raise ValueError
     assert target.read_text() == "old"

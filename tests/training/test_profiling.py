@@ -119,6 +119,5 @@ def test_what_is_stopped_measures_nothing(epochs, faulty):
             return None
 
     built = puffer_sdk.build(faulty)
-    job = {"library": str(built.library), "folder": str(faulty), "name": "faulty",
-           "config": puffer_sdk.configure(faulty).to_dict(), "seconds": 1e-9}
+    job = profiling.ProfileJob.of(built, puffer_sdk.configure(faulty), seconds=1e-9)
     assert profiling.work(job, Link()) == {}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from puffer_sdk import cli
+from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training import runs
 from puffer_sdk.training.runs import create_run, find_run, latest_run, list_runs
@@ -282,10 +283,10 @@ def test_refusals(three, capsys):
 
 def test_a_device_is_written_to_and_stays_one(tmp_path):
     master, slave = os.openpty()
-    runs.write_atomically(Path(os.ttyname(slave)), "a line", what="a line")
+    files.save(Path(os.ttyname(slave)), "a line", what="a line")
     assert os.read(master, 100) == b"a line" and Path(os.ttyname(slave)).is_char_device()
     os.close(master)
     os.close(slave)
     (tmp_path / "link").symlink_to("real")
-    runs.write_atomically(tmp_path / "link", "a line", what="a line")
+    files.save(tmp_path / "link", "a line", what="a line")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "a line"

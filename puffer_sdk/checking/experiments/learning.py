@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, product
-from pathlib import Path
 
 from ...base import paths
 from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
-from ...settings.config import Config
-from ...settings.table import parse_action
+from ...env.job import EnvJob
+from ...settings.texts import parse_action
+from ...settings.values import Config
 from ...training import backends
 from ..facts import Facts
 from .sizes import cost_class
@@ -50,9 +50,8 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
     except UsageError as error:         # a network in PyTorch, which is not installed
         facts.learning = {"skipped": f"{error.message}: {error.hint}"}
         return
-    job = {"library": str(built.library), "folder": str(facts.folder), "config": config.to_dict(),
-           "unit": facts.shape.agents, "env_agents": facts.shape.env_agents,
-           "agents": evaluation_agents(facts, seconds, step_cost)}
+    job = LearningJob.of(built, config, unit=facts.shape.agents,
+                         agents=evaluation_agents(facts, seconds, step_cost))
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress":
@@ -106,18 +105,23 @@ def evaluation_agents(facts: Facts, seconds: float, step_cost: float) -> int:
 # -- in the child ------------------------------------------------------------------
 
 
-def work(job: dict, link: child.Link) -> dict:
+@dataclass(frozen=True)
+class LearningJob(EnvJob):
+    """What the child needs to train and play."""
+
+    unit: int       # agents that are created together
+    agents: int     # in an evaluation
+
+
+def work(job: LearningJob, link: child.Link) -> dict:
     """The child's target: scores of all players, or what was not finite."""
     return _Probe(job, link).run()
 
 
 class _Probe:
-    def __init__(self, job: dict, link: child.Link):
-        from ...env.library import Library
-
+    def __init__(self, job: LearningJob, link: child.Link):
         self.job, self.link = job, link
-        self.config = Config.from_dict(job["config"])
-        self.library = Library(job["library"], Path(job["folder"]))
+        self.config, self.library = job.config, job.open()
         self.watches = link.watches()
         self.step = 0
 
@@ -152,7 +156,7 @@ class _Probe:
     def train(self, blind: bool):
         seed = self.config.train.seed
         vec = self.make_vec(self.config.vec.total_agents, seed)
-        trainer = backends.make_trainer(Blind(vec, self.job["unit"], seed) if blind else vec,
+        trainer = backends.make_trainer(Blind(vec, self.job.unit, seed) if blind else vec,
                                         self.config)
         while not (trainer.finished or self.link.stop):
             trainer.rollout()
@@ -172,7 +176,7 @@ class _Probe:
         """
         import numpy as np
 
-        vec = self.make_vec(self.job["agents"], self.config.train.seed + 1)
+        vec = self.make_vec(self.job.agents, self.config.train.seed + 1)
         vec.reset()
         player = make_player(vec)
         n = vec.num_agents
@@ -246,7 +250,7 @@ class _Probe:
     def policy_player(self, tensors, blind: bool):
         def make(vec):
             actor = backends.make_actor(vec, self.config, tensors, self.config.train.seed + 1)
-            eyes = Blind(vec, self.job["unit"], 1) if blind else vec
+            eyes = Blind(vec, self.job.unit, 1) if blind else vec
             begun = []
 
             def play(vec) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.errors import BuildError
 from ...base.spec import Spec
-from ...settings.config import Config
+from ...settings.values import Config
 from ..facts import Fact, Facts
 from ..harness import kinds, lines
 from ..harness.driver import (

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import difflib
 import os
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ...base import files
 from ...base.errors import RunError
 from ..check import CheckResult
 from ..finding import Finding
@@ -116,14 +115,14 @@ def _replace(folder: Path, old: dict[str, bytes], new: dict[str, bytes]) -> None
             if place.read_bytes() != old[name]:
                 raise RunError(f"{name} has changed since it was checked; nothing was written",
                                where=place, hint="run check --fix again")
-            waiting[name] = _beside(place, new[name])
+            waiting[name] = files.beside(place, new[name])
         for name, place in places.items():
             os.replace(waiting[name], place)
             done.append(name)
     except BaseException as error:
         for finished in done:
             with suppress(OSError):
-                os.replace(_beside(places[finished], old[finished]), places[finished])
+                os.replace(files.beside(places[finished], old[finished]), places[finished])
         if isinstance(error, OSError):
             raise RunError(f"cannot write {name}; nothing was changed", where=places[name],
                            detail=error.strerror or str(error)) from None
@@ -131,19 +130,6 @@ def _replace(folder: Path, old: dict[str, bytes], new: dict[str, bytes]) -> None
     finally:
         for path in waiting.values():
             path.unlink(missing_ok=True)
-
-
-def _beside(place: Path, data: bytes) -> Path:
-    """A file with this content and the mode of `place`, in the same folder."""
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        shutil.copymode(place, name)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Path(name)
 
 
 def _text(data: bytes) -> str:

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...base import paths
-from ...base.errors import BuildError, RunError, UsageError
+from ...base import files, paths
+from ...base.errors import BuildError, UsageError
 from ...base.spec import Spec
 from ...raylib import headers
 from ...toolchain import compilers, nvrtc
@@ -178,14 +178,10 @@ def _write_cubin(path: Path, compiler: nvrtc.Nvrtc, source: str, arch: str, spec
         raise BuildError(f"the GPU's compiler refused {spec.header.name}: it compiles C as C++",
                          where=compilers.find_location(said, spec.header) or spec.header,
                          detail=compilers.shorten(said))
-    try:
-        with compilers.replacing(path) as temporary:
-            temporary.write_bytes(cubin)
-        with suppress(OSError):                 # without it the next process compiles again
-            compilers.write_file(digest_file(path), digest(path))
-    except OSError as error:
-        raise RunError(f"cannot write {path.name}", where=path,
-                       detail=error.strerror or str(error)) from None
+    with files.refused(f"cannot write {path.name}", where=path):
+        files.write(path, cubin)
+    with suppress(OSError):                 # without it the next process compiles again
+        files.write(digest_file(path), digest(path))
 
 
 def _compile_emulated(path: Path, source: str, spec: Spec, verbose: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import UsageError, did_you_mean
 from ...base.philox import MAX_SEED
 from ...env import abi
-from ...settings.consistency import available_cores
+from ...settings.automatic import available_cores
 from ..schedules import check_tensors
 from .errors import failure, refusal
 from .library import PATHS, PRECISIONS, library

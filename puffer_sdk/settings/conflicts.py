@@ -1,124 +1,21 @@
-"""What one setting means for another.  values -> chosen automatically, or refused together.
-
-choose(key) gives a value to a key that stands at `auto`; Contradictions finds values that are
-each fine and cannot be together.
-"""
+"""Values that are each valid and cannot be together.  Config -> Config, or every conflict"""
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..base import ui
 from ..base.errors import UsageError, nearest
-from . import inifile, table
+from ..base.spec import Spec
+from . import inifile
 from .goal import FORM, parse_goal
-from .table import show
-
-if TYPE_CHECKING:
-    from ..base.spec import Spec
-    from .config import Config
-
-COMMAND_LINE = "command line"
-CHECKPOINT_TICKS = 16384
+from .texts import parse_action, show
+from .values import COMMAND_LINE, Config, Given
 
 
-@dataclass(frozen=True)
-class Given:
-    """A value somebody wrote."""
-
-    value: object
-    origin: str     # "squared.ini:14" or "command line": what Config.origin says
-    where: str      # "squared/squared.ini:14" or "command line, --train.gamma": what an error says
-    key: str        # the name they used, which may be an alias
-
-
-def choose(full: str, chosen: Mapping[str, object],
-           env: Mapping[str, float]) -> tuple[object, str]:
-    """The value of a key that stands at `auto`, and the reason.
-
-    chosen  the values so far: given, default, or chosen before this one in the table's order
-    """
-    return _AUTO[full](chosen, env)
-
-
-def _auto_interval(chosen, env) -> tuple[int, str]:
-    # a checkpoint restarts the envs: much more often, and long episodes would never end
-    epochs = -(-CHECKPOINT_TICKS // chosen["train.horizon"])
-    return epochs, f"{CHECKPOINT_TICKS} ticks of each agent"
-
-
-def _auto_buffers(chosen, env) -> tuple[int, str]:
-    total, rows = chosen["vec.total_agents"], max(1, int(env.get("num_agents", 1)))
-    gpus = chosen["train.gpus"]
-    each = "" if gpus == 1 else " on each GPU"
-    if total % (2 * gpus * rows) == 0:
-        return 2 * gpus, f"one slice{each} steps while the other waits for its actions"
-    return gpus, f"{total} agents do not make two equal slices{each}"
-
-
-def available_cores() -> int:
-    """Cores that this process may run on: a container or a batch system may grant it a few."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):
-        return os.cpu_count() or 1
-
-
-def _auto_threads(chosen, env) -> tuple[int, str]:
-    cores = available_cores()
-    return min(cores, 1024), f"{cores} core{'s' * (cores != 1)} available"
-
-
-def _auto_minibatch(chosen, env) -> tuple[int, str]:
-    horizon, gpus = chosen["train.horizon"], chosen["train.gpus"]
-    steps, unit = chosen["vec.total_agents"] * horizon, horizon * gpus
-    if steps <= 8192:
-        return steps, f"all {steps} steps of an epoch"
-    return (max(1, 8192 // unit) * unit,
-            "8192 steps, in whole horizons" + (" for each GPU" if gpus > 1 else ""))
-
-
-def _auto_backend(chosen, env) -> tuple[str, str]:
-    if chosen["policy.torch_class"]:
-        return "torch", "[policy] torch_class is a network in PyTorch"
-    return "native", "the fastest trainer that this version has"
-
-
-def _auto_device(chosen, env) -> tuple[str, str]:
-    if chosen["train.backend"] == "native":
-        if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
-            return "cuda", "vec.device is cuda"
-        from ..toolchain import gpu
-        return gpu.choose_device("auto")
-    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
-        return "cpu", "no GPU on this machine"
-    # counted through the driver's own library: a CUDA context here would not survive a fork
-    asked = os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    try:
-        import torch
-        found = torch.cuda.is_available()
-    except ImportError:
-        return "cpu", "PyTorch is not installed"
-    finally:
-        del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
-        if asked is not None:
-            os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = asked
-    return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
-
-
-_AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
-         "vec.num_threads": _auto_threads,
-         "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
-         "train.device": _auto_device}
-
-
-class Contradictions:
-    """Values that are each fine and cannot be together."""
+class Conflicts:
+    """Values that are each valid and cannot be together."""
 
     def __init__(self, config: Config, given: Mapping[str, Given], ocean: bool,
                  folder: Path | None, spec: Spec | None):
@@ -129,8 +26,8 @@ class Contradictions:
         self.log_names = () if own_log else getattr(spec, "log_names", ())
         self.faults: list[UsageError] = []
 
-    def settle(self) -> Config:
-        """The config, mended where an Ocean ini needs it. Raises UsageError otherwise."""
+    def resolve(self) -> Config:
+        """The config, fixed where an Ocean ini needs it. Raises UsageError otherwise."""
         self._name()
         self._buffers()
         self._minibatch()
@@ -148,11 +45,11 @@ class Contradictions:
         return self.config
 
     def _clash(self, keys: tuple[str, ...], message: str, expected: str, actual: str, hint: str,
-               mend: tuple[str, object] | None = None) -> None:
-        """Refuse; or, where only an Ocean ini is to blame, mend one value with a warning."""
+               fix: tuple[str, object] | None = None) -> None:
+        """Refuse; or, where only an Ocean ini is at fault, fix one value with a warning."""
         asked = [full for full in keys if self.config.origin.get(full) == COMMAND_LINE]
-        if mend and self.ocean and not asked:
-            full, value = mend
+        if fix and self.ocean and not asked:
+            full, value = fix
             ui.warn_once(f"{self._where(keys)}: {message}; {full} = {show(value)} is used")
             self.config = self.config.with_auto(full, value, message)
             return
@@ -278,7 +175,7 @@ class Contradictions:
         """Texts with a form of their own."""
         text, widths = self.config.eval.idle_action, self.widths
         try:
-            action = table.parse_action(text)
+            action = parse_action(text)
         except ValueError:
             self._clash(("eval.idle_action",), "[eval] idle_action is not an action",
                         "one number per head, such as 4, 2", f"'{text}'", "0 for a single head")

@@ -1,0 +1,73 @@
+"""Numbers and actions as text.  "1e8", "100_000_000" <-> 100000000"""
+from __future__ import annotations
+
+import math
+import re
+
+
+def show(value: object) -> str:
+    """A value as an ini holds it; parse(show(x)) == x."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        return repr(value)
+    return str(value)
+
+
+_NUMBER = re.compile(r"([+-]?)(\d+(?:_\d+)*)?(?:\.(\d+(?:_\d+)*)?)?(?:[eE]([+-]?\d{1,6}))?",
+                     re.ASCII)
+
+
+def parse_number(text: str) -> int | float:
+    """The number that a text spells: exact for whole ones, however written (1e8, 100_000_000).
+
+    Raises ValueError with a reason ('not a number', 'not finite', 'too large').
+    """
+    match = _NUMBER.fullmatch(text)
+    if len(text) > 400 or not match or not (match[2] or match[3]):
+        word = text.lower().lstrip("+-")
+        raise ValueError("not finite" if word in ("nan", "inf", "infinity") else "not a number")
+    sign, whole, part, exponent = match.groups()
+    whole, part = (whole or "").replace("_", ""), (part or "").replace("_", "")
+    power = int(exponent or 0) - len(part)
+    digits = int(whole + part)
+    if digits and power + len(str(digits)) > 308:
+        raise ValueError("too large")
+    if power >= 0 or digits == 0:
+        result = digits * 10**power if digits else 0
+    elif -power < 400 and digits % 10**-power == 0:
+        result = digits // 10**-power
+    else:
+        value = float(text.replace("_", ""))
+        if not math.isfinite(value):
+            raise ValueError("too large")
+        return value
+    return -result if sign == "-" else result
+
+
+def has_fraction(text: str) -> bool:
+    """True for a number that is not whole."""
+    try:
+        return isinstance(parse_number(text), float)
+    except ValueError:
+        return False
+
+
+def parse_action(text: str) -> tuple[float, ...]:
+    """'4, 2' or '{4, 2}' as numbers, one per head; () for an empty text. Raises ValueError."""
+    text = text.strip().strip("{}").strip()
+    return tuple(float(parse_number(part)) for part in re.split(r"\s*,\s*|\s+", text)) \
+        if text else ()
+
+
+def number_hint(text: str, reason: str) -> str:
+    """How to write a number that parse_number refused for this reason, or ''."""
+    if re.search(r"\s[#;]", text):
+        return "a comment stands on a line of its own"
+    if text[:1] in "'\"" and text[:1]:
+        return "numbers are written without quotes"
+    if "," in text:
+        return "write 1_000_000, or 1e6; the decimal point is a point"
+    return "" if reason == "not a number" else f"the value is {reason}"

@@ -1,0 +1,163 @@
+"""Resolved settings.  values that somebody gave -> Config, with the reason of every value
+
+    config.train.learning_rate      0.01
+    config.env["size"]              11.0
+    config.origin["train.gamma"]    "squared.ini:14"
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..base.errors import UsageError
+from . import table
+from .automatic import choose
+from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
+from .texts import show
+
+COMMAND_LINE = "command line"
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value somebody wrote."""
+
+    value: object
+    origin: str     # "squared.ini:14" or "command line": what Config.origin says
+    where: str      # "squared/squared.ini:14" or "command line, --train.gamma": what an error says
+    key: str        # the name they used, which may be an alias
+
+
+class FrozenDict(dict):
+    """A dict that nobody changes: settings are passed around, and pickled to workers."""
+
+    def _refuse(self, *args, **kwargs):
+        raise TypeError("settings are fixed once resolved; resolve again with overrides")
+
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
+
+    def __reduce__(self):
+        return FrozenDict, (dict(self),)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Resolved settings. Immutable; to_ini() and resolve() are each other's inverse."""
+
+    base: Base
+    vec: Vec
+    policy: Policy
+    train: Train
+    eval: Eval
+    check: Check
+    env: Mapping[str, float] = field(default_factory=FrozenDict)    # in the ini's order
+    origin: Mapping[str, str] = field(default_factory=FrozenDict)   # 'train.gamma' -> where from
+    skipped: Mapping[str, str] = field(default_factory=FrozenDict, compare=False)
+    #         keys of the ini that have no effect -> where they stand
+
+    def __post_init__(self):
+        for name in ("env", "origin", "skipped"):
+            object.__setattr__(self, name, FrozenDict(getattr(self, name)))
+
+    def __getitem__(self, full: str):
+        """config['train.gamma']"""
+        section, _, name = full.partition(".")
+        if section == "env":
+            return self.env[name]
+        return getattr(getattr(self, section), KEYS[full].field)
+
+    def items(self) -> list[tuple[str, object]]:
+        """Every setting that has an effect, [env] included, as ('train.gamma', 0.99)."""
+        rows = []
+        for section in (EFFECTIVE[0], "env", *EFFECTIVE[1:]):
+            if section == "env":
+                rows += [(f"env.{name}", value) for name, value in self.env.items()]
+            else:
+                rows += [(key.full, self[key.full]) for key in table.used_keys(section)]
+        return rows
+
+    def with_auto(self, full: str, value: object, reason: str) -> Config:
+        """The same with one value chosen by us, and why."""
+        return _with_value(self, full, value, f"auto: {reason}")
+
+    def to_dict(self) -> dict:
+        """JSON-able; from_dict is the way back."""
+        tree: dict = {}
+        for full, value in self.items():
+            section, _, name = full.partition(".")
+            tree.setdefault(section, {})[name] = value
+        return {**tree, "env": dict(self.env), "origin": dict(self.origin)}
+
+    @classmethod
+    def from_dict(cls, tree: Mapping) -> Config:
+        """A Config from to_dict's form; keys it lacks take their defaults.
+
+        Raises UsageError on a key or a value that this version does not know.
+        """
+        config = complete({}, {})
+        for section in EFFECTIVE:
+            values = {}
+            for name, value in tree.get(section, {}).items():
+                key = KEYS.get(f"{section}.{name}")
+                try:
+                    values[key.field if key else name] = (table.parse(key, show(value))
+                                                          if key else None)
+                except ValueError:
+                    key = None
+                if key is None or key.status != table.USED:
+                    raise UsageError("saved settings hold one that this version does not know",
+                                     where=f"[{section}] {name}",
+                                     expected=key.expected if key else "a known setting",
+                                     actual=show(value))
+            config = replace(config, **{section: SECTIONS[section](**{
+                **{key.field: config[key.full] for key in table.used_keys(section)},
+                **values})})
+        return replace(config, env={name: float(value) for name, value
+                                    in tree.get("env", {}).items()},
+                       origin={**config.origin, **tree.get("origin", {})})
+
+    def to_ini(self) -> str:
+        """All settings, one a line; the reason stands above each value we chose."""
+        lines, section = [], None
+        for full, value in self.items():
+            head, _, name = full.partition(".")
+            if head != section:
+                lines += [""] * bool(lines) + [f"[{head}]"]
+                section = head
+            origin = self.origin.get(full, "")
+            if origin.startswith("auto: "):
+                lines.append(f"# {origin}")
+            lines.append(f"{name} = {show(value)}".rstrip())
+        return "\n".join(lines) + "\n"
+
+
+def _with_value(config: Config, full: str, value: object, origin: str) -> Config:
+    section, field = full.partition(".")[0], KEYS[full].field
+    return replace(config, **{section: replace(getattr(config, section), **{field: value})},
+                   origin={**config.origin, full: origin})
+
+
+def complete(given: Mapping[str, Given], env: Mapping[str, float], *, env_name: str = "",
+             skipped: Mapping[str, str] | None = None) -> Config:
+    """These values; defaults where nothing was given; then the values that depend on others.
+
+    given       full key -> value; those of [env] give only its origin
+    env_name    the name to use where none is given
+    skipped     as in Config
+    """
+    chosen, autos = {}, []
+    origin = {full: value.origin for full, value in given.items() if full.startswith("env.")}
+    for key in table.used_keys():
+        mine = given.get(key.full)
+        chosen[key.full] = mine.value if mine else key.default
+        origin[key.full] = mine.origin if mine else "default"
+        if key.auto and chosen[key.full] == AUTO:
+            autos.append(key.full)
+    chosen["base.env_name"] = chosen["base.env_name"] or env_name
+    for full in autos:      # in the table's order: each may read those before it
+        value, reason = choose(full, chosen, env)
+        chosen[full], origin[full] = value, f"auto: {reason}"
+    parts = {section: SECTIONS[section](**{key.field: chosen[key.full]
+                                           for key in table.used_keys(section)})
+             for section in EFFECTIVE}
+    return Config(**parts, env=env, origin=origin, skipped=skipped or {})
