@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import RunError, UsageError
-from ..env import child
+from ..env.link import Link
 from ..policy.evaluate import PlayersJob, load_players, make_envs
 from ..settings.values import Config
 from .montage import Grid, Scale, dim
@@ -87,7 +87,7 @@ class FilmJob(PlayersJob):
     width: int | None
 
 
-def work(job: FilmJob, link: child.Link) -> None:
+def work(job: FilmJob, link: Link) -> None:
     """The child's target."""
     from .screen.canvas import Screen
 
@@ -104,7 +104,7 @@ def work(job: FilmJob, link: child.Link) -> None:
         camera.film(policy, vec, players[policy](vec, resolved))
 
 
-def _has_endings(library, resolved: Config, make_player, link: child.Link) -> bool:
+def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
     """Whether random play comes to the end of an episode within [eval] steps, as eval asks."""
     vec = make_envs(library, resolved, link)
     player = make_player(vec, resolved)
@@ -131,7 +131,7 @@ class Camera:
     following   a pane before this one has settled how long the film is
     """
 
-    def __init__(self, screen, job: FilmJob, link: child.Link):
+    def __init__(self, screen, job: FilmJob, link: Link):
         self.screen, self.job, self.link = screen, job, link
         self.endings = self.following = self.whole = False
         self.rows, self.columns = job.grid
@@ -216,7 +216,7 @@ class Camera:
              tiles: list[Tile]) -> None:
         """The next picture of this pane, once the parent has a place for it."""
         slots = len(self.ring.pictures)
-        self.link.settle(behind=slots - 1)
+        self.link.wait_for_parent(behind=slots - 1)
         slot = self.sent % slots
         self.ring.pictures[slot] = picture
         self.sent += 1

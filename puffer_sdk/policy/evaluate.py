@@ -17,6 +17,7 @@ from ..base import files, paths
 from ..base.errors import RunError, UsageError
 from ..env import build, child
 from ..env.job import EnvJob
+from ..env.link import Link
 from ..settings import config
 from ..settings.goal import Goal, parse_goal
 from ..settings.texts import parse_action
@@ -148,7 +149,7 @@ def find_model(home: Path, which: str | Path) -> Path:
 # -- in the child ------------------------------------------------------------------
 
 
-def work(job: PlayersJob, link: child.Link) -> dict:
+def work(job: PlayersJob, link: Link) -> dict:
     """The child's target: one Score a policy, as dicts."""
     resolved, library = job.config, job.open()
     scores, endings = {}, False
@@ -179,7 +180,7 @@ def load_players(job: PlayersJob, library) -> dict:
     return players
 
 
-def make_envs(library, resolved: Config, link: child.Link):
+def make_envs(library, resolved: Config, link: Link):
     """The envs that an evaluation plays: a VecEnv, seeded by [eval] seed."""
     from ..env.vec import VecEnv
 
@@ -193,7 +194,7 @@ def make_envs(library, resolved: Config, link: child.Link):
 class _Match:
     """One policy in freshly made envs; the seeds are the same for every policy."""
 
-    def __init__(self, library, resolved: Config, policy: str, link: child.Link):
+    def __init__(self, library, resolved: Config, policy: str, link: Link):
         self.resolved, self.policy, self.link = resolved, policy, link
         self.vec = make_envs(library, resolved, link)
         self.quota = -(-resolved.eval.episodes // self.vec.num_agents)  # episodes of each agent

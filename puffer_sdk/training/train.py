@@ -23,8 +23,9 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
-from ..env import build, child
+from ..env import build, child, page
 from ..env.job import EnvJob
+from ..env.link import Link
 from ..settings import config
 from ..settings.goal import GoalWatch, parse_goal
 from ..settings.values import Config
@@ -272,12 +273,12 @@ class _Parent:
 # -- in the child ------------------------------------------------------------------
 
 
-def work(job: TrainJob, link: child.Link) -> dict:
+def work(job: TrainJob, link: Link) -> dict:
     """The child's target: train to the end, or until the parent asks to stop."""
     return _Worker(job, link).run()
 
 
-def make_vec(library, resolved: Config, epoch: int, link: child.Link):
+def make_vec(library, resolved: Config, epoch: int, link: Link):
     """Fresh envs. Their seeds depend on the run's seed and the epoch alone."""
     from ..base import philox
     from ..env.vec import VecEnv
@@ -285,14 +286,14 @@ def make_vec(library, resolved: Config, epoch: int, link: child.Link):
     vec = resolved.vec
     return VecEnv(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
                   seed=philox.env_seed(resolved.train.seed, 0, epoch),
-                  threads=min(vec.num_threads, child.WORKERS), adaptive=True,
+                  threads=min(vec.num_threads, page.WORKERS), adaptive=True,
                   env_settings=resolved.env, watches=link.watches())
 
 
 class _Worker:
     """Env code and trainer, in the child."""
 
-    def __init__(self, job: TrainJob, link: child.Link):
+    def __init__(self, job: TrainJob, link: Link):
         self.job, self.link = job, link
         self.config, self.library = job.config, job.open()
         past = checkpoint.load(job.resume) if job.resume else None
@@ -401,8 +402,8 @@ class _Worker:
     def save(self) -> Path:
         """Write the snapshot: the state after the last whole epoch, whose metrics come first."""
         path, tensors, facts = self.snapshot
-        self.link.settle()
-        self.link.mend()
+        self.link.wait_for_parent()
+        self.link.restore_descriptors()
         checkpoint.save(path, tensors, facts)
         self.link.emit("checkpoint", path=str(path))
         return path

@@ -245,10 +245,9 @@ class Plan:
                   "episode_length": "log_length"}
         places, at = {}, 0
         for one in self.spec.log_fields:
-            _, bracket, count = one.type.partition("[")
-            if one.name in wanted and not bracket and at < 64:
+            if one.name in wanted and one.length is None and at < 64:
                 places[wanted[one.name]] = at
-            at += int(count.rstrip("]")) if bracket else 1
+            at += 1 if one.length is None else one.length
         return places
 
     def episode_experiments(self) -> list[tuple]:

@@ -28,6 +28,7 @@ from ...base import paths
 from ...base.errors import FINDINGS, OK, BuildError, PufferError, RunError, UsageError
 from ...env import binding, build, header
 from ...env import child as isolation
+from ...env.link import Link
 from ...settings.config import find_ini, resolve
 from ...toolchain import compilers
 from . import places
@@ -332,7 +333,7 @@ class _Group:
         self.child.wait()
 
 
-def work(job: dict, link: isolation.Link) -> dict | str:
+def work(job: dict, link: Link) -> dict | str:
     """In a child of its own: check, without proofs."""
     from ..check import check
 

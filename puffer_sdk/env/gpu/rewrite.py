@@ -220,7 +220,7 @@ class Rewriter:
 
     def case_range(self, children: list, start: int) -> None:
         """case 1 ... 3: is case 1: case 2: case 3:"""
-        from ..header import evaluate
+        from ..probe import evaluate
 
         first, last = children[0], children[1]
         end = self.text.find(":", last.extent.end.offset)
@@ -276,7 +276,7 @@ class Rewriter:
 
     def in_two(self, variable) -> str:
         """A local variable, declared and then given its value."""
-        from ..header import evaluate
+        from ..probe import evaluate
 
         kind, name = variable.type, _renamed(variable.spelling)
         values = [child for child in variable.get_children() if child.kind.is_expression()]

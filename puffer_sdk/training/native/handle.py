@@ -40,8 +40,7 @@ class Handle:
                 getattr(config, name)[0:len(value)] = list(value)
             else:
                 setattr(config, name, value)
-        self.error = self.ffi.new("char[]", int(abi.constants(abi.env_header())
-                                                ["PUFFER_ERROR_SIZE"]))
+        self.error = abi.error_buffer()
         made = self.lib.puffer_trainer_create(config, self.error)
         if made == self.ffi.NULL:
             raise self._refusal()
