@@ -64,7 +64,7 @@ def declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FF
 
 
 def _strip(text: str) -> str:
-    """C declarations alone: no comments, directives or extern "C" braces."""
+    """Only C declarations: no comments, directives or extern "C" braces."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)

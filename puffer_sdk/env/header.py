@@ -93,7 +93,7 @@ class _Reader:
         main = str(self.folder / ".puffer_probe.c")
         source = self.binding or self.header
         text = f'#include "{source.name}"\n' + probe.SOURCE
-        flags = [*clang_flags(self.folder), "-DPUFFERprobe.SOURCE", "-DPUFFER_LIBRARY",
+        flags = [*clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
                  "-include", str(paths.include_dir() / "puffer_prelude.h"),
                  "-Wno-everything", "-Werror=implicit-function-declaration"]
         unit = cindex.Index.create().parse(
@@ -391,7 +391,7 @@ class _Reader:
             return None
         return f"{self.relative(self.macros[name][1])}:{self.macros[name][2]}"
 
-    def evaluate(self, probe: str) -> int | None:
-        cursor = self.probes.get(probe)
+    def evaluate(self, name: str) -> int | None:
+        cursor = self.probes.get(name)
         children = list(cursor.get_children()) if cursor is not None else []
         return probe.integer(children[-1]) if children else None

@@ -89,7 +89,7 @@ class Library:
 
     @contextmanager
     def among_resources(self):
-        """Inside, the process stands where env code finds its resources/, if it has any."""
+        """Inside, the working directory is where env code finds its resources/, if it has any."""
         place = paths.working_dir(self.folder) if self.folder else None
         if place is None or not (place / "resources").is_dir() or place == Path.cwd():
             yield

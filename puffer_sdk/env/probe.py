@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 
 # Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
-# error in these lines alone, and errors in these lines do not count
+# error only in these lines, and errors in these lines do not count
 SOURCE = """
 #ifdef ACT_SIZES
 static const int puffer_probe_acts[] = ACT_SIZES;

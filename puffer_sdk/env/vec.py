@@ -269,7 +269,7 @@ class VecEnv:
         return self.log_of(0, self.num_envs)
 
     def log_of(self, first: int, count: int = 1) -> dict[str, float]:
-        """log() of some envs alone."""
+        """log() of some envs only."""
         self._check_open()
         names = self.description.log_names
         out = ffi().new("double[]", max(1, len(names)))

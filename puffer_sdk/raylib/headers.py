@@ -98,7 +98,7 @@ class Wheel:
         return f"{self.name} {self.version}"
 
     def read(self, name: str) -> str:
-        """The text of one of its files. Raises BuildError when it is not there."""
+        """The text of one of its files. Raises BuildError when it is missing."""
         try:
             return (self.folder / name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

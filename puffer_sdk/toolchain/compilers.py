@@ -29,7 +29,7 @@ COMPILERS = ("cc", "gcc", "clang")
 TIMEOUT = 120           # seconds one compiler command may take
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-# emcc repeats clang's whole command behind what clang said
+# emcc repeats clang's whole command after what clang said
 _EMCC_ECHO = re.compile(r"^em\w+: error: '.*' failed \(returned \d+\)$", re.M)
 
 
@@ -40,7 +40,7 @@ class Compiler:
     path      the program itself, absolute
     version   "12.2.0"
     kind      "gcc", "clang" or "other"
-    args      words that CC put behind the program: CC="ccache gcc -m64"
+    args      words that follow the program in CC: CC="ccache gcc -m64"
     banner    the first line of --version: the version with the vendor's revision
     """
 
@@ -97,7 +97,7 @@ def _find_compiler(named: str, path: str) -> Compiler:
 
 
 def _split_command(named: str) -> tuple[str, tuple[str, ...]]:
-    """CC's program as an absolute path, and the words behind it."""
+    """CC's program as an absolute path, and the words after it."""
     whole = shutil.which(named)
     if whole:                                   # a path with blanks in it
         return os.path.abspath(whole), ()
@@ -150,9 +150,9 @@ def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: st
 
     source    the author's file that the command is about: errors in its folder come first
     what      how messages call the thing being compiled
-    env       variables that the command needs; None takes one away
+    env       environment variables to set; None unsets one
     Raises BuildError at the first error's file:line, or after `timeout` seconds. The command
-    and everything it started is gone when this returns, also on Ctrl-C.
+    and everything it started has ended when this returns, also on Ctrl-C.
     """
     return run_compilers([command], source=source, what=what, verbose=verbose, timeout=timeout,
                          env=env)[0]
@@ -318,11 +318,11 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
 def include_dirs(compiler: Compiler) -> tuple[str, ...]:
     """Where the compiler finds <stdio.h> and <stddef.h>: what libclang has to be told.
 
-    In search order. Remembered in memory and on disk; empty if the compiler will not say.
+    In search order. Cached in memory and on disk; empty if the compiler does not say.
     """
-    surroundings = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "SDKROOT")]
+    variables = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "SDKROOT")]
     stamp = os.stat(compiler.path).st_mtime_ns
-    key = hashlib.sha256(repr((compiler.key, stamp, surroundings)).encode()).hexdigest()[:16]
+    key = hashlib.sha256(repr((compiler.key, stamp, variables)).encode()).hexdigest()[:16]
     return _include_dirs(compiler, key, paths.cache_dir())
 
 
