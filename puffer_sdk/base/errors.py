@@ -18,7 +18,7 @@ class PufferError(Exception):
 
     message   one sentence that says what went wrong
     where     "file:line" or another place, if there is one
-    expected, actual    both or neither; `expected` alone where nothing is all there is
+    expected, actual    both or neither; only `expected` where nothing was found
     hint      the next step
     detail    longer text shown under the sentence, e.g. what the compiler said
     code      a rule code such as PUF103, shown in brackets
@@ -94,7 +94,7 @@ class Interrupted(PufferError):
         self.exit_status = status
 
     def lines(self) -> list[str]:
-        """Not an error of anybody's: the message and the next step alone."""
+        """Nobody's error: only the message and the next step."""
         return [self.message, *([f"  hint: {self.hint}"] if self.hint else [])]
 
 

@@ -98,7 +98,7 @@ def build_dir(env_folder: Path) -> Path:
 
 
 def working_dir(env_folder: Path) -> Path:
-    """Where env code stands when it opens resources: the nearest folder upward with resources/."""
+    """Where env code opens resources: the nearest folder upward that has resources/."""
     for folder in (env_folder, *env_folder.parents):
         if (folder / "resources").is_dir():
             return folder

@@ -26,6 +26,12 @@ class CField:
     type: str       # canonical C spelling: "float *", "int", "float[4]"
     line: int
 
+    @property
+    def length(self) -> int | None:
+        """Elements of an array; None for anything else."""
+        _, bracket, count = self.type.partition("[")
+        return int(count.rstrip("]")) if bracket else None
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -58,14 +64,14 @@ class Spec:
     @property
     def log_names(self) -> tuple[str, ...]:
         """What a generated my_log reports: Log's fields but n, arrays element by element."""
-        names = []
-        for field in self.log_fields[:-1]:
-            _, bracket, count = field.type.partition("[")
-            if bracket:
-                names += [f"{field.name}_{i}" for i in range(int(count.rstrip("]")))]
-            else:
-                names.append(field.name)
-        return tuple(names)
+        return tuple(name for name, _ in self.log_values)
+
+    @property
+    def log_values(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a reported name and the C expression after `log->` that gives it."""
+        return tuple(pair for field in self.log_fields[:-1] for pair in (
+            [(field.name, field.name)] if field.length is None else
+            [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in range(field.length)]))
 
     def to_dict(self) -> dict:
         """As written to spec.json: paths relative to the environment's folder."""

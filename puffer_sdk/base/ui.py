@@ -1,4 +1,4 @@
-"""The only printer. stdout carries results alone; progress, warnings and errors go to stderr.
+"""The only printer. stdout carries only results; progress, warnings and errors go to stderr.
 
 No escape codes reach a pipe, NO_COLOR or TERM=dumb. A reader that goes away, of stdout or of
 stderr, ends nothing: what is printed from then on goes nowhere.
@@ -36,7 +36,7 @@ def open_streams() -> None:
 
 @cache
 def console(stderr: bool = False):
-    """The rich console for stdout, or for stderr. Plain where a terminal is not there."""
+    """The rich console for stdout, or for stderr. Plain without a terminal."""
     from rich.console import Console
 
     class Lasting(Console):

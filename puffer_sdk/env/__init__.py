@@ -1,0 +1,17 @@
+"""An environment, from the author's C to NumPy arrays.
+
+    probe       constants of C source, evaluated by libclang
+    header      read the source: NAME.h -> Spec
+    binding     write the C that makes a library of it
+    build       compile it: Spec -> NAME-HASH.so
+    abi         our C headers as cffi knows them
+    library     the library, opened
+    vec         many environments behind NumPy arrays
+    opening     the public build, configure, load and make
+    job         what a child process needs to open an environment
+    page        the memory that parent and child share
+    link        the child's side: run the target, send its events
+    child       the parent's side: start it, read its events, say how it died
+    watch       when a file of an environment is saved
+    gpu/        the same environment as a program for a GPU
+"""

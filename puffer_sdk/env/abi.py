@@ -40,6 +40,17 @@ def constants(*headers: Path) -> dict[str, str]:
             re.findall(r"^#define ([A-Z]\w+)\s+(\d+)(?![\w.])", header.read_text(), re.M)}
 
 
+@cache
+def number(name: str) -> int:
+    """A number of puffer_abi.h, such as PUFFER_ABI_VERSION."""
+    return int(constants(env_header())[name])
+
+
+def error_buffer():
+    """A char[] for the text of an error."""
+    return ffi().new("char[]", number("PUFFER_ERROR_SIZE"))
+
+
 def declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FFI:
     """The last header's declarations; those before it, which `include` knows, give numbers."""
     text = _strip(headers[-1].read_text())
@@ -53,7 +64,7 @@ def declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FF
 
 
 def _strip(text: str) -> str:
-    """C declarations alone: no comments, directives or extern "C" braces."""
+    """Only C declarations: no comments, directives or extern "C" braces."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)

@@ -22,7 +22,7 @@ def write(spec: Spec, build_dir: Path) -> Path:
 
 def render(spec: Spec) -> str:
     """The text of the generated binding.c."""
-    return template("env/binding.c.jinja").render(spec=spec, logs=list(log_values(spec)),
+    return template("env/binding.c.jinja").render(spec=spec, logs=spec.log_values,
                                                log_floats=1 + len(spec.log_names))
 
 
@@ -44,17 +44,6 @@ def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
              '__attribute__((visibility("default"))) void puffer_keys(void* env) {',
              "    c_keys((Env*)env);", "}", "")
     return write_if_changed(build_dir / f"{spec.name}_player.c", "\n".join(lines))
-
-
-def log_values(spec: Spec):
-    """Pairs of a reported name and the expression behind log-> that gives it."""
-    for field in spec.log_fields[:-1]:
-        _, bracket, count = field.type.partition("[")
-        if bracket:
-            for i in range(int(count.rstrip("]"))):
-                yield f"{field.name}_{i}", f"{field.name}[{i}]"
-        else:
-            yield field.name, field.name
 
 
 def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir: Path) -> Path:

@@ -1,22 +1,14 @@
 """Run env code in a child process.  a target and a job -> events, or an error with the facts.
 
 Authors' code segfaults, loops for ever, calls exit(0) and closes descriptors it does not own.
-So the child shares one page of memory with us and nothing else that such code can break:
-
-    stop flag | one PufferWatch a worker | a ring of bytes that carries events
-
-The parent owns the terminal, the signals and the files; it reads the watches to say which env
-died or hangs, with its seed and step.
-
-What env code may do without disturbing the run: close descriptors, change directory, fork (the
-copy ends at once), install signal handlers, print as much as it likes.
+So the child shares one page of memory with the parent (page.py) and nothing else that such code
+can break. The parent owns the terminal, the signals and the files; it reads the watches to say
+which env died or hangs, with its seed and step. link.py is the child's side.
 """
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
-import mmap
 import os
 import pickle
 import signal
@@ -25,210 +17,18 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
 from ..base import errors
 from ..base.errors import Interrupted, PufferError, RunError
+from .page import PAGE, PHASES, Page
 
-WORKERS = 64                        # watches on the page
-RING = 1 << 20                      # bytes of the event ring
-HEADER = 64
-WATCH = np.dtype([("step", "i8"), ("env", "i8"), ("seed", "i8"), ("phase", "i4"),
-                  ("pulse", "i4")])                         # PufferWatch of puffer_abi.h
-PAGE = HEADER + WORKERS * WATCH.itemsize + RING
-PHASES = ("idle", "init", "c_reset", "c_step", "c_close", "c_render")
 GRACE = 8.0                         # seconds a child gets to save and leave after a signal
 LOG_LIMIT = 64 << 20                # bytes that an env's prints may take on the disk ...
 LOG_KEPT = 1 << 20                  # ... before all but the first of them are dropped
-
-
-class Page:
-    """The shared memory: [stop, written, read, handled] as int64, the watches, the ring.
-
-    written and read count bytes; handled counts events that the parent has dealt with.
-    """
-
-    def __init__(self, fd: int):
-        self.map = mmap.mmap(fd, PAGE)
-        raw = np.frombuffer(self.map, np.uint8)
-        self.head = raw[:32].view(np.int64)
-        end = HEADER + WORKERS * WATCH.itemsize
-        self.watches = raw[HEADER:end].view(WATCH)
-        self.ring = raw[end:]
-
-    def write(self, data: bytes, alive: Callable[[], bool] = lambda: True) -> None:
-        """Append bytes, waiting for room."""
-        view = np.frombuffer(data, np.uint8)
-        while len(view) and alive():
-            start = int(self.head[1])
-            room = RING - (start - int(self.head[2]))
-            count = min(room, len(view), RING - start % RING)
-            if count == 0:
-                time.sleep(0.002)
-                continue
-            self.ring[start % RING:start % RING + count] = view[:count]
-            self.head[1] = start + count
-            view = view[count:]
-
-    def read(self) -> bytes:
-        """All bytes that have come since the last call."""
-        start, end = int(self.head[2]), int(self.head[1])
-        out = b""
-        while start < end:
-            count = min(end - start, RING - start % RING)
-            out += self.ring[start % RING:start % RING + count].tobytes()
-            start += count
-        self.head[2] = start
-        return out
-
-
-# -- the child's side --------------------------------------------------------------
-
-
-class Link:
-    """What a target running in the child may use to speak with the parent."""
-
-    def __init__(self, page: Page, log: str = ""):
-        self.page = page
-        self._log = log
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._armed = False
-        self._emitted = 0
-
-    @property
-    def stop(self) -> bool:
-        """True once the parent wants the work saved and ended."""
-        return bool(self.page.head[0])
-
-    def emit(self, kind: str, /, **payload) -> None:
-        """Send an event. Payloads are JSON."""
-        if os.getpid() != self._pid:    # an env forked: its copy has no business here
-            os._exit(0)
-        self.mend()
-        data = json.dumps([kind, payload]).encode()
-        with self._lock:
-            self.page.write(len(data).to_bytes(8, "little") + data)
-            self._emitted += 1
-
-    def settle(self, behind: int = 0) -> None:
-        """Wait until the parent has dealt with every event so far, but for the last `behind`.
-
-        What it writes to a file then is there before what we write next, even if all of us are
-        killed in between.
-        """
-        while int(self.page.head[3]) < self._emitted - behind:
-            time.sleep(0.001)
-
-    def emit_error(self, error: PufferError) -> None:
-        """The parent raises it, and with that the work is over."""
-        parts = {name: getattr(error, name) for name in
-                 ("message", "where", "expected", "actual", "hint", "detail", "code")}
-        parts = {name: value if value is None else str(value) for name, value in parts.items()}
-        self.emit("error", kind=type(error).__name__, parts=parts)
-
-    def mend(self) -> None:
-        """Open the standard descriptors again if an env closed them.
-
-        Otherwise the next file that is opened, a checkpoint say, would be what an env prints to.
-        """
-        for fd in range(3):
-            try:
-                os.fstat(fd)
-            except OSError:             # open() takes the lowest number that is free: this one
-                path, mode = ((self._log, os.O_WRONLY | os.O_APPEND) if fd and self._log
-                              else (os.devnull, os.O_RDWR))
-                with contextlib.suppress(OSError):
-                    os.open(path, mode)
-
-    def watches(self):
-        """The page's PufferWatch array as cffi sees it, for VecEnv(watches=...).
-
-        From here on, env code that calls exit() or fork() meets what `_arm` has laid out.
-        """
-        from .abi import ffi
-        if not self._armed:
-            self._armed = True
-            _arm()
-        return ffi().cast("PufferWatch*", self.page.watches.ctypes.data)
-
-
-def _arm() -> None:
-    """exit() in env code leaves at once with its status; the copy that fork() makes ends.
-
-    Without this, exit() would run the destructors of libraries whose threads are still at work,
-    and a forked copy would train along. glibc's calls; elsewhere emit() catches a copy later.
-    """
-    libc = ctypes.CDLL(None)
-    with contextlib.suppress(AttributeError):
-        leave = ctypes.cast(libc._exit, ctypes.c_void_p)
-        libc.on_exit(leave, None)               # runs last: _exit(status)
-        libc.__cxa_atexit(ctypes.cast(libc.fflush, ctypes.c_void_p), None, None)
-        getattr(libc, "__register_atfork")(None, None, leave, None)     # noqa: B009
-
-
-def _settle() -> None:
-    """What a process that runs env code needs: plain signals, prints that survive a crash."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    libc = ctypes.CDLL(None)
-    with contextlib.suppress(ValueError, AttributeError):
-        libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, 1, ctypes.c_size_t(0))
-
-
-def child_main(fd: int, target: str, log: str) -> None:
-    """Entry point of the child: job on stdin, events on the page."""
-    page = Page(fd)
-    os.close(fd)
-    _die_with_parent()
-    _settle()
-    link = Link(page, log)
-    try:
-        job = pickle.load(sys.stdin.buffer)
-        module, _, function = target.partition(":")
-        result = getattr(import_module(module), function)(job, link)
-        link.emit("result", value=result)
-    except PufferError as error:
-        link.emit_error(error)
-    except BaseException as error:
-        if _is_out_of_memory(error):
-            link.emit_error(RunError(
-                "there is not enough memory", detail=str(error).partition("\n")[0] or None,
-                hint="lower vec.total_agents, train.horizon, policy.hidden_size or "
-                     "policy.num_layers"))
-        else:
-            link.emit("bug", text=traceback.format_exc())
-    os._exit(0)                     # at once: what an env left in atexit is not our concern
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    text = str(error)
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and (
-        "can't allocate memory" in text or "out of memory" in text))
-
-
-def _die_with_parent() -> None:
-    """No child outlives its parent, not even one ended by kill -9."""
-    parent = os.getppid()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(0)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-# -- the parent's side -------------------------------------------------------------
 
 # Threads of PyTorch that wait must sleep: on a busy machine, spinning costs a factor of ten
 QUIET = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
@@ -236,9 +36,8 @@ QUIET = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
 # The child takes our sys.path, so that it imports what we would, and nothing from the folder
 # that the user happens to stand in
 BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.env.child import child_main; "
+             "from puffer_sdk.env.link import child_main; "
              "child_main(int(sys.argv[2]), sys.argv[3], sys.argv[4])")
-
 
 HINTS = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
          "SIGABRT": "an assertion failed, or memory was corrupted: puffer-sdk check",
@@ -304,7 +103,7 @@ class Child:
                         self.result = payload["value"]
                         return
                     if kind == "error":
-                        raise self._told(payload)
+                        raise self._raised(payload)
                     if kind == "bug":
                         raise ChildBug(payload["text"])
                     yield kind, payload
@@ -318,7 +117,7 @@ class Child:
         finally:
             self.kill()
 
-    def _told(self, payload: dict) -> PufferError:
+    def _raised(self, payload: dict) -> PufferError:
         """What the target raised. An env on the GPU that gave up has printed why."""
         error = getattr(errors, payload["kind"])(**payload["parts"])
         if error.message.startswith("an environment on the GPU") and not error.detail:
@@ -383,7 +182,7 @@ class Child:
                         detail=self._tail(), hint=hint)
 
     def _env_error(self, watches: list, cause: str, hint: str) -> RunError:
-        """watches: of the threads that were inside an env, any of which may be to blame."""
+        """watches: of the threads that were inside an env, any of which may be at fault."""
         from .vec import mix_seed
 
         places = ["on the GPU, in the rollout that begins with step " + str(w["step"])

@@ -5,7 +5,6 @@ reports them all, everything else stops at the first.
 """
 from __future__ import annotations
 
-import ctypes
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..base.errors import BuildError, PufferError
 from ..base.spec import CField, Spec
 from ..raylib import headers
 from ..toolchain import compilers
+from . import probe
 
 FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
 OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
@@ -92,7 +92,7 @@ class _Reader:
 
         main = str(self.folder / ".puffer_probe.c")
         source = self.binding or self.header
-        text = f'#include "{source.name}"\n' + _PROBE
+        text = f'#include "{source.name}"\n' + probe.SOURCE
         flags = [*clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
                  "-include", str(paths.include_dir() / "puffer_prelude.h"),
                  "-Wno-everything", "-Werror=implicit-function-declaration"]
@@ -324,7 +324,7 @@ class _Reader:
         array = self.probes.get("puffer_probe_acts")
         if array is not None:
             lists = [c for c in array.get_children() if c.kind.name == "INIT_LIST_EXPR"]
-            values = [_evaluate(c) for c in lists[0].get_children()] if lists else []
+            values = [probe.integer(c) for c in lists[0].get_children()] if lists else []
             if values and None not in values:
                 widths = tuple(values)
                 self.check_widths(widths)
@@ -391,53 +391,7 @@ class _Reader:
             return None
         return f"{self.relative(self.macros[name][1])}:{self.macros[name][2]}"
 
-    def evaluate(self, probe: str) -> int | None:
-        cursor = self.probes.get(probe)
+    def evaluate(self, name: str) -> int | None:
+        cursor = self.probes.get(name)
         children = list(cursor.get_children()) if cursor is not None else []
-        return _evaluate(children[-1]) if children else None
-
-
-# Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
-# error in these lines alone, and errors in these lines do not count
-_PROBE = """
-#ifdef ACT_SIZES
-static const int puffer_probe_acts[] = ACT_SIZES;
-#endif
-#ifdef NUM_ATNS
-static const int puffer_probe_heads = NUM_ATNS;
-#endif
-#ifdef OBS_SIZE
-static const int puffer_probe_obs = OBS_SIZE;
-#endif
-"""
-
-
-def _evaluate(cursor) -> int | None:
-    """The integer value of a constant C expression, or None."""
-    value = evaluate(cursor)
-    return value if isinstance(value, int) else None
-
-
-def evaluate(cursor) -> int | float | None:
-    """The value of a constant C expression, or None."""
-    from clang.cindex import Cursor, conf
-
-    lib = conf.lib
-    lib.clang_Cursor_Evaluate.restype = ctypes.c_void_p
-    lib.clang_Cursor_Evaluate.argtypes = [Cursor]
-    lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
-    lib.clang_EvalResult_getAsLongLong.argtypes = [ctypes.c_void_p]
-    lib.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
-    lib.clang_EvalResult_getAsDouble.argtypes = [ctypes.c_void_p]
-    lib.clang_EvalResult_getAsDouble.restype = ctypes.c_double
-    lib.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
-    result = lib.clang_Cursor_Evaluate(cursor)
-    if not result:
-        return None
-    try:
-        kind = lib.clang_EvalResult_getKind(result)
-        if kind == 1:
-            return lib.clang_EvalResult_getAsLongLong(result)
-        return lib.clang_EvalResult_getAsDouble(result) if kind == 2 else None
-    finally:
-        lib.clang_EvalResult_dispose(result)
+        return probe.integer(children[-1]) if children else None

@@ -13,11 +13,9 @@ import numpy as np
 from ..base import paths
 from ..base.errors import BuildError, PufferError, RunError, UsageError, nearest
 from ..raylib import headers
-from .abi import ffi
+from .abi import error_buffer, ffi, number
 
 DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
-ABI_VERSION = 2
-ERROR_SIZE = 2048               # PUFFER_ERROR_SIZE
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,16 @@ class Library:
                                  hint="define it in the header, or include what does") from None
             raise RunError("the environment library does not open", where=path,
                            detail=str(error), hint="delete it and build again") from None
-        if self.api.abi_version != ABI_VERSION:
+        version = number("PUFFER_ABI_VERSION")
+        if self.api.abi_version != version:
             raise RunError("the environment library speaks another ABI version", where=self.path,
-                           expected=ABI_VERSION, actual=self.api.abi_version,
+                           expected=version, actual=self.api.abi_version,
                            hint="delete it and build again")
 
     def describe(self, env_settings: Mapping[str, float] | None = None) -> Description:
         """Sizes under these [env] settings. Raises UsageError, e.g. for a missing key."""
         settings = Settings(env_settings or {})
-        out, error = ffi().new("PufferDescription*"), ffi().new("char[]", ERROR_SIZE)
+        out, error = ffi().new("PufferDescription*"), error_buffer()
         if self.api.describe(settings.c, out, error):
             raise self.error(error, settings)
         text = ffi().string
@@ -80,7 +79,7 @@ class Library:
 
         watches    as VecEnv takes them
         """
-        settings, error = Settings(env_settings or {}), ffi().new("char[]", ERROR_SIZE)
+        settings, error = Settings(env_settings or {}), error_buffer()
         watch = ffi().NULL if watches is None else ffi().addressof(watches, 0)
         with self.among_resources():
             agents = self.api.agents_per_env(settings.c, watch, error)
@@ -90,7 +89,7 @@ class Library:
 
     @contextmanager
     def among_resources(self):
-        """Inside, the process stands where env code finds its resources/, if it has any."""
+        """Inside, the working directory is where env code finds its resources/, if it has any."""
         place = paths.working_dir(self.folder) if self.folder else None
         if place is None or not (place / "resources").is_dir() or place == Path.cwd():
             yield

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..base.errors import UsageError
-from .abi import ffi
-from .library import ERROR_SIZE, Library, Settings
+from .abi import error_buffer, ffi
+from .library import Library, Settings
 
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS     # a child that forks off has its own
 TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
@@ -132,7 +132,7 @@ class VecEnv:
         env = Settings(env_settings)
         vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
                         "total_agents": self.num_agents})
-        error = ffi().new("char[]", ERROR_SIZE)
+        error = error_buffer()
         with self.library.among_resources():
             handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
                                              self.seed & (2**64 - 1), self._watch(0), error)
@@ -269,7 +269,7 @@ class VecEnv:
         return self.log_of(0, self.num_envs)
 
     def log_of(self, first: int, count: int = 1) -> dict[str, float]:
-        """log() of some envs alone."""
+        """log() of some envs only."""
         self._check_open()
         names = self.description.log_names
         out = ffi().new("double[]", max(1, len(names)))

@@ -70,7 +70,7 @@ typedef struct PufferBuffers {      // the first row of one env in each block; r
 typedef struct PufferWatch {        // one per worker, perhaps on a page that a parent reads
     volatile int64_t step;          // written by the caller: ticks since the envs were created
     volatile int64_t env;           // index of the env inside its c_ function; -1: on a GPU, which
-                                    // plays a rollout from `step` on, and does not say whose turn it is
+                                    // plays a rollout from `step` on: the env index is unknown
     volatile int64_t seed;          // given to create; the env's own is env_seed(vec, env)
     volatile int32_t phase;         // PUFFER_IDLE outside env code
     volatile int32_t pulse;         // changes whenever a call starts or ends

@@ -56,7 +56,7 @@ typedef struct Dict {
     bool is_vec;                    // [vec], not [env]: for error texts
 } Dict;
 
-// A key that is not there must not become a NULL dereference inside the author's my_init: the
+// A missing key must not become a NULL dereference inside the author's my_init: the
 // call that led here is abandoned instead, with the key's name as its error
 static __thread jmp_buf* puffer_escape;
 static __thread char* puffer_error;
@@ -241,7 +241,7 @@ static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
     puffer_rand_state = &vec->rand_states[e];
 }
 
-// OBS_SIZE as [env] alone makes it, before init
+// OBS_SIZE as only [env] makes it, before init
 static int puffer_described_size(Dict* kwargs) {
     Env* env = (Env*)calloc(1, sizeof(Env));
     (void)kwargs;

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import RunError, UsageError
-from ..env import child
+from ..env.link import Link
 from ..policy.players import PlayersJob, load_players
 from ..policy.scoring import make_envs
 from ..settings.values import Config
@@ -88,7 +88,7 @@ class FilmJob(PlayersJob):
     width: int | None
 
 
-def work(job: FilmJob, link: child.Link) -> None:
+def work(job: FilmJob, link: Link) -> None:
     """The child's target."""
     from .screen.canvas import Screen
 
@@ -105,7 +105,7 @@ def work(job: FilmJob, link: child.Link) -> None:
         camera.film(policy, vec, players[policy](vec, resolved))
 
 
-def _has_endings(library, resolved: Config, make_player, link: child.Link) -> bool:
+def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
     """Whether random play ends an episode within [eval] steps, as eval decides it."""
     vec = make_envs(library, resolved, link)
     player = make_player(vec, resolved)
@@ -132,7 +132,7 @@ class Camera:
     following   whether an earlier pane decided how many ticks to show
     """
 
-    def __init__(self, screen, job: FilmJob, link: child.Link):
+    def __init__(self, screen, job: FilmJob, link: Link):
         self.screen, self.job, self.link = screen, job, link
         self.endings = self.following = self.whole = False
         self.rows, self.columns = job.grid
@@ -217,7 +217,7 @@ class Camera:
              tiles: list[Tile]) -> None:
         """Send this pane's next picture, once the ring has a free slot."""
         slots = len(self.ring.pictures)
-        self.link.settle(behind=slots - 1)
+        self.link.wait_for_parent(behind=slots - 1)
         slot = self.sent % slots
         self.ring.pictures[slot] = picture
         self.sent += 1

@@ -12,7 +12,7 @@ import math
 from dataclasses import asdict, dataclass, field
 
 from ..base.errors import RunError
-from ..env import child
+from ..env.link import Link
 from ..settings.values import Config
 from .intervals import clustered_mean
 from .players import PlayersJob, load_players
@@ -38,7 +38,7 @@ class Score:
     episodes: list[dict] = field(default_factory=list, repr=False)
 
 
-def work(job: PlayersJob, link: child.Link) -> dict:
+def work(job: PlayersJob, link: Link) -> dict:
     """The child's target: one Score a player, as dicts."""
     resolved, library = job.config, job.open()
     scores, endings = {}, False
@@ -52,7 +52,7 @@ def work(job: PlayersJob, link: child.Link) -> dict:
     return {name: scores[name] for name in ("trained", "random", "idle") if name in scores}
 
 
-def make_envs(library, resolved: Config, link: child.Link):
+def make_envs(library, resolved: Config, link: Link):
     """The envs that an evaluation plays: a VecEnv, seeded by [eval] seed."""
     from ..env.vec import VecEnv
 
@@ -66,7 +66,7 @@ def make_envs(library, resolved: Config, link: child.Link):
 class Scorer:
     """One policy in freshly made envs; the seeds are the same for every policy."""
 
-    def __init__(self, library, resolved: Config, policy: str, link: child.Link):
+    def __init__(self, library, resolved: Config, policy: str, link: Link):
         self.resolved, self.policy, self.link = resolved, policy, link
         self.vec = make_envs(library, resolved, link)
         self.quota = -(-resolved.eval.episodes // self.vec.num_agents)  # episodes of each agent

@@ -25,6 +25,7 @@ from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, child, header
 from ..env.job import EnvJob
+from ..env.link import Link
 from ..settings import config
 from ..settings.values import Config
 from ..training import runs
@@ -107,7 +108,7 @@ def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
 
 
-def describe_work(job: EnvJob, link: child.Link) -> dict:
+def describe_work(job: EnvJob, link: Link) -> dict:
     """In the child: the sizes that the library states."""
     about = job.open().describe(job.config.env)
     return {"obs_size": about.obs_size, "act_sizes": list(about.act_sizes)}
@@ -122,7 +123,7 @@ def render(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> str:
         num_atns=len(sizes.act_sizes), guarded=spec.obs_count is None,
         rewritten_acts=spec.act_widths is None, settings=settings,
         sets_agents=any(name == "num_agents" for name, _ in settings),
-        frees_truncations=spec.has_truncations, logs=list(binding.log_values(spec)))
+        frees_truncations=spec.has_truncations, logs=spec.log_values)
 
 
 def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[str]:
@@ -356,7 +357,7 @@ def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch
         raise BuildError("the exported config changes the original's [env]", where=folder)
 
 
-def play_work(job: EnvJob, link: child.Link) -> dict:
+def play_work(job: EnvJob, link: Link) -> dict:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 

@@ -1,6 +1,6 @@
 """raylib's source. In: $PUFFER_RAYLIB, the cache, or an archive on the network. Out: a folder.
 
-An archive is used only when its SHA-256 is the one below; of what it holds, src/ alone is kept.
+An archive is used only when its SHA-256 is the one below; only its src/ is kept.
 Downloads have no name on the disk until they are whole, so an interrupted one leaves nothing.
 """
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _home() -> Path:
 
 
 def cached_source() -> Path | None:
-    """The cache's source folder, if it is there and as it was extracted."""
+    """The cache's source folder, if it exists and is as it was extracted."""
     for home in (_home(), paths.stand_in(_home())):
         if _is_intact(home / f"source-{VERSION}"):
             return home / f"source-{VERSION}" / "src"

@@ -24,6 +24,7 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import BuildError, RunError
 from ..toolchain import compilers
+from . import null
 
 PIN = "raylib==6.0.1.1"
 VARIANTS = ("raylib", "raylib_sdl", "raylib_drm", "raylib_dynamic")     # one folder, four wheels
@@ -97,7 +98,7 @@ class Wheel:
         return f"{self.name} {self.version}"
 
     def read(self, name: str) -> str:
-        """The text of one of its files. Raises BuildError when it is not there."""
+        """The text of one of its files. Raises BuildError when it is missing."""
         try:
             return (self.folder / name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -146,7 +147,7 @@ def write_files(wheel: Wheel, folder: Path) -> None:
 
     Each file appears whole or not at all; processes that race write the same bytes.
     """
-    texts = (raylib_h(wheel), rlgl_h(wheel), _raymath_text(), null_text(wheel))
+    texts = (raylib_h(wheel), rlgl_h(wheel), _raymath_text(), _null_text(wheel))
     with files.refused("cannot write raylib's headers", where=folder,
                        hint="free some space, or point PUFFER_CACHE at another disk"):
         for name, text in zip(_FILES, texts, strict=True):
@@ -294,62 +295,9 @@ def _unreadable(wheel: Wheel, name: str, what: str) -> BuildError:
 
 # ---- the null library ------------------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Function:
-    """One declaration: `returns name(parameters)`, in C's own words."""
-
-    returns: str
-    name: str
-    parameters: tuple[str, ...]         # "Vector2 center", "...", none for (void)
-
-
-_PROTOTYPE = re.compile(r"^[ \t]*(?!typedef\b)(?P<returns>[A-Za-z_][\w \t]*?[ \t*]+)"
-                        r"(?P<name>[A-Za-z_]\w*)\((?P<parameters>[^()]*)\);", re.MULTILINE)
-
-
-def functions(header: str) -> list[Function]:
-    """The functions that a raylib header declares."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", header, flags=re.DOTALL)
-    found = []
-    for match in _PROTOTYPE.finditer(text):
-        words = [" ".join(item.split()) for item in match["parameters"].split(",")]
-        found.append(Function(" ".join(match["returns"].split()), match["name"],
-                              tuple(word for word in words if word not in ("", "void"))))
-    return found
-
-
-def _null_definition(function: Function) -> str:
-    names = [re.sub(r"\[.*", "", item).split("*")[-1].split()[-1]
-             for item in function.parameters if item != "..."]
-    unused = "".join(f"(void){name}; " for name in names)
-    if function.name == "TextFormat":
-        result = 'return ""; '                  # callers print what it returns
-    elif function.returns == "void":
-        result = ""
-    elif function.returns.endswith("*") or _is_number(function.returns):
-        result = "return 0; "
-    else:
-        result = f"return ({function.returns}){{0}}; "
-    space = "" if function.returns.endswith("*") else " "
-    head = f"{function.returns}{space}{function.name}({', '.join(function.parameters) or 'void'})"
-    return f"{head} {{ {unused}{result}}}"
-
-
-def _is_number(kind: str) -> bool:
-    return set(kind.split()) <= {"unsigned", "signed", "bool", "char", "short", "int", "long",
-                                 "float", "double"}
-
-
-def null_text(wheel: Wheel) -> str:
-    """C source: every function of raylib.h and rlgl.h, returning zero."""
-    parts = []
-    for header in ("raylib.h", "rlgl.h"):
-        declared = functions(wheel.read(f"{header}.modified"))
-        parts += [f"\n// {header}: {len(declared)} functions", *map(_null_definition, declared)]
-    return "\n".join([f"// raylib_null.c -- made by puffer-sdk from the {wheel} wheel: raylib for",
-                      "// processes that do not draw. Every function returns zero.",
-                      "#define PUFFER_NO_COMPAT",
-                      '#include "raylib.h"', '#include "rlgl.h"', *parts, ""])
+def _null_text(wheel: Wheel) -> str:
+    return null.text(str(wheel), {name: wheel.read(f"{name}.modified")
+                                  for name in ("raylib.h", "rlgl.h")})
 
 
 def null_source() -> Path:

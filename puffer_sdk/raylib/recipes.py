@@ -170,7 +170,7 @@ def find_emcc() -> str:
 
 
 def emscripten_environment() -> dict[str, str | None]:
-    """What emcc's surroundings must differ in, for toolchain's `env`; None takes one away.
+    """Environment changes that emcc needs, for the compiler's `env`; None unsets one.
 
     Debian's emscripten keeps its system libraries in a cache of its own, which EM_CACHE would
     hide, and does not find its JavaScript parts without NODE_PATH.

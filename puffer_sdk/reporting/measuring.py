@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..env import child
 from ..env.job import EnvJob
+from ..env.link import Link
 from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions
@@ -42,7 +42,7 @@ class RatesJob:
     rounds: int
 
 
-def trajectories(job: TrajectoriesJob, link: child.Link) -> dict:
+def trajectories(job: TrajectoriesJob, link: Link) -> dict:
     """A hash of random play from fixed seeds, and facts about the environment.
 
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
@@ -78,7 +78,7 @@ def trajectories(job: TrajectoriesJob, link: child.Link) -> dict:
                       "log_names": list(about.log_names)}}
 
 
-def rates(job: RatesJob, link: child.Link) -> dict:
+def rates(job: RatesJob, link: Link) -> dict:
     """Agent steps per second of both environments: of stepping only, and of training.
 
     Turns alternate, so that other work on this machine slows both alike. The ratio is the median
@@ -88,7 +88,7 @@ def rates(job: RatesJob, link: child.Link) -> dict:
             "training": _contest(job, link, _Training, TRAINING)}
 
 
-def _contest(job: RatesJob, link: child.Link, kind, seconds: float) -> dict:
+def _contest(job: RatesJob, link: Link, kind, seconds: float) -> dict:
     own, squared = (kind(one, link) for one in (job.own, job.squared))
     rounds = job.rounds
     for one in (own, squared):                  # warm up: caches, threads, memory
@@ -113,7 +113,7 @@ def _contest(job: RatesJob, link: child.Link, kind, seconds: float) -> dict:
 class _Stepping:
     """Random actions; drawing them is not timed."""
 
-    def __init__(self, job: EnvJob, link: child.Link):
+    def __init__(self, job: EnvJob, link: Link):
         self.vec = _make_vec(job, link)
         self.rng, self.link = np.random.default_rng(SEED), link
         self.vec.reset()
@@ -141,7 +141,7 @@ class _Stepping:
 class _Training:
     """Rollouts and updates, as in `train`."""
 
-    def __init__(self, job: EnvJob, link: child.Link):
+    def __init__(self, job: EnvJob, link: Link):
         self.vec, self.link = _make_vec(job, link), link
         self.trainer = backends.make_trainer(self.vec, job.config)
 
@@ -162,7 +162,7 @@ class _Training:
         self.vec.close()
 
 
-def _make_vec(job: EnvJob, link: child.Link):
+def _make_vec(job: EnvJob, link: Link):
     from ..training.worker import make_vec
 
     return make_vec(job.open(), job.config, 0, link)

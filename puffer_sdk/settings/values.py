@@ -117,7 +117,7 @@ class Config:
                        origin={**config.origin, **tree.get("origin", {})})
 
     def to_ini(self) -> str:
-        """All settings, one a line; the reason stands above each value we chose."""
+        """All settings, one a line; above each automatic value its reason."""
         lines, section = [], None
         for full, value in self.items():
             head, _, name = full.partition(".")

@@ -23,18 +23,14 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, RunError
+from .messages import find_location, shorten
 
 COMPILERS = ("cc", "gcc", "clang")
 TIMEOUT = 120           # seconds one compiler command may take
-DETAIL_LINES = 20       # lines of the compiler's text that an error shows
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-# emcc repeats clang's whole command behind what clang said
+# emcc repeats clang's whole command after what clang said
 _EMCC_ECHO = re.compile(r"^em\w+: error: '.*' failed \(returned \d+\)$", re.M)
-_ERROR = re.compile(r"^(?P<file>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: ")
-_INCLUDED = re.compile(r"(?:In file included from|^\s+from) (?P<file>[^:\n]+):(?P<line>\d+)")
-_MENTION = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+)(?::\d+)?: ")
-_LINKER = re.compile(r"(?P<file>[^:\s]+):(?P<line>\d+): undefined reference")
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Compiler:
     path      the program itself, absolute
     version   "12.2.0"
     kind      "gcc", "clang" or "other"
-    args      words that CC put behind the program: CC="ccache gcc -m64"
+    args      words that follow the program in CC: CC="ccache gcc -m64"
     banner    the first line of --version: the version with the vendor's revision
     """
 
@@ -101,7 +97,7 @@ def _find_compiler(named: str, path: str) -> Compiler:
 
 
 def _split_command(named: str) -> tuple[str, tuple[str, ...]]:
-    """CC's program as an absolute path, and the words behind it."""
+    """CC's program as an absolute path, and the words after it."""
     whole = shutil.which(named)
     if whole:                                   # a path with blanks in it
         return os.path.abspath(whole), ()
@@ -154,9 +150,9 @@ def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: st
 
     source    the author's file that the command is about: errors in its folder come first
     what      how messages call the thing being compiled
-    env       variables that the command needs; None takes one away
+    env       environment variables to set; None unsets one
     Raises BuildError at the first error's file:line, or after `timeout` seconds. The command
-    and everything it started is gone when this returns, also on Ctrl-C.
+    and everything it started has ended when this returns, also on Ctrl-C.
     """
     return run_compilers([command], source=source, what=what, verbose=verbose, timeout=timeout,
                          env=env)[0]
@@ -298,45 +294,6 @@ def _refusal(text: str, status: int, words: list[str], source: Path, what: str) 
                       detail=shorten(said), hint=hint)
 
 
-def find_location(text: str, source: Path) -> str | None:
-    """The "file:line" in a compiler's text that the author can act on.
-
-    The first error in the folder of `source` (build products there come second), else an
-    include line or a note that leads there, else the first error anywhere.
-    """
-    folder = source.resolve().parent
-    lines = text.splitlines()
-    errors = [match for line in lines if (match := _ERROR.match(line) or _LINKER.search(line))]
-    leads = [match for line in lines if (match := _INCLUDED.search(line) or _MENTION.match(line))]
-
-    def own(match: re.Match) -> bool:
-        file = Path(match["file"]).resolve()
-        return folder in file.parents and "build" not in file.relative_to(folder).parts
-
-    def near(match: re.Match) -> bool:
-        return folder in Path(match["file"]).resolve().parents
-
-    for chosen in (filter(own, errors), filter(own, leads), filter(near, errors), iter(errors)):
-        match = next(chosen, None)
-        if match:
-            return f"{paths.shown(match['file'])}:{match['line']}"
-    return None
-
-
-def shorten(text: str) -> str:
-    """At most DETAIL_LINES lines, beginning with the first error's, and a count of the rest."""
-    lines = text.strip().splitlines()
-    if len(lines) <= DETAIL_LINES:
-        return "\n".join(lines)
-    first = next((number for number, line in enumerate(lines) if _ERROR.match(line)), 0)
-    while first and re.match(r"In file included|\s+from |\S+: In function", lines[first - 1]):
-        first -= 1
-    shown = lines[first:first + DETAIL_LINES]
-    errors = sum(1 for line in lines if _ERROR.match(line))
-    note = f"... {len(lines) - len(shown)} more lines"
-    return "\n".join([*shown, note + (f", {errors} errors in all" if errors > 1 else "")])
-
-
 def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Path, what: str,
                verbose: bool = False, timeout: float = TIMEOUT,
                env: Mapping[str, str | None] | None = None) -> str:
@@ -361,11 +318,11 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
 def include_dirs(compiler: Compiler) -> tuple[str, ...]:
     """Where the compiler finds <stdio.h> and <stddef.h>: what libclang has to be told.
 
-    In search order. Remembered in memory and on disk; empty if the compiler will not say.
+    In search order. Cached in memory and on disk; empty if the compiler does not say.
     """
-    surroundings = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "SDKROOT")]
+    variables = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "SDKROOT")]
     stamp = os.stat(compiler.path).st_mtime_ns
-    key = hashlib.sha256(repr((compiler.key, stamp, surroundings)).encode()).hexdigest()[:16]
+    key = hashlib.sha256(repr((compiler.key, stamp, variables)).encode()).hexdigest()[:16]
     return _include_dirs(compiler, key, paths.cache_dir())
 
 

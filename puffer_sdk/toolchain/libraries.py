@@ -34,7 +34,7 @@ def compile_once(library: Path, command: Sequence[str], *, source: Path, what: s
     """compile_library unless it was done before; the folder then keeps `keep` of its name.
 
     said    what the reader is told before it takes its time
-    fresh   compile again, whatever is there
+    fresh   compile again even if it exists
     """
     if is_intact(library) and not fresh:
         return library
@@ -61,7 +61,7 @@ def digest_file(library: Path) -> Path:
 
 
 def is_intact(library: Path) -> bool:
-    """True if the library is there and holds the bytes that were compiled."""
+    """True if the library exists and holds the bytes that were compiled."""
     try:
         return digest_file(library).read_text() == digest(library)
     except OSError:

@@ -17,6 +17,7 @@ from ..base import paths
 from ..base.errors import UsageError
 from ..env import build, child
 from ..env.job import EnvJob
+from ..env.link import Link
 from ..settings import config
 from ..settings.values import Config
 from . import backends
@@ -123,7 +124,7 @@ class ProfileJob(EnvJob):
     seconds: float
 
 
-def work(job: ProfileJob, link: child.Link) -> dict:
+def work(job: ProfileJob, link: Link) -> dict:
     """The child's target: a Profile as a dict; empty if it had to stop."""
     from .worker import make_vec
 
@@ -195,7 +196,7 @@ def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
     return {"kernels": rows, "busy": total / EPOCHS / epoch_seconds, "copy_rate": copy_rate}
 
 
-def train(trainer, seconds: float, link: child.Link, before: float) -> None:
+def train(trainer, seconds: float, link: Link, before: float) -> None:
     """Whole epochs until the seconds have passed."""
     began, epochs = time.perf_counter(), 0
     while not link.stop and (time.perf_counter() - began < seconds or epochs < EPOCHS):

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import PufferError
-from ..env import child
+from ..env import page
 from ..env.job import EnvJob
+from ..env.link import Link
 from ..settings.goal import GoalWatch, parse_goal
 from ..settings.values import Config
 from . import backends, checkpoint
@@ -33,12 +34,12 @@ class TrainJob(EnvJob):
     resume: Path | None     # the checkpoint to resume
 
 
-def work(job: TrainJob, link: child.Link) -> dict:
+def work(job: TrainJob, link: Link) -> dict:
     """The child's target: train to the end, or until the parent asks to stop."""
     return _Worker(job, link).run()
 
 
-def make_vec(library, resolved: Config, epoch: int, link: child.Link):
+def make_vec(library, resolved: Config, epoch: int, link: Link):
     """Fresh envs. Their seeds depend only on the run's seed and the epoch."""
     from ..base import philox
     from ..env.vec import VecEnv
@@ -46,14 +47,14 @@ def make_vec(library, resolved: Config, epoch: int, link: child.Link):
     vec = resolved.vec
     return VecEnv(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
                   seed=philox.env_seed(resolved.train.seed, 0, epoch),
-                  threads=min(vec.num_threads, child.WORKERS), adaptive=True,
+                  threads=min(vec.num_threads, page.WORKERS), adaptive=True,
                   env_settings=resolved.env, watches=link.watches())
 
 
 class _Worker:
     """Env code and trainer, in the child."""
 
-    def __init__(self, job: TrainJob, link: child.Link):
+    def __init__(self, job: TrainJob, link: Link):
         self.job, self.link = job, link
         self.config, self.library = job.config, job.open()
         past = checkpoint.load(job.resume) if job.resume else None

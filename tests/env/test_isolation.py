@@ -7,7 +7,7 @@ import pytest
 from helpers.playground import flags, good_checkpoints, leftovers, overrides, rows, tensors
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.env import child
+from puffer_sdk.env import child, page
 from puffer_sdk.policy import evaluate
 from puffer_sdk.training import train
 
@@ -148,7 +148,7 @@ def many_events(job, link):
 
 def test_events_arrive_whole_and_in_order_though_the_ring_is_smaller():
     job = {"count": 400, "padding": 10_000}
-    assert job["count"] * job["padding"] > 3 * child.RING
+    assert job["count"] * job["padding"] > 3 * page.RING
     result, events = run("many_events", job)
     assert result == "done"
     assert [payload["value"] for _, payload in events] == list(range(400))
@@ -158,7 +158,7 @@ def test_events_arrive_whole_and_in_order_though_the_ring_is_smaller():
 def waits_for_us(job, link):
     for number in range(5):
         link.emit("number", value=number)
-    link.settle()
+    link.wait_for_parent()
     with open(job["path"]) as file:
         return file.read()
 

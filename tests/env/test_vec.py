@@ -15,7 +15,7 @@ from helpers.places import ROOT
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env import child, vec
+from puffer_sdk.env import abi, page, vec
 from puffer_sdk.env.abi import ffi
 
 
@@ -100,10 +100,10 @@ def test_blocks_begin_on_cache_lines():
 
 def test_the_abi_is_read_from_its_header():
     text = (paths.include_dir() / "puffer_abi.h").read_text()
-    assert int(re.search(r"PUFFER_ABI_VERSION (\d+)", text)[1]) == vec.ABI_VERSION
-    assert int(re.search(r"PUFFER_ERROR_SIZE +(\d+)", text)[1]) == vec.ERROR_SIZE
-    assert vec.ffi().sizeof("PufferWatch") == child.WATCH.itemsize
-    for name, (_, offset) in child.WATCH.fields.items():
+    assert int(re.search(r"PUFFER_ABI_VERSION (\d+)", text)[1]) == abi.number("PUFFER_ABI_VERSION")
+    assert int(re.search(r"PUFFER_ERROR_SIZE +(\d+)", text)[1]) == len(abi.error_buffer())
+    assert vec.ffi().sizeof("PufferWatch") == page.WATCH.itemsize
+    for name, (_, offset) in page.WATCH.fields.items():
         assert vec.ffi().offsetof("PufferWatch", name) == offset
     with_struct_size = vec.ffi().sizeof("PufferApi")
     assert with_struct_size == 8 + 8 * text.count("(*")
@@ -283,7 +283,7 @@ void c_reset("""),
         assert watches[0].phase == 0 and watches[0].pulse == before + 4
         for env in range(3):
             step, number, seed, phase = envs.observations[env, 4:]
-            assert (step, number, child.PHASES[int(phase)]) == (2, env, "c_step")
+            assert (step, number, page.PHASES[int(phase)]) == (2, env, "c_step")
             assert seed == envs.seed == 0
 
 

@@ -11,7 +11,7 @@ from helpers.places import ROOT
 
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import BuildError, RunError
-from puffer_sdk.toolchain import compilers
+from puffer_sdk.toolchain import compilers, messages
 
 
 def script(folder, name, body):
@@ -185,7 +185,7 @@ def test_many_errors_are_cut_and_counted(tmp_path):
     with pytest.raises(BuildError) as caught:
         compilers.run_compiler(cc("-Wall", "-c", source), source=source, what="a.c")
     lines = caught.value.detail.splitlines()
-    assert len(lines) == compilers.DETAIL_LINES + 1
+    assert len(lines) == messages.DETAIL_LINES + 1
     assert "error: " in lines[0] and lines[0].startswith(f"{source}:2")
     assert "more lines, 30 errors in all" in lines[-1]
     assert caught.value.where == f"{source}:2"

@@ -16,6 +16,7 @@ from ...base import paths
 from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
 from ...env.job import EnvJob
+from ...env.link import Link
 from ...settings.texts import parse_action
 from ...settings.values import Config
 from ...training import backends
@@ -113,13 +114,13 @@ class LearningJob(EnvJob):
     agents: int     # in an evaluation
 
 
-def work(job: LearningJob, link: child.Link) -> dict:
+def work(job: LearningJob, link: Link) -> dict:
     """The child's target: scores of all players, or what was not finite."""
     return _Probe(job, link).run()
 
 
 class _Probe:
-    def __init__(self, job: LearningJob, link: child.Link):
+    def __init__(self, job: LearningJob, link: Link):
         self.job, self.link = job, link
         self.config, self.library = job.config, job.open()
         self.watches = link.watches()

@@ -17,6 +17,7 @@ from ...base import paths
 from ...base.errors import BuildError, PufferError, RunError, UsageError
 from ...env import binding, build, header
 from ...env import child as isolation
+from ...env.link import Link
 from ...settings.config import find_ini
 from ...toolchain import compilers
 from .mutant import Mutant
@@ -166,7 +167,7 @@ class _Group:
         self.child.wait()
 
 
-def work(job: dict, link: isolation.Link) -> dict | str:
+def work(job: dict, link: Link) -> dict | str:
     """In a child of its own: check, without proofs."""
     from ..check import check
 

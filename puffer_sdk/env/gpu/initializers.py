@@ -71,7 +71,7 @@ class ListWriter:
         """Of one element: fields (their cursors), and (first, last) of indices."""
         if child.kind.name != "UNEXPOSED_EXPR" or child.type.kind.name != "VOID":
             return []
-        from ..header import evaluate
+        from ..probe import evaluate
 
         chain, rest = [], list(child.get_children())[:-1]
         while rest:

@@ -18,7 +18,7 @@ from ...base import files, paths
 from ...base.errors import BuildError, UsageError
 from ...base.spec import Spec
 from ...raylib import headers
-from ...toolchain import compilers, nvrtc
+from ...toolchain import compilers, messages, nvrtc
 from ...toolchain.cuda_finding import find_driver
 from ...toolchain.libraries import SHARED, compile_library, digest, digest_file, is_intact, prune
 from .. import binding, header
@@ -176,8 +176,8 @@ def _write_cubin(path: Path, compiler: nvrtc.Nvrtc, source: str, arch: str, spec
     cubin, said = nvrtc.compile_cubin(compiler, source, arch)
     if cubin is None:
         raise BuildError(f"the GPU's compiler refused {spec.header.name}: it compiles C as C++",
-                         where=compilers.find_location(said, spec.header) or spec.header,
-                         detail=compilers.shorten(said))
+                         where=messages.find_location(said, spec.header) or spec.header,
+                         detail=messages.shorten(said))
     with files.refused(f"cannot write {path.name}", where=path):
         files.write(path, cubin)
     with suppress(OSError):                 # without it the next process compiles again

@@ -1,4 +1,4 @@
-"""What C has and C++ has not, written in another way.  libclang's cursors -> edits
+"""Rewrites C constructs that C++ lacks.  libclang's cursors -> edits
 
 Conversions of void* and enums, compound literals, designated initializers, jumps past
 declarations, names inside structs, C++'s own words. What cannot be written otherwise is refused.
@@ -48,7 +48,7 @@ class Rewriter:
     """Edits the pieces of one text, and notes what they need.
 
     refuse    an error for a place in the text
-    resume    what stands behind a range that was written on one line: back to the author's lines
+    resume    what follows a range that was written on one line: back to the author's lines
     """
 
     def __init__(self, text: str, edits: Edits, refuse: Callable[[int, str, str], BuildError],
@@ -205,7 +205,7 @@ class Rewriter:
             and not _BY_ZERO.search(self.text, cursor.location.offset, cursor.extent.end.offset)
 
     def count_truth(self, cursor, children: list, parent, start: int, end: int) -> None:
-        """done++ and done-- of a bool, which C++ has not; where nobody uses what it was."""
+        """done++ and done-- of a bool, which C++ lacks; where the old value is unused."""
         inner = children[0]
         if cursor.type.get_canonical().kind.name != "BOOL":
             return
@@ -220,7 +220,7 @@ class Rewriter:
 
     def case_range(self, children: list, start: int) -> None:
         """case 1 ... 3: is case 1: case 2: case 3:"""
-        from ..header import evaluate
+        from ..probe import evaluate
 
         first, last = children[0], children[1]
         end = self.text.find(":", last.extent.end.offset)
@@ -253,7 +253,7 @@ class Rewriter:
             self.edits.replace(start, end, f"{{{values}}}{self.resume(start, end)}")
 
     def jumped_over(self, piece: Piece, children: list, parent, start: int, end: int) -> None:
-        """goto and case may go past `int x = 3;` in C; in C++ past `int x; x = 3;` alone."""
+        """goto and case may go past `int x = 3;` in C; in C++ only past `int x; x = 3;`."""
         around = parent
         while around is not None and around[0].kind.name in ("CASE_STMT", "DEFAULT_STMT",
                                                              "LABEL_STMT"):
@@ -276,7 +276,7 @@ class Rewriter:
 
     def in_two(self, variable) -> str:
         """A local variable, declared and then given its value."""
-        from ..header import evaluate
+        from ..probe import evaluate
 
         kind, name = variable.type, _renamed(variable.spelling)
         values = [child for child in variable.get_children() if child.kind.is_expression()]

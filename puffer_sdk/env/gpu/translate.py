@@ -1,7 +1,7 @@
-"""Make C++ for a GPU of an environment's C.  preprocessed C -> the simulation alone, as C++
+"""Make C++ for a GPU of an environment's C.  preprocessed C -> only the simulation, as C++
 
 The text holds no macros any more, so that libclang's extents are exact. What the simulation does
-not reach is left out, drawing above all. What C has and C++ has not is written in another way,
+not reach is left out, drawing above all. What C++ lacks is rewritten,
 and each piece keeps the author's file and line.
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REASON = "puffer: "                # of an annotation: device/puffer_prelude.h
 def translate(text: bytes) -> str:
     """The simulation within a preprocessed file, as C++ that has no includes.
 
-    Raises BuildError with the author's file and line where it needs what a GPU has not.
+    Raises BuildError with the author's file and line where it needs what a GPU lacks.
     """
     return _Translator(text.decode("latin-1")).run()
 
@@ -144,7 +144,7 @@ class _Translator:
     def outside(self, name: str, offset: int, called: bool) -> list[Piece]:
         """For a function that the author did not write: what stands in for it, if it is not there.
 
-        One that a GPU has not is refused where it is called; where only a table leads to it, for
+        One that a GPU lacks is refused where it is called; where only a table leads to it, for
         drawing perhaps, the env stops if it ever gets there.
         """
         declarations = self.declared.get(name, [])
@@ -216,7 +216,7 @@ class _Translator:
             errors="replace")
 
     def resume(self, start: int, end: int) -> str:
-        """What stands behind a range that was written on one line: the author's lines go on."""
+        """What follows a range that was written on one line: the author's lines go on."""
         if "\n" not in self.text[start:end]:
             return ""
         file, line = self.origin(end)

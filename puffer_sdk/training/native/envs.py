@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ...base.errors import UsageError
-from ...env.library import ABI_VERSION, Settings
+from ...env import abi
+from ...env.library import Settings
 from ...env.vec import VecEnv
 from .handle import Handle
 
@@ -134,7 +135,7 @@ class PythonEnvs(Envs):
         self.count = ffi.callback("int32_t(const PufferVec*)", lambda _: 1)
         self.seed = ffi.callback("uint32_t(const PufferVec*, int32_t)", lambda _, env: 0)
         self.api = ffi.new("PufferApi*", {
-            "abi_version": ABI_VERSION, "struct_size": ffi.sizeof("PufferApi"),
+            "abi_version": abi.number("PUFFER_ABI_VERSION"), "struct_size": ffi.sizeof("PufferApi"),
             "step": self.call_step, "num_envs": self.count, "env_seed": self.seed})
         self.nothing = ffi.new("char[1]")
         super().__init__(vec, handle, np.array([0, vec.num_agents], np.int64), api=self.api,

@@ -1,0 +1,49 @@
+"""Constants of C source, evaluated by libclang.  a cursor -> a number"""
+from __future__ import annotations
+
+import ctypes
+
+# Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
+# error only in these lines, and errors in these lines do not count
+SOURCE = """
+#ifdef ACT_SIZES
+static const int puffer_probe_acts[] = ACT_SIZES;
+#endif
+#ifdef NUM_ATNS
+static const int puffer_probe_heads = NUM_ATNS;
+#endif
+#ifdef OBS_SIZE
+static const int puffer_probe_obs = OBS_SIZE;
+#endif
+"""
+
+
+def integer(cursor) -> int | None:
+    """The integer value of a constant C expression, or None."""
+    value = evaluate(cursor)
+    return value if isinstance(value, int) else None
+
+
+def evaluate(cursor) -> int | float | None:
+    """The value of a constant C expression, or None."""
+    from clang.cindex import Cursor, conf
+
+    lib = conf.lib
+    lib.clang_Cursor_Evaluate.restype = ctypes.c_void_p
+    lib.clang_Cursor_Evaluate.argtypes = [Cursor]
+    lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsLongLong.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
+    lib.clang_EvalResult_getAsDouble.argtypes = [ctypes.c_void_p]
+    lib.clang_EvalResult_getAsDouble.restype = ctypes.c_double
+    lib.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
+    result = lib.clang_Cursor_Evaluate(cursor)
+    if not result:
+        return None
+    try:
+        kind = lib.clang_EvalResult_getKind(result)
+        if kind == 1:
+            return lib.clang_EvalResult_getAsLongLong(result)
+        return lib.clang_EvalResult_getAsDouble(result) if kind == 2 else None
+    finally:
+        lib.clang_EvalResult_dispose(result)
