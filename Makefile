@@ -1,9 +1,13 @@
 # The front door. `make demo` shows the whole road, `make test` proves that it holds.
 #
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
-#   make test     install what the tests need, lint, run all of them
-#   make bench    measure what the docs state; writes docs/benchmarks.json, checker.json
-#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/benchmarks-gpu.json
+#   make test     install what the tests need, lint, run all of them: a short form of every proof
+#   make quick    the tests of what you changed, within a minute; BASE=main compares with main
+#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json
+#   make mutants  break the project's code in 100 places and run the tests; an hour or two
+#   make format   clang-format over our C, ruff over our Python
+#   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
+#   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
@@ -11,7 +15,7 @@
 #   make docs     the site of docs/, into build/site; needs emscripten (make deps)
 #   make serve-docs    the same on http://127.0.0.1:8000, made again whenever a page is saved
 #   make docs-images   train a template and record the README's GIF
-#   make docs-tables   regenerate the reference and manual pages that come from the code
+#   make docs-tables   regenerate the reference pages that come from the code
 #   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
 #   make clean    remove .venv and what was generated
 
@@ -21,17 +25,30 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
+.PHONY: demo test quick proof mutants format bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
 
 test: deps $(VENV)/.dev $(VENV)/.torch lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+
+quick: $(VENV)/.dev lint
+	@$(BIN)/python tools/quick.py $(BASE)
+
+proof: deps $(VENV)/.dev $(VENV)/.torch
+	@$(BIN)/python tools/proof.py
+
+mutants: deps $(VENV)/.dev $(VENV)/.torch
+	@$(BIN)/python tools/proof.py mutants
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/python tools/format.py --write
 
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py
@@ -65,7 +82,6 @@ serve-docs: $(VENV)/.docs
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m puffer_sdk.settings.table > docs/reference/settings.md
 	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
-	$(BIN)/python tools/manpages.py
 
 docs-images: $(VENV)/.base
 	@$(BIN)/python tools/readme_gif.py docs/images/crowd.gif

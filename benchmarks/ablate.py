@@ -2,19 +2,19 @@
 
 Every example is trained with its own settings, and with one of them changed at a time, over seeds
 1 to 5, until its goal is reached or the steps of its ini are spent. Steps do not depend
-on how fast the machine is. Writes docs/ablations.json and the table of docs/ablations.md.
+on how fast the machine is. Writes docs/data/ablations.json and the table of
+docs/trainer/ablations.md.
 """
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from bench import machine, replace_marked
+from bench import machine, replace_marked, write_figures
 from training_runs import solve
 
 import puffer_sdk
@@ -52,8 +52,8 @@ def main() -> int:
     figures = {"machine": machine(), "seeds": list(seeds), "games": games}
     print(table(figures))
     if not asked.quick and asked.games == GAMES:
-        (ROOT / "docs" / "ablations.json").write_text(json.dumps(figures, indent=1) + "\n")
-        replace_marked(ROOT / "docs" / "ablations.md", table(figures), MARK)
+        write_figures("ablations", figures)
+        replace_marked(ROOT / "docs" / "trainer" / "ablations.md", table(figures), MARK)
     return 0
 
 

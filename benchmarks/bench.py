@@ -1,6 +1,6 @@
-"""`make bench`: measure what the pages state (docs/what-it-does.md, docs/benchmarks.md).
+"""`make bench`: measure what the pages state (docs/why/what-it-does.md, docs/why/benchmarks.md).
 
-Writes both, and docs/benchmarks.json.
+Writes both, and docs/data/benchmarks.json.
 
     python benchmarks/bench.py            everything, about five minutes on two cores
     python benchmarks/bench.py --quick    one seed each, nothing written
@@ -47,8 +47,8 @@ def main() -> int:
     text = table(figures)
     print(text)
     if not quick:
-        (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(figures, indent=1) + "\n")
-        for page in ("docs/what-it-does.md", "docs/benchmarks.md"):
+        write_figures("benchmarks", figures)
+        for page in ("docs/why/what-it-does.md", "docs/why/benchmarks.md"):
             replace_marked(ROOT / page, text)
     return 0
 
@@ -169,6 +169,12 @@ def spread(values: list[float], digits: int) -> str:
     """'0.97 to 0.99', or one number where both are the same."""
     low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
     return low if low == high else f"{low} to {high}"
+
+
+def write_figures(name: str, figures: dict) -> None:
+    """Write docs/data/NAME.json."""
+    path = ROOT / "docs" / "data" / f"{name}.json"
+    path.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 def replace_marked(page: Path, text: str, mark: str = MARK) -> None:

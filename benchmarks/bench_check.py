@@ -1,4 +1,4 @@
-"""What `check` catches: writes docs/checker.json and the tables of docs/checker.md.
+"""What `check` catches: writes docs/data/checker.json and the tables of docs/why/checker.md.
 
     python benchmarks/bench_check.py                    what `make bench` runs
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
@@ -19,7 +19,6 @@ Beside the field stand the mutants of `check --mutate`, planted into the templat
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -29,9 +28,9 @@ from pathlib import Path
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import PufferError
-from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.mutants import score
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.projects import scaffold
 
 if sys.version_info >= (3, 11):
@@ -58,7 +57,7 @@ def main() -> int:
         parser.error(f"{options.field} has no game {options.only}")
     final = options.field == FIELD and not options.only
     figures = {"command": "make bench",
-               "rules": {code: rule.name for code, rule in rules.load().items()},
+               "rules": {code: rule.name for code, rule in registry.load().items()},
                "operators": score.mutants.OPERATORS,
                "field": [bench_game(folder, options.jobs) for folder in games],
                "mutants": bench_mutants() if final else []}
@@ -68,8 +67,8 @@ def main() -> int:
         import bench
 
         figures = {"machine": bench.machine(), **figures}
-        (ROOT / "docs" / "checker.json").write_text(json.dumps(figures, indent=1) + "\n")
-        page = ROOT / "docs" / "checker.md"
+        bench.write_figures("checker", figures)
+        page = ROOT / "docs" / "why" / "checker.md"
         head, _, rest = page.read_text().partition(MARK)
         page.write_text(f"{head}{MARK}\n{text}\n{MARK}{rest.partition(MARK)[2]}")
     return int(any(fault["result"] == REFUSED for g in figures["field"] for fault in g["faults"]))

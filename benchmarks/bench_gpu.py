@@ -1,4 +1,4 @@
-"""What a GPU reaches: `make bench-gpu`, some ten minutes. Writes docs/benchmarks-gpu.json.
+"""What a GPU reaches: `make bench-gpu`, some ten minutes. Writes docs/data/benchmarks-gpu.json.
 
     python benchmarks/bench_gpu.py            everything
     python benchmarks/bench_gpu.py --quick    one seed, short looks, nothing written
@@ -13,7 +13,6 @@ written.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import statistics
@@ -21,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench import machine, replace_marked
+from bench import machine, replace_marked, write_figures
 from training_runs import close, open_trainer, rate, solve
 
 import puffer_sdk
@@ -60,8 +59,8 @@ def main() -> int:
     print(table(figures))
     emulated = os.environ.get("PUFFER_CUDA") == "emulated"
     if not (asked.quick or emulated or asked.no_tests or asked.set):
-        (ROOT / "docs" / "benchmarks-gpu.json").write_text(json.dumps(figures, indent=1) + "\n")
-        replace_marked(ROOT / "docs" / "gpu.md", table(figures), MARK)
+        write_figures("benchmarks-gpu", figures)
+        replace_marked(ROOT / "docs" / "trainer" / "gpu.md", table(figures), MARK)
     return 0 if figures["tests"].get("failed", 0) == 0 else 1
 
 

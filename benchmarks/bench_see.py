@@ -1,4 +1,4 @@
-"""Measure what it takes to see an environment; write docs/seeing.json and a table. Of `make bench`.
+"""Measure what it takes to see an environment: part of `make bench`. Writes docs/data/seeing.json.
 
     python benchmarks/bench_see.py            about a minute on two cores, raylib compiled before
     python benchmarks/bench_see.py --quick    one round each, nothing written
@@ -10,7 +10,6 @@ screen offers.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -19,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import ROOT, machine, replace_marked
+from bench import ROOT, machine, replace_marked, write_figures
 
 import puffer_sdk
 from puffer_sdk.playing.rebuilding import build_player
@@ -48,8 +47,8 @@ def main() -> int:
     text = table(figures)
     print(text)
     if not quick:
-        (ROOT / "docs" / "seeing.json").write_text(json.dumps(figures, indent=1) + "\n")
-        replace_marked(ROOT / "docs" / "benchmarks.md", text, MARK)
+        write_figures("seeing", figures)
+        replace_marked(ROOT / "docs" / "why" / "benchmarks.md", text, MARK)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""How fast training is: part of `make bench`. Writes docs/training.json and its tables.
+"""How fast training is: part of `make bench`. Writes docs/data/training.json and its tables.
 
     python benchmarks/bench_train.py            everything, some ten minutes on two quiet cores
     python benchmarks/bench_train.py --quick    one seed, one round, nothing written
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import machine, replace_marked
+from bench import machine, replace_marked, write_figures
 from training_runs import close, flops_per_step, open_trainer, rate, solve
 
 import puffer_sdk
@@ -53,9 +53,9 @@ def main() -> int:
     figures |= {"machine": machine(), "command": "make bench"}
     print(json.dumps(figures, indent=1) if asked.only else tables(figures))
     if not asked.quick and not asked.only:
-        (ROOT / "docs" / "training.json").write_text(json.dumps(figures, indent=1) + "\n")
-        replace_marked(ROOT / "docs" / "benchmarks.md", tables(figures), MARK)
-        replace_marked(ROOT / "docs" / "what-it-does.md", solving(figures), MARK)
+        write_figures("training", figures)
+        replace_marked(ROOT / "docs" / "why" / "benchmarks.md", tables(figures), MARK)
+        replace_marked(ROOT / "docs" / "why" / "what-it-does.md", solving(figures), MARK)
     return 0
 
 

@@ -3,19 +3,18 @@
 With train.async a rollout acts with the weights of one update ago. Environments are trained with
 their own settings, with and without, over seeds 1 to 5, until the goal is reached or the steps of
 the ini are spent. Steps depend neither on the machine nor on its GPU; without one it is emulated.
-Writes docs/staleness.json and the table of docs/gpu.md.
+Writes docs/data/staleness.json and the table of docs/trainer/gpu.md.
 """
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from bench import machine, replace_marked
+from bench import machine, replace_marked, write_figures
 from training_runs import solve
 
 import puffer_sdk
@@ -45,8 +44,8 @@ def main() -> int:
                "emulated": os.environ.get("PUFFER_CUDA") == "emulated"}
     print(table(figures))
     if not asked.quick and tuple(asked.games) == GAMES:
-        (ROOT / "docs" / "staleness.json").write_text(json.dumps(figures, indent=1) + "\n")
-        replace_marked(ROOT / "docs" / "gpu.md", table(figures), MARK)
+        write_figures("staleness", figures)
+        replace_marked(ROOT / "docs" / "trainer" / "gpu.md", table(figures), MARK)
     return 0
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from helpers.places import ROOT
+from helpers.shared import once
 
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import scaffold
 from puffer_sdk.settings import config
+
+pytest_plugins = ["helpers.budget"]
 
 # Behind nohup or a shell's `&` a process starts with these ignored, and so do its children:
 # tests that send them would test the shell
@@ -22,9 +25,10 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 @pytest.fixture(scope="session")
 def templates(tmp_path_factory) -> dict[str, Path]:
     """Both templates, scaffolded: {"squared": folder, "target": folder}."""
-    root = tmp_path_factory.mktemp("templates")
-    return {name: scaffold.new(name, template=name, output_dir=root).folder
-            for name in ("squared", "target")}
+    names = ("squared", "target")
+    root = once(tmp_path_factory, "templates", lambda folder: [
+        scaffold.new(name, template=name, output_dir=folder) for name in names])
+    return {name: root / name for name in names}
 
 
 @pytest.fixture(scope="session")
@@ -157,18 +161,19 @@ def probe(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def site() -> Path:
+def site(tmp_path_factory) -> Path:
     """The site of docs/, built strictly: one warning, one dead link or anchor, and it fails."""
     import os
     import subprocess
     import sys
-    root = ROOT
-    folder = root / "build" / f"site-{os.environ.get('PYTEST_XDIST_WORKER', 'tests')}"
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
-                          cwd=root, capture_output=True, text=True, timeout=1200,
-                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+
+    def build(folder: Path) -> None:
+        done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder],
+                              cwd=ROOT, capture_output=True, text=True, timeout=1200,
+                              env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return once(tmp_path_factory, "site", build)
 
 
 @pytest.fixture(scope="session")

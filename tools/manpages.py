@@ -1,9 +1,10 @@
-"""Manual pages for puffer-sdk and each command.  the click commands -> man/*.1
+"""Manual pages for puffer-sdk and each command.  the click commands -> FOLDER/*.1
 
-    python tools/manpages.py [FOLDER]       FOLDER: man, at the root of the repository
+    python tools/manpages.py [FOLDER]       FOLDER: build/man, at the root of the repository
 
-Names, sentences, examples, options and exit statuses are those of --help. `make docs-tables` writes
-them, the wheel carries them in share/man/man1, and tests/test_manpages.py compares and lints them.
+Names, sentences, examples, options and exit statuses are those of --help. hatch_build.py makes the
+pages while the wheel is built, which carries them in share/man/man1: no import may need more than
+click. tests/cli/test_manpages.py lints them.
 """
 from __future__ import annotations
 
@@ -19,18 +20,19 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from puffer_sdk import __version__  # noqa: E402
-from puffer_sdk.cli import COMMANDS, OTHERS, SECTIONS, cli  # noqa: E402
+from puffer_sdk.cli import cli  # noqa: E402
+from puffer_sdk.cli.commands import COMMANDS, SECTIONS  # noqa: E402
 
-DATED = "2026-11-22"            # of these pages: a page that nobody changed stays the same
+DATED = "2026-11-22"            # fixed: the same sources make the same pages
 
 
 def filled(text: str) -> str:
-    """A sentence in lines that an editor shows whole."""
+    """A sentence, wrapped to lines that an editor shows whole."""
     return escape("\n".join(textwrap.wrap(" ".join(text.split()), 66, break_on_hyphens=False)))
 
 
 def escape(text: str) -> str:
-    """Text as troff reads it: hyphens that are typed stay hyphens, no line is a request."""
+    """Text for troff: typed hyphens stay hyphens, and no line reads as a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha")
     text = text.replace("`", "\\(ga").replace("…", "...").replace("±", "\\(+-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
@@ -41,7 +43,7 @@ def bold(text: str) -> str:
 
 
 def paragraphs(help_text: str) -> list[str]:
-    """A docstring of click's: blocks behind a line with \\b keep their lines."""
+    """A click docstring: blocks that start with a line of \\b keep their line breaks."""
     lines = []
     for number, block in enumerate(re.split(r"\n\s*\n", inspect.cleandoc(help_text or ""))):
         if block.startswith("\b\n"):
@@ -52,7 +54,7 @@ def paragraphs(help_text: str) -> list[str]:
 
 
 def options(ctx: click.Context) -> list[str]:
-    """Each option and what it does, under the titles of --help."""
+    """Each option and what it does, under the titles that --help shows."""
     command = ctx.command
     if hasattr(command, "grouped"):
         groups = command.grouped(ctx)
@@ -86,50 +88,55 @@ def page(ctx: click.Context, name: str, about: str) -> str:
              ".SH NAME", f"{escape(title)} \\- {escape(about.rstrip('.'))}",
              ".SH SYNOPSIS", bold(name), escape(usage), ".SH DESCRIPTION",
              *paragraphs(command.help), *examples(command)]
-    others = [other for other in COMMANDS if f"puffer-sdk-{other}" != title]
     if ctx.parent is None:
-        filed = [word for words in SECTIONS.values() for word in words]
-        rest = tuple(word for word in COMMANDS if word not in filed)
-        lines.append(".SH COMMANDS")
-        for heading, words in [*SECTIONS.items(), *([(OTHERS, rest)] if rest else [])]:
-            lines.append(f".SS {escape(heading)}")
-            for word in words:
-                lines += [".TP", f"\\fBpuffer\\-sdk\\-{escape(word)}\\fR(1)",
-                          escape(COMMANDS[word])]
+        lines += overview()
     elif isinstance(command, click.Group):
-        lines.append(".SH COMMANDS")
-        for word in command.list_commands(ctx):
-            inner = command.get_command(ctx, word)
-            inside = click.Context(inner, info_name=word, parent=ctx)
-            lines += [f".SS {escape(word)} {escape(' '.join(inner.collect_usage_pieces(inside)))}",
-                      *paragraphs(inner.help)]
-            for param in inner.params:
-                record = param.get_help_record(inside) if isinstance(param, click.Option) else None
-                if record:
-                    lines += [".TP", bold(record[0]), filled(record[1])]
+        lines += subcommands(ctx)
     lines += options(ctx)
-    if getattr(command, "statuses", None):
+    statuses = STATUSES if ctx.parent is None else getattr(command, "statuses", None)
+    if statuses:
         lines.append(".SH EXIT STATUS")
-        for status, text in command.statuses.items():
-            lines += [".TP", bold(str(status)), filled(text)]
-    elif ctx.parent is None:
-        lines.append(".SH EXIT STATUS")
-        for status, text in STATUSES.items():
+        for status, text in statuses.items():
             lines += [".TP", bold(str(status)), filled(text)]
     lines += [".SH SEE ALSO"]
-    see = ["puffer-sdk"] if ctx.parent is not None else [f"puffer-sdk-{word}" for word in others]
+    see = ["puffer-sdk"] if ctx.parent is not None else [f"puffer-sdk-{word}" for word in COMMANDS]
     lines += [f".BR {escape(word)} (1){',' if word != see[-1] else ''}" for word in see]
     return "\n".join(lines) + "\n"
 
 
-STATUSES = {0: "it worked, nothing was found", 1: "findings, or a goal that was not met",
+def overview() -> list[str]:
+    """Every command and its line, under the titles that --help shows."""
+    lines = [".SH COMMANDS"]
+    for heading, entries in SECTIONS.items():
+        lines.append(f".SS {escape(heading)}")
+        for name, line in entries.items():
+            lines += [".TP", f"\\fBpuffer\\-sdk\\-{escape(name)}\\fR(1)", escape(line)]
+    return lines
+
+
+def subcommands(ctx: click.Context) -> list[str]:
+    """The commands of a group, as `runs` is one, with their options."""
+    lines = [".SH COMMANDS"]
+    for name in ctx.command.list_commands(ctx):
+        inner = ctx.command.get_command(ctx, name)
+        inside = click.Context(inner, info_name=name, parent=ctx)
+        lines += [f".SS {escape(name)} {escape(' '.join(inner.collect_usage_pieces(inside)))}",
+                  *paragraphs(inner.help)]
+        for param in inner.params:
+            record = param.get_help_record(inside) if isinstance(param, click.Option) else None
+            if record:
+                lines += [".TP", bold(record[0]), filled(record[1])]
+    return lines
+
+
+STATUSES = {0: "it worked, and nothing was found", 1: "findings, or a goal that was not met",
             2: "a refused argument, setting or name: nothing ran", 3: "the build failed",
             4: "the run failed", 5: "a bug in puffer-sdk", 130: "ended by Ctrl-C",
             143: "ended by SIGTERM"}
 
 
 def pages() -> dict[str, str]:
-    """{"puffer-sdk-train.1": its text} for all of them."""
+    """All pages: {"puffer-sdk-train.1": its text}."""
     top = click.Context(cli, info_name="puffer-sdk", terminal_width=1000, max_content_width=1000,
                         help_option_names=["-h", "--help"])
     made = {"puffer-sdk.1": page(top, "puffer-sdk", "environments in C: write, check, train")}
@@ -139,8 +146,8 @@ def pages() -> dict[str, str]:
     return made
 
 
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "man"
+def write(folder: Path) -> list[Path]:
+    """All pages into a folder. Pages of commands that no longer exist are removed."""
     folder.mkdir(parents=True, exist_ok=True)
     made = pages()
     for old in folder.glob("puffer-sdk*.1"):
@@ -148,7 +155,12 @@ def main() -> None:
             old.unlink()
     for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")
-    print(f"wrote {len(made)} pages to {folder}")
+    return [folder / name for name in made]
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "man"
+    print(f"wrote {len(write(folder))} pages to {folder}")
 
 
 if __name__ == "__main__":

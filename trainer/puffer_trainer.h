@@ -1,15 +1,15 @@
 /* puffer_trainer.h -- the native trainer, as Python and C see it.
  *
- *     PufferTrainer* trainer = puffer_trainer_create(&config, error);
- *     puffer_trainer_attach(trainer, &envs, error);       // envs that have been reset
+ *     PufferTrainer* trainer = puffer_trainer_create(&config, &error);
+ *     puffer_trainer_attach(trainer, &envs, &error);      // envs that have been reset
  *     while (puffer_trainer_counters(trainer)->epoch < config.total_epochs) {
- *         puffer_trainer_rollout(trainer, error);         // T ticks of all agents
- *         puffer_trainer_update(trainer, &losses, error); // learn from them
+ *         puffer_trainer_rollout(trainer, &error);        // T ticks of all agents
+ *         puffer_trainer_update(trainer, &losses, &error);    // learn from them
  *     }
  *     puffer_trainer_destroy(trainer);
  *
- * It computes and nothing else: no file, no terminal, no signal. A function that can fail returns
- * 0, or -1 with a text in error[PUFFER_ERROR_SIZE]: "what went bad" or "what went bad\twhere".
+ * It only computes: no file, no terminal, no signal. A function that can fail returns
+ * 0, or -1 with a PufferTrainerError filled in. Programs read its kind, people its text.
  * After a failed update the weights are those of the last good minibatch, unless it was its step
  * that made them bad.
  *
@@ -19,7 +19,7 @@
  * The same config and envs give the same bytes, whatever `threads` and `block_agents` are.
  *
  * Two libraries export this: the CPU trainer, and the CUDA trainer, whose numbers live on the GPU.
- * What is only the one's says so.
+ * Comments mark what belongs to only one of them.
  */
 #pragma once
 #include <stdint.h>
@@ -30,7 +30,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 3    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 4    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  20
 #define PUFFER_MAX_GPUS        16
@@ -40,6 +40,27 @@ enum {                              // instruction sets; 0 takes the best that t
 };
 
 enum { PUFFER_FP32, PUFFER_BF16 };  // number formats of the matrix products
+
+enum PufferTrainerErrorKind {
+    PUFFER_TRAINER_FAILED,          // anything else: the text says what
+    PUFFER_TRAINER_OUT_OF_MEMORY,   // of the host or of the GPU
+    PUFFER_TRAINER_NO_THREADS,      // the system starts no more
+    PUFFER_TRAINER_NO_BF16,         // this CPU or GPU, or this instruction set, lacks the products
+    PUFFER_TRAINER_NO_LEGAL_ACTION, // an action mask is zero for a whole head
+    PUFFER_TRAINER_BAD_ENV_DATA,    // NaN or infinity in observations or rewards
+    PUFFER_TRAINER_BAD_NUMBER,      // NaN or infinity in what the trainer computed
+    PUFFER_TRAINER_OVERFLOW,        // all tensors are finite, the loss or the gradient norm is not
+    PUFFER_TRAINER_GPU_STOPPED,     // a kernel failed on the GPU
+    PUFFER_TRAINER_GPU_ENV_FAILED,  // an env on the GPU failed, or cannot run there
+    PUFFER_TRAINER_GPU_ENV_HEAP,    // malloc of envs on the GPU is used up, outside of c_step
+    PUFFER_TRAINER_GPU_STEP_HEAP    // the same, in a rollout
+};
+
+typedef struct PufferTrainerError { // of a call that failed
+    int32_t kind;                   // PufferTrainerErrorKind
+    int32_t head;                   // of NO_LEGAL_ACTION: the head
+    char text[PUFFER_ERROR_SIZE];   // for people: "what" or "what\twhere"
+} PufferTrainerError;
 
 typedef struct PufferTrainerConfig {
     int32_t version;                // PUFFER_TRAINER_VERSION
@@ -57,8 +78,8 @@ typedef struct PufferTrainerConfig {
     int32_t minibatch_size;         // S * T
 
     int32_t threads;                // workers, the caller's thread among them
-    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto, which
-                                    // leaves workers idle rather than have few agents in lockstep
+    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto,
+                                    // which leaves workers idle before it takes too few agents
     int32_t path;                   // PUFFER_PATH_
     int32_t precision;              // PUFFER_FP32 or PUFFER_BF16
     int32_t scale_obs;              // divide byte observations by 255
@@ -69,7 +90,7 @@ typedef struct PufferTrainerConfig {
     int32_t gpus;                   // CUDA: so many share the agents and each minibatch
     int32_t devices[PUFFER_MAX_GPUS];   // CUDA: [gpus] their numbers
     int32_t slices;                 // CUDA: parts of equal size; one steps while another infers.
-                                    // Dealt to the GPUs in their order, as minibatches' segments are
+                                    // Dealt to the GPUs in order, as minibatches' segments are
     int32_t overlap;                // CUDA: 1: learn from a rollout while the next one runs, which
                                     // then acts with the weights of one update ago
     int32_t timed;                  // CUDA: 1: time every kernel by itself, without graphs
@@ -99,15 +120,15 @@ typedef struct PufferTrainerEnvs {  // created by an environment library, bound 
     unsigned char* action_mask;     // (N, A), or NULL
     PufferWatch* watches;           // [threads]
     int64_t ticks;                  // that the envs have made already
-    void* block;                    // whole pages that hold observations and actions and nobody
-    int64_t block_bytes;            // else's memory, so that a GPU can read there; or NULL
+    void* block;                    // whole pages that hold only observations and actions,
+    int64_t block_bytes;            // so that a GPU can read there; or NULL
     const char* program;            // CUDA: these envs as kernels (env_program.h): copies of them,
                                     // from the same settings and seeds, play on the GPU, and the
                                     // buffers stay as they are. NULL: threads step the envs here
     const PufferSettings* settings; // [env], where there is a program
 } PufferTrainerEnvs;
 
-typedef struct PufferTrainerCounters {      // what a resumed run needs beside the tensors
+typedef struct PufferTrainerCounters {      // what a resumed run needs besides the tensors
     int64_t epoch;                  // updates done
     int64_t global_step;            // agent steps trained on
     int64_t optimizer_steps;
@@ -156,7 +177,7 @@ typedef struct PufferTrainerDevice {        // of the CUDA trainer
     int32_t driver, runtime;        // versions of CUDA, 1000 major + 10 minor
     int32_t emulated;               // 1: no GPU, but its work done on the CPU
     int32_t gpus;                   // like this one, the first of them
-    int32_t plays;                  // 1: the envs are there as well
+    int32_t plays;                  // 1: the envs run there too
     int64_t memory, used;           // bytes of the GPU, and that this trainer took of them
 } PufferTrainerDevice;
 
@@ -170,16 +191,19 @@ typedef struct PufferTrainerKernel {        // of the CUDA trainer with `timed`
 
 typedef struct PufferTrainer PufferTrainer;
 
-PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error);
+PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, PufferTrainerError* error);
 void puffer_trainer_destroy(PufferTrainer* trainer);
 
 // The envs to play from now on, freshly reset; the carried state is zeroed. Nothing is owned
-int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error);
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs,
+                              PufferTrainerError* error);
 
-int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error);
-// With `overlap` the losses are those of the update before; of the last one, finish tells
-int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
-int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, PufferTrainerError* error);
+// With `overlap` the losses are those of the update before; finish returns those of the last one
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses,
+                              PufferTrainerError* error);
+int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses,
+                              PufferTrainerError* error);
 
 // The next update takes these segments and weights instead of picking: (minibatches, S) both.
 // They are copied. For parity tests and experiments
@@ -188,23 +212,23 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
 
 // The advantages (N, T) that the next minibatch would see, and the segments and weights that it
 // would pick from them: rows[S], q[S]
-int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error);
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, PufferTrainerError* error);
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, char* error);
+                            int32_t* rows, float* q, PufferTrainerError* error);
 
 // One tick without envs: obs (N, D), mask (N, A) or NULL -> actions (N, K); log_probs (N) and
 // values (N) where not NULL. The state moves on, the tick counts up. greedy: likeliest actions.
-// The CUDA trainer refuses: acting alone is the CPU trainer's
+// Only the CPU trainer acts without training; the CUDA trainer refuses
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
-                           char* error);
+                           PufferTrainerError* error);
 void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals);  // (N) zero their state
 void puffer_trainer_reset_state(PufferTrainer* trainer);        // zero everybody's
 void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick);     // of act's random numbers
 
 // CUDA: brings the tensors of this kind here, as they are after all that was asked for; tensors of
 // a rollout are listed from the first time on. The CPU trainer's are here already
-int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error);
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, PufferTrainerError* error);
 // Tensor number `index`: 1 and filled in, or 0 when there are no more
 int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out);
 // Call it after writing to a weight or to the optimiser's tensors; CUDA: to any, once fetched and

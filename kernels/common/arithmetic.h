@@ -1,7 +1,7 @@
 /* arithmetic.h -- the mathematics of the kernels, each formula once.
  *
  * Whoever includes this has defined a number F and what it can do: a vector of floats in the CPU
- * drivers (simd/*.h), one float in a CUDA kernel. Nothing here loops, loads or stores.
+ * drivers (kernels/simd), one float in a CUDA kernel. Nothing here loops, loads or stores.
  *
  *     F f_set(float)      F f_fma(F a, F b, F c)  a b + c     F f_min(F, F)   F f_max(F, F)
  *     F f_reciprocal(F)   M f_lt(F, F), f_le(F, F), f_ge(F, F), f_eq(F, F)
@@ -91,7 +91,7 @@ KERNEL_INLINE F f_candidate(F u) {
     return f_select(f_ge(u, f_set(0.0f)), u + f_set(0.5f), curved);
 }
 
-// g'(u), from g alone: g >= 0.5 where u >= 0
+// g'(u), only from g: g >= 0.5 where u >= 0
 KERNEL_INLINE F f_candidate_slope(F g) {
     return f_select(f_ge(g, f_set(0.5f)), f_set(1.0f), g - g * g);
 }
@@ -108,7 +108,7 @@ KERNEL_INLINE F f_highway(F s, F h, F x) {
 
 typedef struct {
     F dhid, dgate, dproj;           // of the three products
-    F dx;                           // of the layer's input, through the highway alone
+    F dx;                           // of the layer's input, only through the highway
     F carry;                        // of h_before, before `keep`
 } MingruGradient;
 

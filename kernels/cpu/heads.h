@@ -145,7 +145,7 @@ static int sample(const SampleArgs* a) {
 // ---- loss -------------------------------------------------------------------------------------
 
 // Of LANES rows, summed over heads
-typedef struct { F logprob, entropy; } Judgement;
+typedef struct { F logprob, entropy; } LogprobEntropy;
 
 // The action ids, or values, of LANES rows from row r on
 KERNEL_INLINE F load_actions(const LossArgs* a, int head, int r) {
@@ -156,8 +156,8 @@ KERNEL_INLINE F load_actions(const LossArgs* a, int head, int r) {
 }
 
 // One discrete head at row r: logits -> by_entropy, and by_logprob, their slopes
-KERNEL_INLINE void judge_discrete(int width, int ld, F action, float* by_entropy,
-                                  float* by_logprob, Judgement* out) {
+KERNEL_INLINE void discrete_logprob(int width, int ld, F action, float* by_entropy,
+                                    float* by_logprob, LogprobEntropy* out) {
     F most = column_max(by_entropy, width, ld), total = f_set(0.0f), minus = f_set(0.0f);
     for (int j = 0; j < width; j++) {
         F logit = f_load(by_entropy + (int64_t)j * ld) - most, e = f_exp(logit);
@@ -184,15 +184,15 @@ KERNEL_INLINE void judge_discrete(int width, int ld, F action, float* by_entropy
 
 // All heads at row r. In: logits in columns. Out: d entropy / d logit there, and d logprob /
 // d logit in scratch; for a continuous head the distance stays in columns
-KERNEL_INLINE Judgement judge(const LossArgs* a, int r) {
+KERNEL_INLINE LogprobEntropy logprob_entropy(const LossArgs* a, int r) {
     const Heads* heads = a->heads;
-    Judgement out = {f_set(0.0f), f_set(0.0f)};
+    LogprobEntropy out = {f_set(0.0f), f_set(0.0f)};
     for (int head = 0; head < heads->count; head++) {
         int64_t place = (int64_t)heads->column[head] * a->ld + r;
         F action = load_actions(a, head, r);
         if (heads->dim[head] < 0) {
-            judge_discrete(heads->width[head], a->ld, action, a->dcolumns + place,
-                           a->scratch + place, &out);
+            discrete_logprob(heads->width[head], a->ld, action, a->dcolumns + place,
+                             a->scratch + place, &out);
             continue;
         }
         float logstd = clamp_logstd(a->logstd[heads->dim[head]]);
@@ -206,7 +206,7 @@ KERNEL_INLINE Judgement judge(const LossArgs* a, int r) {
     return out;
 }
 
-// d loss / d logit, in place of what judge left; and d loss / d logstd, added up
+// d loss / d logit, in place of what logprob_entropy left; and d loss / d logstd, added up
 KERNEL_INLINE void spread(const LossArgs* a, int r, F valid, F by_logprob) {
     const Heads* heads = a->heads;
     F by_entropy = f_set(-a->ent_coef * a->scale) * valid, one = f_set(1.0f);
@@ -238,8 +238,8 @@ static void loss(const LossArgs* a) {
         float lane[LANES];
         for (int i = 0; i < LANES; i++) lane[i] = r + i < a->rows ? 1.0f : 0.0f;
         F valid = f_load(lane), value = f_load(value_column + r);
-        M live = f_eq(valid, one);                  // whatever lies behind the last row is left out
-        Judgement now = judge(a, r);
+        M live = f_eq(valid, one);                  // padding after the last row is left out
+        LogprobEntropy now = logprob_entropy(a, r);
         F log_ratio = f_select(live, now.logprob - f_load(a->logprob_old + r), zero);
         F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));
         LossTerm policy = f_policy_loss(f_select(live, f_load(a->advantage + r), zero), ratio,

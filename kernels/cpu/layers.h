@@ -17,7 +17,7 @@ static int nonzero(int D, const uint8_t* row, int32_t* where) {
     return found;
 }
 
-// One multiply-add per element that is there, in the order of the full product: the same bits
+// One multiply-add per nonzero element, in the order of the full product: the same bits
 static void encode_sparse(int n, const int32_t* where, const float* value, int D, int Hp,
                           const float* panels, float* x) {
     for (int j = 0; j < Hp; j += 2 * LANES, panels += (int64_t)D * 2 * LANES) {

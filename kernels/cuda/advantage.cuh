@@ -15,15 +15,15 @@ CUDA_KERNEL(epoch_begin, EpochBeginArgs) {
 enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2, SUM_LANES = 8 };
 
 // The error of one tick, and how much of the next tick's advantage comes on top
-typedef struct { F delta, fade; } TickJudgement;
+typedef struct { F delta, fade; } TickDelta;
 
-KERNEL_INLINE TickJudgement judge_tick(const SegmentsJudgeArgs* a, int64_t segment, int t) {
+KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segment, int t) {
     int64_t at = segment * a->T + t;
     F zero = f_set(0.0f), limit = f_set(a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f);
     F w = a->ratio[at], over = a->ended[at];
     F next = t + 1 < a->T ? a->values[at + 1] : a->bootstrap[segment];
     F reward = f_max(zero - limit, f_min(limit, a->rewards[at]));
-    TickJudgement out;
+    TickDelta out;
     out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at],
                         f_min(f_set(a->rho_clip), w), f_set(a->gamma));
     F decay = f_set(a->gamma * a->gae_lambda);
@@ -32,7 +32,7 @@ KERNEL_INLINE TickJudgement judge_tick(const SegmentsJudgeArgs* a, int64_t segme
 }
 
 // What tick t, t + 8, ... add to the sums over a segment
-KERNEL_INLINE void sum_lane(const SegmentsJudgeArgs* a, int64_t segment, int lane,
+KERNEL_INLINE void sum_lane(const AdvantagesComputeArgs* a, int64_t segment, int lane,
                             double sums[KERNEL_SUMS]) {
     for (int k = 0; k < KERNEL_SUMS; k++) sums[k] = 0.0;
     for (int t = lane; t < a->T; t += SUM_LANES) {
@@ -47,7 +47,7 @@ KERNEL_INLINE void sum_lane(const SegmentsJudgeArgs* a, int64_t segment, int lan
 }
 
 // Segment number i of the call, or -1 where there is nothing to do
-KERNEL_INLINE int64_t judged_segment(const SegmentsJudgeArgs* a, int i) {
+KERNEL_INLINE int64_t segment_at(const AdvantagesComputeArgs* a, int i) {
     if (i >= a->count) return -1;
     if (!a->which) return i;
     return a->repeated && a->repeated[i] ? -1 : a->which[i];
@@ -55,13 +55,13 @@ KERNEL_INLINE int64_t judged_segment(const SegmentsJudgeArgs* a, int i) {
 
 // Ticks come in tiles from the last to the first: all threads make a tile's errors, one thread a
 // segment runs the recursion through it, all threads write it
-CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
+CUDA_KERNEL(advantages_compute, AdvantagesComputeArgs) {
     CUDA_SHARED(float, delta, [CUDA_SEGMENTS][CUDA_TICKS + 1]);
     CUDA_SHARED(float, fade, [CUDA_SEGMENTS][CUDA_TICKS + 1]);
     CUDA_SHARED(float, later, [CUDA_SEGMENTS]);
     CUDA_SHARED(double, lanes, [CUDA_SEGMENTS * SUM_LANES][KERNEL_SUMS]);
     int groups = (a.count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS;
-    if (a.verdict && a.verdict->stop) return;       // what went bad stays to be looked at
+    if (a.results && a.results->stop) return;       // what went bad stays to be looked at
     CUDA_BLOCKS(group, groups) {
         int first = group * CUDA_SEGMENTS;
         for (int begin = (a.T - 1) / CUDA_TICKS * CUDA_TICKS; begin >= 0; begin -= CUDA_TICKS) {
@@ -69,15 +69,15 @@ CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
             CUDA_PHASE(thread)
                 CUDA_SHARE(i, thread, CUDA_SEGMENTS * CUDA_TICKS) {
                     int row = i / CUDA_TICKS, tick = i % CUDA_TICKS;
-                    int64_t segment = judged_segment(&a, first + row);
+                    int64_t segment = segment_at(&a, first + row);
                     if (segment < 0 || tick >= ticks) continue;
-                    TickJudgement now = judge_tick(&a, segment, begin + tick);
+                    TickDelta now = tick_delta(&a, segment, begin + tick);
                     delta[row][tick] = now.delta;
                     fade[row][tick] = now.fade;
                 }
             CUDA_PHASE(thread)
                 CUDA_SHARE(row, thread, CUDA_SEGMENTS) {
-                    if (judged_segment(&a, first + row) < 0) continue;
+                    if (segment_at(&a, first + row) < 0) continue;
                     int tick = ticks - 1, last = begin + ticks == a.T;
                     F advantage = delta[row][tick];
                     if (!last) advantage = f_fma(fade[row][tick], later[row], advantage);
@@ -91,7 +91,7 @@ CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
             CUDA_PHASE(thread)
                 CUDA_SHARE(i, thread, CUDA_SEGMENTS * CUDA_TICKS) {
                     int row = i / CUDA_TICKS, tick = i % CUDA_TICKS;
-                    int64_t segment = judged_segment(&a, first + row);
+                    int64_t segment = segment_at(&a, first + row);
                     if (segment < 0 || tick >= ticks) continue;
                     int64_t at = segment * a.T + begin + tick;
                     a.advantages[at] = delta[row][tick];
@@ -100,13 +100,13 @@ CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
         }
         CUDA_PHASE(thread)
             CUDA_SHARE(i, thread, CUDA_SEGMENTS * SUM_LANES) {
-                int64_t segment = judged_segment(&a, first + i / SUM_LANES);
+                int64_t segment = segment_at(&a, first + i / SUM_LANES);
                 if (segment >= 0) sum_lane(&a, segment, i % SUM_LANES, lanes[i]);
             }
         CUDA_PHASE(thread)
             CUDA_SHARE(i, thread, CUDA_SEGMENTS * KERNEL_SUMS) {
                 int row = i / KERNEL_SUMS, k = i % KERNEL_SUMS;
-                int64_t segment = judged_segment(&a, first + row);
+                int64_t segment = segment_at(&a, first + row);
                 if (segment < 0) continue;
                 double sum = 0.0;
                 for (int lane = 0; lane < SUM_LANES; lane++)
@@ -120,12 +120,12 @@ CUDA_KERNEL(segments_judge, SegmentsJudgeArgs) {
 
 // ---- normalising ------------------------------------------------------------------------------
 
-// How advantages are normalised, of their sum and that of their squares
-KERNEL_INLINE void settle(CudaVerdict* verdict, int norm_adv, double count, double sum,
-                          double squares) {
+// Mean and scale of the advantages, from their sum and the sum of their squares
+KERNEL_INLINE void set_normalisation(CudaResults* results, int norm_adv, double count, double sum,
+                                     double squares) {
     double mean = sum / count, variance = squares / count - mean * mean;
-    verdict->mean = norm_adv ? (float)mean : 0.0f;
-    verdict->scale = norm_adv
+    results->mean = norm_adv ? (float)mean : 0.0f;
+    results->scale = norm_adv
         ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8)) : 1.0f;
 }
 
@@ -147,7 +147,7 @@ CUDA_KERNEL(batch_measure, BatchMeasureArgs) {
     CUDA_PHASE(thread) {
         if (thread) continue;
         if (!a.totals) {
-            settle(a.verdict, a.norm_adv, (double)a.S * a.T, sum[0], squares[0]);
+            set_normalisation(a.results, a.norm_adv, (double)a.S * a.T, sum[0], squares[0]);
             continue;
         }
         a.totals[0] = sum[0];
@@ -162,7 +162,7 @@ CUDA_KERNEL(ranks_measure, RanksMeasureArgs) {
             sum += a.totals[2 * rank];
             squares += a.totals[2 * rank + 1];
         }
-        settle(a.verdict, a.norm_adv, a.rows, sum, squares);
+        set_normalisation(a.results, a.norm_adv, a.rows, sum, squares);
     }
 }
 

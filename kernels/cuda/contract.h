@@ -2,7 +2,7 @@
  *
  * Products are cuBLASLt's; what stands between them is here, fused so that an activation is read
  * and written once. A kernel is launched with its arguments by value. Whatever changes while a
- * program runs lies in device memory (CudaTick, CudaSchedule, CudaVerdict), so that a captured
+ * program runs lies in device memory (CudaTick, CudaSchedule, CudaResults), so that a captured
  * graph freezes none of it.
  *
  * Every result has the same bits for any grid and any block of at most CUDA_THREADS threads: sums
@@ -14,11 +14,11 @@
  * less than 2^31 numbers. Arrays are plain row-major:
  *
  *     x, h            (R, H)      activations, states
- *     products        (R, 3 H)    hid, gate, proj of a row, one behind another; and their gradients
+ *     products        (R, 3 H)    hid, gate, proj of a row in order; and their gradients
  *     out             (R, ldo)    logits, then the value; columns beyond A are for the products
  *     state           (N, L, H)   as the CPU trainer has it, and so are the rollout's arrays:
  *     rollout         (N, T, ...) [segment][t]
- *     weights         one behind another, as the CPU trainer has them; gradients, moments alike
+ *     weights         in order, as the CPU trainer has them; gradients, moments alike
  *
  * `narrow` is a bf16 copy for products, `wide` a float one; where either may be NULL it is not
  * written. Names of arrays: `d` is the gradient of what follows it.
@@ -33,7 +33,7 @@ extern "C" {
 
 #define CUDA_THREADS  256           // of a block at most
 #define CUDA_LANES    256           // parts of a sum within a block
-#define CUDA_SEGMENTS 32            // segments that a block judges at a time
+#define CUDA_SEGMENTS 32            // segments of a block of advantages_compute
 #define CUDA_TICKS    32            // ticks of them that it holds at a time
 #define CUDA_ROWS     128           // rows of a loss whose sums are one part
 #define CUDA_CHUNK    4096          // weights whose squares are one part
@@ -47,7 +47,7 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK };
     X(gates_step, GatesStepArgs)            /* elements: rows H */                              \
     X(heads_sample, HeadsSampleArgs)        /* elements: rows */                                \
     X(epoch_begin, EpochBeginArgs)          /* elements */                                      \
-    X(segments_judge, SegmentsJudgeArgs)    /* blocks: count / CUDA_SEGMENTS */                 \
+    X(advantages_compute, AdvantagesComputeArgs)    /* blocks: count / CUDA_SEGMENTS */         \
     X(deck_shuffle, DeckShuffleArgs)        /* blocks: laps N / CUDA_LANES */                   \
     X(priorities_sum, PrioritiesSumArgs)    /* one block */                                     \
     X(segments_pick, SegmentsPickArgs)      /* elements: S */                                   \
@@ -87,7 +87,7 @@ typedef struct CudaSchedule {       // comes before a minibatch; all of it is ma
     double first_bias, second_bias; // Adam's 1 - beta^steps
 } CudaSchedule;
 
-typedef struct CudaVerdict {        // what the device found out about a minibatch
+typedef struct CudaResults {        // what the device computed of a minibatch
     float mean, scale;              // A^ = q (A - mean) scale
     float clip;                     // gradients times this
     int32_t stop;                   // a loss or the norm is not finite: no weight moves any more
@@ -95,7 +95,7 @@ typedef struct CudaVerdict {        // what the device found out about a minibat
     double norm;                    // of the gradient, before clipping
     double losses[KERNEL_LOSSES];   // means over the minibatch
     double loss_sums[KERNEL_LOSSES + 1];    // losses and norm, added over those minibatches
-} CudaVerdict;
+} CudaResults;
 
 // A fault is one number, and the least of all stays: t << 40 | row << 8 | CUDA_BAD_; none: all bits
 typedef uint64_t CudaFault;
@@ -148,7 +148,7 @@ typedef struct GatesStepArgs {
     uint16_t* narrow;               // (rows, H) or NULL
 } GatesStepArgs;
 
-// Actions of one tick, drawn with the CPU's numbers; at t = T the value alone, as the bootstrap.
+// Actions of one tick, drawn with the CPU's numbers; at t = T only the value, as the bootstrap.
 // The envs are given 0 for an action that is not finite: they run before the host sees the fault
 typedef struct HeadsSampleArgs {
     const CudaTick* tick;
@@ -181,9 +181,9 @@ typedef struct EpochBeginArgs {
 } EpochBeginArgs;
 
 // Advantages and returns of segments, and sums over each; its weight to be drawn if asked for
-typedef struct SegmentsJudgeArgs {
+typedef struct AdvantagesComputeArgs {
     int32_t count, T;
-    const CudaVerdict* verdict;     // after a stop all stays as it is; or NULL
+    const CudaResults* results;     // after a stop all stays as it is; or NULL
     const int32_t* which;           // [count] segments, or NULL: all, 0 to count - 1
     const uint8_t* repeated;        // [count] 1: leave it out; NULL with `which`
     const float* rewards;           // (N, T) and so on
@@ -198,7 +198,7 @@ typedef struct SegmentsJudgeArgs {
     float* returns;                 // (N, T)
     double* sums;                   // (N, KERNEL_SUMS)
     double* weights;                // (N) (sum |A|)^alpha + 1e-6
-} SegmentsJudgeArgs;
+} AdvantagesComputeArgs;
 
 // Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's
 typedef struct DeckShuffleArgs {
@@ -239,7 +239,7 @@ typedef struct BatchMeasureArgs {
     const int32_t* rows;            // [S]
     const double* sums;             // (N, KERNEL_SUMS)
     double* totals;                 // [2] the sums of A and A^2, which ranks_measure goes on from;
-    CudaVerdict* verdict;           // or NULL, and these get mean and scale
+    CudaResults* results;           // or NULL, and these get mean and scale
 } BatchMeasureArgs;
 
 // The same over the minibatches of several GPUs, which together are one
@@ -247,7 +247,7 @@ typedef struct RanksMeasureArgs {
     int32_t ranks, norm_adv;
     double rows;                    // of all ranks: ranks S T
     const double* totals;           // (ranks, 2)
-    CudaVerdict* verdict;           // mean, scale
+    CudaResults* results;           // mean, scale
 } RanksMeasureArgs;
 
 typedef struct ObsGatherArgs {
@@ -274,7 +274,7 @@ typedef struct ScanForwardArgs {
     uint16_t* narrow;               // (S T, H) or NULL
 } ScanForwardArgs;
 
-// dx holds d out, and in the end d x through the highway alone
+// dx holds d out, and in the end d x only through the highway
 typedef struct ScanBackwardArgs {
     int32_t S, T, H;
     int64_t stride;
@@ -292,7 +292,7 @@ typedef struct ScanBackwardArgs {
 // Row s T + t of `out` is tick t of segment rows[s]. Gradients are of the mean over S T rows
 typedef struct HeadsLossArgs {
     const CudaSchedule* schedule;   // ent_coef
-    const CudaVerdict* verdict;     // mean, scale
+    const CudaResults* results;     // mean, scale
     const Heads* heads;
     int32_t S, T, ldo;
     int32_t ranks;                  // GPUs with S segments each: means are over ranks S T rows
@@ -348,12 +348,12 @@ typedef struct UpdateDecideArgs {
     double max_grad_norm;
     const double* squares;          // [1]
     const double* losses;           // [KERNEL_LOSSES] sums over rows
-    CudaVerdict* verdict;
+    CudaResults* results;
 } UpdateDecideArgs;
 
 // m = mu m + clip g; u = clip g + mu m, and the squares of u. Chunks of vectors are left out
 typedef struct MuonMomentumArgs {
-    const CudaVerdict* verdict;
+    const CudaResults* results;
     int32_t chunks;
     float mu;
     const CudaChunk* chunk;
@@ -382,7 +382,7 @@ typedef struct MuonNormaliseArgs {
 // W -= learning_rate ratio X
 typedef struct MuonApplyArgs {
     const CudaSchedule* schedule;
-    const CudaVerdict* verdict;
+    const CudaResults* results;
     int32_t chunks;
     const CudaChunk* chunk;
     const CudaMatrix* matrix;
@@ -393,7 +393,7 @@ typedef struct MuonApplyArgs {
 
 typedef struct AdamStepArgs {
     const CudaSchedule* schedule;
-    const CudaVerdict* verdict;
+    const CudaResults* results;
     int32_t count;
     double beta2, eps;
     const float* gradient;          // [count]
@@ -427,7 +427,7 @@ int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threa
 // what CUDA has against it is left for cudaGetLastError
 int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
                     void* stream);
-const char* cuda_kernel_name(int32_t number);   // NULL behind the last
+const char* cuda_kernel_name(int32_t number);   // NULL after the last
 int64_t cuda_args_size(int32_t number);         // bytes that its arguments take; -1 likewise
 int32_t cuda_kind(void);                        // CUDA_SHIM or CUDA_DEVICE
 int32_t cuda_devices(void);                     // 1 for the shim; 0 where no GPU can be used

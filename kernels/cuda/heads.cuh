@@ -146,7 +146,7 @@ KERNEL_INLINE void spread_head(const HeadsLossArgs* a, const HeadRow* row, const
 }
 
 // Row r of the minibatch: its terms of the sums, and every gradient of it
-KERNEL_INLINE void judge_row(const HeadsLossArgs* a, uint32_t r, float terms[KERNEL_LOSSES]) {
+KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERNEL_LOSSES]) {
     const Heads* heads = a->heads;
     uint32_t s = r / (uint32_t)a->T, t = r % (uint32_t)a->T;
     int K = heads->count, A = heads->outputs, last = K - 1;
@@ -177,11 +177,11 @@ KERNEL_INLINE void judge_row(const HeadsLossArgs* a, uint32_t r, float terms[KER
 
     F log_ratio = logprob - a->logprobs[at];
     F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));
-    F advantage = a->q[s] * ((a->advantages[at] - a->verdict->mean) * a->verdict->scale);
+    F advantage = a->q[s] * ((a->advantages[at] - a->results->mean) * a->results->scale);
     LossTerm policy = f_policy_loss(advantage, ratio, a->clip_coef);
     LossTerm error = f_value_loss(out[A], a->values[at], a->returns[at], a->vf_clip_coef);
     F by_logprob = policy.slope * scale, by_entropy = f_set(-a->schedule->ent_coef * scale);
-    if (!a->repeated[s] && !a->verdict->stop) {
+    if (!a->repeated[s] && !a->results->stop) {
         a->values_now[at] = out[A];
         a->ratio_now[at] = ratio;
     }
@@ -222,7 +222,7 @@ CUDA_KERNEL(heads_loss, HeadsLossArgs) {
     CUDA_BLOCKS(part, parts) {
         int first = part * CUDA_ROWS, here = rows - first < CUDA_ROWS ? rows - first : CUDA_ROWS;
         CUDA_PHASE(thread)
-            CUDA_SHARE(i, thread, here) judge_row(&a, (uint32_t)(first + i), terms[i]);
+            CUDA_SHARE(i, thread, here) row_loss(&a, (uint32_t)(first + i), terms[i]);
         CUDA_PHASE(thread) {
             CUDA_SHARE(i, thread, KERNEL_LOSSES * LOSS_LANES) {
                 double sum = 0.0;

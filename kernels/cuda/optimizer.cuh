@@ -49,26 +49,26 @@ CUDA_KERNEL(squares_sum, SquaresSumArgs) {
 
 CUDA_KERNEL(update_decide, UpdateDecideArgs) {
     CUDA_EACH(i, 1) {
-        CudaVerdict* verdict = a.verdict;
+        CudaResults* results = a.results;
         double norm = sqrt(a.squares[i]), sane = norm;
         for (int k = 0; k < KERNEL_LOSSES; k++) {
-            verdict->losses[k] = a.losses[k] / a.rows;
-            sane += fabs(verdict->losses[k]);
+            results->losses[k] = a.losses[k] / a.rows;
+            sane += fabs(results->losses[k]);
         }
-        verdict->norm = norm;
-        verdict->clip = norm > a.max_grad_norm ? (float)(a.max_grad_norm / norm) : 1.0f;
-        if (!(sane - sane == 0.0)) verdict->stop = 1;
-        if (verdict->stop) continue;
-        verdict->minibatches++;
-        for (int k = 0; k < KERNEL_LOSSES; k++) verdict->loss_sums[k] += verdict->losses[k];
-        verdict->loss_sums[KERNEL_LOSSES] += norm;
+        results->norm = norm;
+        results->clip = norm > a.max_grad_norm ? (float)(a.max_grad_norm / norm) : 1.0f;
+        if (!(sane - sane == 0.0)) results->stop = 1;
+        if (results->stop) continue;
+        results->minibatches++;
+        for (int k = 0; k < KERNEL_LOSSES; k++) results->loss_sums[k] += results->losses[k];
+        results->loss_sums[KERNEL_LOSSES] += norm;
     }
 }
 
 CUDA_KERNEL(muon_momentum, MuonMomentumArgs) {
     CUDA_SHARED(double, lanes, [CUDA_LANES]);
-    F mu = f_set(a.mu), clip = f_set(a.verdict->clip);
-    if (a.verdict->stop) return;
+    F mu = f_set(a.mu), clip = f_set(a.results->clip);
+    if (a.results->stop) return;
     CUDA_BLOCKS(number, a.chunks) {
         CudaChunk chunk = a.chunk[number];
         if (chunk.matrix < 0) continue;
@@ -123,7 +123,7 @@ CUDA_KERNEL(muon_normalise, MuonNormaliseArgs) {
 }
 
 CUDA_KERNEL(muon_apply, MuonApplyArgs) {
-    if (a.verdict->stop) return;
+    if (a.results->stop) return;
     CUDA_BLOCKS(number, a.chunks) {
         CudaChunk chunk = a.chunk[number];
         if (chunk.matrix < 0) continue;
@@ -139,8 +139,8 @@ CUDA_KERNEL(muon_apply, MuonApplyArgs) {
 // In double, as the CPU trainer has it: there is one number for each continuous action
 CUDA_KERNEL(adam_step, AdamStepArgs) {
     double rate = 0.1 * a.schedule->learning_rate / a.schedule->first_bias;
-    CUDA_EACH(i, a.verdict->stop ? 0 : a.count) {
-        double g = (double)(a.gradient[i] * a.verdict->clip);
+    CUDA_EACH(i, a.results->stop ? 0 : a.count) {
+        double g = (double)(a.gradient[i] * a.results->clip);
         double m = (double)a.m[i] + 0.1 * (g - (double)a.m[i]);
         double v = a.beta2 * (double)a.v[i] + (1.0 - a.beta2) * g * g;
         a.m[i] = (float)m;

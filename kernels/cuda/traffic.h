@@ -1,6 +1,6 @@
 /* traffic.h -- what a launch reads and writes.  a kernel, its arguments -> arrays, bytes
  *
- * On the host, from sizes alone: device memory is not looked at. An array that is read and written
+ * On the host, only from sizes: device memory is not read. An array that is read and written
  * counts twice, and NULL not at all. So this is what a launch has to move, not what it moves: gaps
  * between the rows of an array are left out, and what is read again from a cache.
  *
@@ -93,9 +93,9 @@ ARRAYS_OF(epoch_begin, EpochBeginArgs) {
     ONCE(clipped, 0);
 }
 
-ARRAYS_OF(segments_judge, SegmentsJudgeArgs) {
+ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     double segments = a->count, ticks = segments * a->T;
-    BYTES(verdict, sizeof(int32_t));
+    BYTES(results, sizeof(int32_t));
     ONCE(which, segments);
     ONCE(repeated, segments);
     ONCE(rewards, ticks);
@@ -139,12 +139,12 @@ ARRAYS_OF(batch_measure, BatchMeasureArgs) {
     ONCE(rows, a->S);
     ONCE(sums, 2.0 * a->S);         // of A and of its square
     ONCE(totals, 2);
-    BYTES(verdict, a->totals ? 0.0 : 2.0 * sizeof(float));
+    BYTES(results, a->totals ? 0.0 : 2.0 * sizeof(float));
 }
 
 ARRAYS_OF(ranks_measure, RanksMeasureArgs) {
     ONCE(totals, 2.0 * a->ranks);
-    BYTES(verdict, 2 * sizeof(float));
+    BYTES(results, 2 * sizeof(float));
 }
 
 ARRAYS_OF(obs_gather, ObsGatherArgs) {
@@ -183,7 +183,7 @@ ARRAYS_OF(scan_backward, ScanBackwardArgs) {
 ARRAYS_OF(heads_loss, HeadsLossArgs) {
     double rows = (double)a->S * a->T, parts = (a->S * a->T + CUDA_ROWS - 1) / CUDA_ROWS;
     ONCE(schedule, 1);
-    ONCE(verdict, 1);
+    ONCE(results, 1);
     ONCE(heads, 1);
     ONCE(rows, a->S);
     ONCE(q, a->S);
@@ -225,12 +225,12 @@ ARRAYS_OF(squares_sum, SquaresSumArgs) {
 ARRAYS_OF(update_decide, UpdateDecideArgs) {
     ONCE(squares, 1);
     ONCE(losses, KERNEL_LOSSES);
-    TWICE(verdict, 1);
+    TWICE(results, 1);
 }
 
 ARRAYS_OF(muon_momentum, MuonMomentumArgs) {
     double weights = (double)a->chunks * CUDA_CHUNK;
-    ONCE(verdict, 1);
+    ONCE(results, 1);
     ONCE(chunk, a->chunks);
     ONCE(gradient, weights);
     TWICE(momentum, weights);
@@ -256,7 +256,7 @@ ARRAYS_OF(muon_normalise, MuonNormaliseArgs) {
 ARRAYS_OF(muon_apply, MuonApplyArgs) {
     double weights = (double)a->chunks * CUDA_CHUNK;
     ONCE(schedule, 1);
-    ONCE(verdict, 1);
+    ONCE(results, 1);
     ONCE(chunk, a->chunks);
     ONCE(matrix, 1);
     ONCE(X, weights);
@@ -266,7 +266,7 @@ ARRAYS_OF(muon_apply, MuonApplyArgs) {
 
 ARRAYS_OF(adam_step, AdamStepArgs) {
     ONCE(schedule, 1);
-    ONCE(verdict, 1);
+    ONCE(results, 1);
     ONCE(gradient, a->count);
     TWICE(m, a->count);
     TWICE(v, a->count);

@@ -1,5 +1,5 @@
 /* vectors.h -- what F, I, M and LANES can do in the compiler's vector language, which gcc and
- * clang share. The other headers here add the multiply-add and the reciprocal of its instruction set. */
+ * clang share. The other headers add the multiply-add and the reciprocal of an instruction set. */
 #pragma once
 #ifndef KERNEL_INLINE
 #define KERNEL_INLINE static inline __attribute__((always_inline, unused))

@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..base.errors import nearest
-from .facts import Finding
+from .finding import Finding
 
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
 _ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")
 _KEY = re.compile(r"(?P<codes>PUF\w*(?:[\s,]+PUF\w*)*)[\s:,-]*(?P<reason>.*)", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(//|/\*|\*/|\*\s|\*$|#(?!\s*\w)|;)")
 _HEAD_ENDS = re.compile(r"[{;=]|^\s*#")
-TIMED = {"PUF601"}          # depends on the clock: whether it is found says nothing of the mark
 
 
 class Allowed(NamedTuple):
@@ -80,8 +79,9 @@ def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str,
 
     files       the text of each file that may hold marks
     ini         the ini's name, and the line and value of [check] allow
-    rules       code -> name of every rule there is
-    untested    codes of rules that could not look: a mark for them is not idle
+    rules       code -> name of every rule
+    untested    codes of rules that could not look, or that depend on the clock: a mark for them
+                may be right although nothing was found
     """
     notes: list[Note] = []
     marks = [mark for name, text in sorted(files.items()) for mark in read(name, text, notes)]
@@ -98,7 +98,7 @@ def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str,
         else:
             kept.append(finding)
     for mark in marks:
-        notes += _faults(mark, rules, {*untested, *TIMED})
+        notes += _faults(mark, rules, set(untested))
     return kept, allowed, sorted(notes)
 
 

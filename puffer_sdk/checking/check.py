@@ -25,18 +25,18 @@ from ..base import paths
 from ..base.errors import FINDINGS, OK, BuildError, RunError
 from ..env import header
 from ..settings.config import find_ini, resolve
-from . import allowing, rules
+from . import allowing
 from .allowing import Allowed, Note
 from .experiments import learning, plan
-from .facts import Facts, Finding
+from .facts import Facts
+from .finding import Finding
 from .harness import lines
 from .repro import proof
+from .rules import registry
 from .source import read
 
 PER_RULE = 8            # findings of one rule that are listed
 SEED = 42
-STATIC = {"PUF101", "PUF102", "PUF103", "PUF104", "PUF105", "PUF106", "PUF107", "PUF108",
-          "PUF109", "PUF110", "PUF111", "PUF112"}
 
 
 @dataclass
@@ -170,8 +170,8 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
 def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
     """Every rule on these facts: findings with names and severities, and what had no chance."""
     findings, not_tested = [], {}
-    for code, rule in rules.asked(facts).items():
-        if code not in STATIC and not facts.outcomes:
+    for code, rule in registry.requested(facts).items():
+        if not rule.static and not facts.outcomes:
             not_tested[code] = "the environment was not run: it breaks the contract"
             continue
         try:
@@ -179,7 +179,7 @@ def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
                 finding.name = rule.name
                 finding.severity = finding.severity or rule.severity
                 findings.append(finding)
-        except rules.NotTested as reason:
+        except registry.NotTested as reason:
             not_tested[code] = str(reason)
     findings.sort(key=Finding.order)
     return findings, not_tested
@@ -196,8 +196,10 @@ def _suppress(facts: Facts, findings: list[Finding], not_tested: dict[str, str])
         at_ini = ini is not None and line.isdigit() and Path(file).name == ini.name
         key = (os.path.relpath(ini, facts.folder), int(line), value) if at_ini \
             else (origin, 0, value)
-    known = {code: rule.name for code, rule in rules.load().items()}
-    return allowing.apply(findings, files, key, known, not_tested)
+    known = registry.load()
+    timed = {code for code, rule in known.items() if rule.timed}
+    return allowing.apply(findings, files, key, {code: rule.name for code, rule in known.items()},
+                          {*not_tested, *timed})
 
 
 def _limit(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
@@ -231,5 +233,5 @@ def _coverage(facts: Facts) -> dict:
             "statistics": facts.statistics.to_dict() if facts.statistics else [],
             "deep": facts.deep,
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
-            "rules": len(rules.asked(facts))}
+            "rules": len(registry.requested(facts))}
 

@@ -1,7 +1,4 @@
-"""What experiments found about an environment, and the findings of rules.
-
-Facts is filled by plan.py and read by the rules; a rule yields Findings.
-"""
+"""What experiments found about an environment: plan.py fills Facts, and the rules read them."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,44 +16,6 @@ from .harness.kinds import Fact, known
 from .source.fields import Field
 from .source.layout import Layout
 from .source.model import Source
-
-
-@dataclass
-class Finding:
-    """One fault. Places are those of the environment's files, relative to its folder."""
-
-    code: str
-    message: str
-    file: str | None = None
-    line: int | None = None
-    env: int | None = None
-    agent: int | None = None
-    step: int | None = None
-    element: int | str | None = None        # "3-7" for a range
-    expected: object = None
-    actual: object = None
-    seed: int | None = None
-    repro: str | None = None
-    hint: str | None = None
-    severity: str = ""                      # "" = the rule's
-    name: str = ""                          # the rule's; filled in with `severity`
-    stack: list[str] = field(default_factory=list)
-    seen_in: str = ""                       # the experiment that showed it; "" = from the source
-    shows: dict = field(default_factory=dict)   # what the code alone does not tell proof.py
-    fields: list[str] = field(default_factory=list)     # of the struct that differ, with values
-    repro_steps: int = 0                    # of the repro's script
-    remedy: str = ""                        # what --fix goes by: a key, or an array
-
-    KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
-            "element", "expected", "actual", "seed", "repro")
-
-    def to_dict(self) -> dict:
-        return {key: getattr(self, key) for key in self.KEYS}
-
-    def order(self) -> tuple:
-        """Findings are listed in this order, whatever order they were found in."""
-        return (self.severity != "error", self.code, self.file or "", self.line or 0,
-                self.agent if self.agent is not None else -1, self.step or 0, self.message)
 
 
 @dataclass
@@ -204,11 +163,6 @@ def ranges(numbers) -> Iterator[tuple[int, int]]:
         first = last = number
     if first is not None:
         yield first, last
-
-
-def span(first: int, last: int) -> int | str:
-    """An element, or "3-7"."""
-    return first if first == last else f"{first}-{last}"
 
 
 def elements(first: int, last: int) -> str:

@@ -1,4 +1,4 @@
-"""`puffer-sdk bind`: parse, write binding.c, say what it settles."""
+"""`puffer-sdk bind`: parse, write binding.c, print what to know about it."""
 from __future__ import annotations
 
 import json
@@ -11,16 +11,16 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk bind my_env", "my_env/binding.c, which counts from now on")])
+    ("puffer-sdk bind my_env", "writes my_env/binding.c, which is used from now on")])
 @env_argument
-@click.option("--force", is_flag=True, help="Replace a binding.c that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing binding.c.")
 @format_option
 def command(env, force, format_):
-    """Write a binding.c beside the header, to be edited by hand.
+    """Write a binding.c next to the header, to edit by hand.
 
-    PufferLib 4.0 wants one in every environment; puffer-sdk makes its own in build/ and needs none.
-    Once it stands there it counts: what it says about sizes, settings and logs is no longer read
-    from the header. To send an environment to PufferLib: puffer-sdk export ENV --ocean.
+    PufferLib 4.0 needs one in every environment. puffer-sdk does not: it makes its own in build/.
+    If the file exists, puffer-sdk uses it, and no longer reads sizes, settings and logs from the
+    header. To send an environment to PufferLib: puffer-sdk export ENV --ocean.
     """
     from ..projects.ocean import bind
 

@@ -1,4 +1,4 @@
-"""`puffer-sdk build`: parse, build the library or programs, say where they are."""
+"""`puffer-sdk build`: parse, build the library or programs, print where they are."""
 from __future__ import annotations
 
 import json
@@ -14,37 +14,40 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk build my_env", "the library; the other commands do so by themselves"),
+    ("puffer-sdk build my_env", "the library; other commands build it too"),
     ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
     ("puffer-sdk build my_env --web", "a page to send to anybody")],
-    statuses={0: "it is built", 2: "a refused option or setting",
+    statuses={0: "built", 2: "a refused option or setting",
               3: "the header breaks the contract, or the compiler refused it"})
 @env_argument
 @takes_settings
-@click.option("--local", is_flag=True, help="A program to debug: stops at the first bad access.")
-@click.option("--fast", is_flag=True, help="A program to enjoy.")
-@click.option("--web", is_flag=True, help="A page to show, in build/web.")
-@click.option("--cuda", is_flag=True, help="A program for a GPU, where --vec.device cuda steps it.")
+@click.option("--local", is_flag=True,
+              help="A program for debugging: it stops at the first bad access.")
+@click.option("--fast", is_flag=True, help="A program that is optimized for speed.")
+@click.option("--web", is_flag=True, help="A web page, in build/web.")
+@click.option("--cuda", is_flag=True,
+              help="A GPU program of the environment, as --vec.device cuda runs it.")
 @click.option("--arch", metavar="CC",
-              help="The GPU's compute capability for --cuda, without its point: 90. This machine's "
-                   "GPU without it, or 90.")
+              help="With --cuda: the GPU's compute capability without its point, such as 90.  "
+                   "[default: this machine's GPU, else 90]")
 @click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
-              shell_complete=completing.models,
-              help="Whose policy programs play: 'latest', 'none', a run's number or folder, or a "
-                   "checkpoint file.")
+              shell_complete=completing.models_or_none,
+              help="The policy that programs play: 'latest', 'none', a run's number or folder, or "
+                   "a checkpoint file.")
 @runs_dir_option
 @format_option
 @verbose_option
 def command(env, settings, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
-    """Compile ENV: into the library that check, train and Python use, or into programs.
+    """Compile ENV into the library that check, train and Python use, or into programs.
 
-    One compiler command each, shown with --verbose. What is unchanged is not compiled again.
+    Each takes one compiler command, which --verbose shows. What has not changed is not compiled
+    again.
     """
     asked = [name for name, wanted in (("local", local), ("fast", fast), ("web", web)) if wanted]
     if cuda and asked or arch and not cuda:
-        raise UsageError(f"--cuda and --{asked[0]} are two builds" if cuda else
-                         "--arch names a GPU, and nothing is compiled for one",
-                         hint="one after the other" if cuda else "add --cuda")
+        raise UsageError(f"--cuda and --{asked[0]} are separate builds" if cuda else
+                         "--arch needs --cuda: only that build is for a GPU",
+                         hint="run one after the other" if cuda else "add --cuda")
     if cuda:
         _for_gpu(env, settings, arch, format_, verbose)
     elif asked:

@@ -1,4 +1,4 @@
-"""puffer-sdk clean: remove what build, check and train left on the disk."""
+"""`puffer-sdk clean`: remove what build, check and train left on disk."""
 from __future__ import annotations
 
 import json
@@ -15,27 +15,28 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk clean my_env", "libraries, programs, the page, check's programs"),
-    ("puffer-sdk clean my_env --runs", "its runs as well"),
+    ("puffer-sdk clean my_env", "libraries, programs, the web page, repro programs"),
+    ("puffer-sdk clean my_env --runs", "also its runs"),
     ("puffer-sdk clean --cache --dry-run", "how much does the cache hold?")],
     statuses={0: "removed", 1: "the question was answered with no", 2: "no environment, or a run "
-              "that is running", 4: "something cannot be removed"})
+              "in progress", 4: "something cannot be removed"})
 @env_argument
 @click.option("--runs", "with_runs", is_flag=True,
-              help="Also all runs of ENV, with their policies. Asks first.")
+              help="Also remove all runs of ENV, with their policies. Asks first.")
 @click.option("--cache", "with_cache", is_flag=True,
-              help="Also what is kept for all environments: raylib, the trainer, check's harness. "
-                   "Made again when needed.")
-@click.option("--all", "everything", is_flag=True, help="--runs and --cache.")
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would go, remove nothing.")
+              help="Also remove what all environments share: raylib, the trainer, check's "
+                   "harness. It is made again when needed.")
+@click.option("--all", "everything", is_flag=True, help="Same as --runs --cache.")
+@click.option("--dry-run", "-n", is_flag=True,
+              help="Print what would be removed, and remove nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @runs_dir_option
 @format_option
 def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, format_):
     """Remove what the other commands left in ENV's build/.
 
-    Nothing is lost: the next command makes again what it needs. Files in build/ that puffer-sdk
-    did not make stay, and links are not followed. Runs and the cache go only when asked.
+    Nothing is lost: the next command makes what it needs again. Files in build/ that puffer-sdk
+    did not make stay, and links are not followed. Runs and the cache are removed only on request.
     """
     from ..projects import clean as cleaning
 
@@ -46,7 +47,7 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
             runs.delete_run(run)       # raises, saying why; nothing is gone yet
         count = sum(len(part.runs) for part in parts)
         if count and not yes and not _agreed(parts, count):
-            ui.say("nothing is removed")
+            ui.say("nothing was removed")
             return FINDINGS
     for part in parts if not dry_run else ():
         cleaning.remove(part)
@@ -60,7 +61,7 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
 
 
 def _find(cleaning, env, with_runs: bool, with_cache: bool, runs_dir) -> list:
-    """What there is to remove. Without ENV, --cache also works where no environment is."""
+    """What can be removed. Without ENV, --cache also works outside an environment."""
     parts = []
     if env is not None or with_runs or not with_cache or paths.is_env_folder(Path.cwd()):
         folder = _find_env(env, with_cache)
@@ -74,7 +75,7 @@ def _find_env(env, with_cache: bool) -> Path:
         return paths.find_env(env)
     except UsageError as error:
         if env is None and with_cache:
-            error.hint = "name an environment, or the cache alone: puffer-sdk clean --cache"
+            error.hint = "name an environment, or clean only the cache: puffer-sdk clean --cache"
         raise
 
 
@@ -104,7 +105,7 @@ def _tell(parts: list, freed: int, dry_run: bool) -> None:
 
 
 def _unfollowed(path: Path) -> str:
-    """As paths.shown, but a link is named and not what it leads to."""
+    """Like paths.shown, but names a link instead of its target."""
     return os.path.join(paths.shown(path.parent), path.name)
 
 

@@ -1,7 +1,7 @@
-"""What a TAB offers.  a shell's words so far -> names of environments, runs, rules, settings
+"""What TAB offers.  a shell's words so far -> names of environments, runs, rules, settings
 
-A shell asks a new process at each TAB: nothing here imports more than the standard library, click
-and the table of settings, and nothing may raise.
+A shell starts a new process at each TAB. So nothing here imports more than the standard library,
+click and the table of settings, and nothing may raise.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from click.shell_completion import CompletionItem
 
 from ..base import paths
+from ..base.codes import CODE
 from ..base.errors import PufferError
 from ..settings import inifile
 from ..settings.table import KEYS, USED
@@ -21,7 +22,7 @@ from ..training import runs
 
 
 def _quiet(complete: Callable) -> Callable:
-    """A list of those that begin with what was typed; [] where something is in the way."""
+    """A list of those that begin with what was typed; [] if an environment cannot be read."""
     @wraps(complete)
     def offer(ctx, param, incomplete: str) -> list[CompletionItem]:
         with suppress(PufferError, OSError):
@@ -45,7 +46,7 @@ def _runs(ctx, env: str | None = None) -> Iterator[runs.Run]:
     env, root = env or ctx.params.get("env"), ctx.params.get("runs_dir")
     try:
         where = paths.runs_dir(paths.find_env(env), root)
-    except PufferError:                     # the runs of an environment that is gone
+    except PufferError:                     # the environment is gone, its runs may remain
         where = (root or Path("runs")) / (env or "")
     yield from reversed(runs.list_runs(where))
 
@@ -57,30 +58,39 @@ def _described(run: runs.Run, before: str = "") -> CompletionItem:
 
 @_quiet
 def run_numbers(ctx, param, incomplete: str) -> Iterator:
-    """Runs of the environment that the line names, the newest first; NAME/NUMBER as well."""
+    """Runs of the environment on the line, newest first; also NAME/NUMBER."""
     name, slash, number = incomplete.rpartition("/")
     for run in _runs(ctx, name or None):
         if str(run.number).startswith(number):
             yield _described(run, f"{name}{slash}")
 
 
-@_quiet
-def models(ctx, param, incomplete: str) -> Iterator:
-    """What --load-model-path takes: words, runs, and files once it looks like a path."""
+def _models(ctx, incomplete: str, words: tuple[str, ...]) -> Iterator:
+    """Words and runs; files, once it looks like a path."""
     if "/" in incomplete or incomplete.startswith((".", "~")):
         yield CompletionItem(incomplete, type="file")
         return
-    yield "latest"
-    if ctx.info_name in ("play", "build"):
-        yield "none"
+    yield from words
     for run in _runs(ctx):
         if str(run.number).startswith(incomplete):
             yield _described(run)
 
 
 @_quiet
+def models(ctx, param, incomplete: str) -> Iterator:
+    """What --load-model-path takes."""
+    yield from _models(ctx, incomplete, ("latest",))
+
+
+@_quiet
+def models_or_none(ctx, param, incomplete: str) -> Iterator:
+    """What --load-model-path takes where no policy is needed."""
+    yield from _models(ctx, incomplete, ("latest", "none"))
+
+
+@_quiet
 def repros(ctx, param, incomplete: str) -> Iterator:
-    """Programs that check has written for this environment; else files."""
+    """Repro programs that check wrote for this environment; else files."""
     env = ctx.params.get("env")
     if not incomplete and (env is None or paths.is_env(env)):
         folder = paths.build_dir(paths.find_env(env)) / "check"
@@ -92,16 +102,16 @@ def repros(ctx, param, incomplete: str) -> Iterator:
 
 
 def rules() -> dict[str, str]:
-    """{"PUF312": "reward-not-finite"}, read from the rules' source: to import them takes longer."""
+    """{"PUF312": "reward-not-finite"}, from the rules' source: reading is faster than importing."""
     folder = paths.PACKAGE / "checking" / "rules"
     return {code: name for path in sorted(folder.glob("*.py"))
-            for code, name in re.findall(r'^@rule\("(PUF\d{3})", "([\w-]+)"',
+            for code, name in re.findall(rf'^@rule\("({CODE})", "([\w-]+)"',
                                          path.read_text(encoding="utf-8"), re.MULTILINE)}
 
 
 @_quiet
 def rule_codes(ctx, param, incomplete: str) -> Iterator:
-    """PUF312, with its name beside it where the shell shows such."""
+    """PUF312, with the rule's name where the shell shows descriptions."""
     typed = incomplete.upper()
     for code, name in sorted(rules().items()):
         if code.startswith(typed):
@@ -119,7 +129,7 @@ def templates(ctx, param, incomplete: str) -> Iterator:
 
 
 def _env_keys(ctx) -> list[str]:
-    """The [env] keys that this environment's ini names."""
+    """The [env] keys in this environment's ini."""
     with suppress(PufferError, OSError):
         folder = paths.find_env(ctx.params.get("env"))
         entries, _, _ = inifile.read(folder / f"{folder.name}.ini")
@@ -128,7 +138,7 @@ def _env_keys(ctx) -> list[str]:
 
 
 def setting_names(ctx, incomplete: str) -> list[CompletionItem]:
-    """--train.learning-rate and so on; sections alone until one is chosen."""
+    """--train.learning-rate and so on; only sections until one is chosen."""
     keys = [key for key in KEYS.values() if key.status == USED]
     names = {key.flag: key.help for key in keys}
     names |= {f"--env.{key.replace('_', '-')}": "of this environment" for key in _env_keys(ctx)}

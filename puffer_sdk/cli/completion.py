@@ -1,4 +1,4 @@
-"""puffer-sdk completion: what makes a shell complete commands, environments, runs and settings."""
+"""`puffer-sdk completion`: print the shell's completion script, or install it."""
 from __future__ import annotations
 
 import os
@@ -15,18 +15,18 @@ VARIABLE = "_PUFFER_SDK_COMPLETE"
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk completion bash --install", "from the next shell on"),
-    ('eval "$(puffer-sdk completion zsh)"', "in this shell alone")])
+    ("puffer-sdk completion bash --install", "for every new shell"),
+    ('eval "$(puffer-sdk completion zsh)"', "only for this shell")])
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True,
-              help="Write it where SHELL finds it, and say where. Doing it again changes nothing.")
+              help="Write it where SHELL finds it, and say where. A second time changes nothing.")
 def command(shell, install):
     """Print the script that lets SHELL complete what you type.
 
     TAB then offers commands, options, environments, runs, rule codes, settings such as
     --train.learning-rate, and the values that a setting takes.
     """
-    text = script(shell)
+    text = script(shell, click.get_current_context().find_root().command)
     if not install:
         ui.out(text.rstrip("\n"))
         return
@@ -35,16 +35,15 @@ def command(shell, install):
     ui.say("open a new shell to use it")
 
 
-def script(shell: str) -> str:
-    """click's own script for this shell."""
+def script(shell: str, group: click.Group) -> str:
+    """click's own script for this shell, which completes the commands of the group."""
     from click.shell_completion import get_completion_class
 
-    from . import cli
     maker = get_completion_class(shell)
     try:
         if shell == "bash":
-            maker._check_version = staticmethod(lambda: None)   # it would start a bash to ask
-        return maker(cli, {}, "puffer-sdk", VARIABLE).source()
+            maker._check_version = staticmethod(lambda: None)   # it would start bash to ask
+        return maker(group, {}, "puffer-sdk", VARIABLE).source()
     except RuntimeError as error:
         raise UsageError(f"{shell} cannot complete", detail=str(error)) from None
 
@@ -83,5 +82,5 @@ def _write(path: Path, text: str) -> Path:
     except OSError as error:
         raise RunError("cannot write the completion", where=paths.shown(path),
                        detail=error.strerror or str(error),
-                       hint="without --install it is printed") from None
+                       hint="leave out --install to print it") from None
     return path

@@ -1,4 +1,4 @@
-"""puffer-sdk config: every setting, and where it came from."""
+"""`puffer-sdk config`: parse, resolve the settings, print each with its origin."""
 from __future__ import annotations
 
 import json
@@ -14,17 +14,17 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk config my_env", "every setting, and who set it"),
-    ("puffer-sdk config my_env --explain", "and what each of them means"),
+    ("puffer-sdk config my_env", "every setting and its origin"),
+    ("puffer-sdk config my_env --explain", "also what each one means"),
     ("puffer-sdk config my_env --train.seed 7", "what would train do with this?")])
 @env_argument
 @takes_settings
-@click.option("--explain", is_flag=True, help="Say what each setting means.")
+@click.option("--explain", is_flag=True, help="Print what each setting means.")
 @format_option
 def command(env, settings, explain, format_):
     """Show every setting of ENV and where it came from.
 
-    Takes the same --section.key options as train, so that their effect can be seen first.
+    Takes the same --section.key options as train, so you can see their effect first.
     """
     folder = paths.find_env(env)
     config = resolve(folder, settings, _spec(folder))
@@ -35,7 +35,7 @@ def command(env, settings, explain, format_):
 
 
 def _spec(folder):
-    """The environment's Spec, or None while its header cannot be read: settings still show."""
+    """The environment's Spec, or None if its header cannot be read: settings are shown anyway."""
     from ..env import header
     try:
         return header.read(folder)

@@ -1,4 +1,4 @@
-"""puffer-sdk debug: a debugger at the step where a repro program fails."""
+"""`puffer-sdk debug`: parse, open a debugger at the failing step, or print what it sees."""
 from __future__ import annotations
 
 import json
@@ -15,29 +15,29 @@ from .pages import Page
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk check my_env", "finds a fault, writes a program that shows it"),
-    ("puffer-sdk debug my_env", "stands in c_step, just before it happens"),
+    ("puffer-sdk debug my_env", "stops in c_step, just before it happens"),
     ("puffer-sdk debug my_env --batch", "prints the stack, for a bug report")],
-    statuses={0: "the program does not fail any more", 1: "it fails, and --batch shows where",
-              2: "there is no such program", 4: "there is no debugger"})
+    statuses={0: "the program no longer fails", 1: "it fails, and --batch shows where",
+              2: "there is no such program", 4: "no debugger is installed"})
 @env_argument
 @click.option("--repro", "file", metavar="FILE", shell_complete=completing.repros,
-              help="Which program of check's to debug.  [default: that of the first error]")
+              help="The repro program to debug.  [default: that of the first error]")
 @click.option("--batch", is_flag=True,
-              help="Print the stack, its variables and the env's rows at the fault, and end.")
+              help="Print the stack, its variables and the env's rows at the fault, then exit.")
 @click.option("--debugger", "debugger_name", type=click.Choice(["gdb", "lldb"]),
-              help="Which one to open.  [default: gdb, else lldb]")
+              help="The debugger to open.  [default: gdb, else lldb]")
 @format_option
 @verbose_option
 def command(env, file, batch, debugger_name, format_, verbose):
     """Open a debugger at the step where ENV fails.
 
-    Takes a program that check wrote for one of its findings, compiles it without optimisation,
-    and stops at the failing step of the failing env. There, `howto` says what to type.
+    Takes a repro program that check wrote, compiles it without optimization, and stops at the
+    failing step of the failing env. There, `howto` lists what you can type.
     """
     from ..debugging import debug, debugger, report
 
     if format_ == "json" and not batch:
-        raise UsageError("--format json prints what --batch sees", where="command line",
+        raise UsageError("--format json needs --batch", where="command line",
                          hint="add --batch")
     if not batch and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("a debugger needs a terminal", where="standard input and output",
@@ -55,10 +55,10 @@ def command(env, file, batch, debugger_name, format_, verbose):
             ui.out(json.dumps({"repro": str(file), "fails": False, "said": failure}, indent=2))
         else:
             ui.out(failure, style="bold green")
-            ui.say("it does not fail any more: there is nothing to debug")
+            ui.say("it no longer fails: there is nothing to debug")
         return OK
     if failure.optimised:
-        ui.warn("it fails with optimisation alone: some variables cannot be shown")
+        ui.warn("it fails only with optimization: some variables cannot be shown")
     if not batch:
         debug.open_debugger(failure, tool)
     diagnosis = debug.diagnose(failure, tool)

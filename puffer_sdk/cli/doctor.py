@@ -1,4 +1,4 @@
-"""puffer-sdk doctor: what this machine has, what it lacks, and how to get it."""
+"""`puffer-sdk doctor`: parse, examine the machine, print what it has and lacks."""
 from __future__ import annotations
 
 import json
@@ -16,14 +16,14 @@ STYLES = {"ok": None, "missing": "bold red", "old": "bold yellow", "optional": "
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk doctor", "a line for each thing, and how to get what is missing"),
+    ("puffer-sdk doctor", "a line for each part, and how to get what is missing"),
     ("puffer-sdk doctor --format json", "for a bug report")],
-    statuses={0: "everything that environments need is there", 1: "something is missing"})
+    statuses={0: "everything that environments need is installed", 1: "something is missing"})
 @format_option
 def command(format_):
     """Show what this machine has and lacks, and how to get what is missing.
 
-    Ends with 0 if everything that environments need is there, with 1 if not.
+    The status is 0 if everything that environments need is installed, and 1 if not.
     """
     from ..projects import doctor
 
@@ -49,6 +49,6 @@ def _print(findings, healthy: bool) -> None:
     lacking = [item.name for item in findings if item.status in ("missing", "old")]
     ui.out("")
     if healthy:
-        ui.out("everything that environments need is here", style="green")
+        ui.out("everything that environments need is installed", style="green")
     else:
-        ui.out(f"to be mended first: {', '.join(lacking)}", style="bold red")
+        ui.out(f"fix first: {', '.join(lacking)}", style="bold red")

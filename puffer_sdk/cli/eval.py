@@ -1,4 +1,4 @@
-"""`puffer-sdk eval`: parse, play, print the table; and record what was played."""
+"""`puffer-sdk eval`: parse, play, print the table, record."""
 from __future__ import annotations
 
 import json
@@ -19,48 +19,50 @@ from .pages import Page
 
 
 def recording_options(command):
-    """--gif and what goes with it: the fields of recording.Shot, by their names."""
+    """--gif and its companions: the fields of record.Options, by name."""
     file = click.Path(path_type=Path)
     for option in reversed([
-        click.option("--gif", type=file, metavar="FILE", help="Record the policy into a GIF."),
-        click.option("--mp4", type=file, metavar="FILE", help="Record it into a film."),
+        click.option("--gif", type=file, metavar="FILE", help="Record the policy as a GIF."),
+        click.option("--mp4", type=file, metavar="FILE", help="Record it as an MP4 film."),
         click.option("--frames", type=file, metavar="DIR",
-                     help="Record it into DIR/frame_000000.png and so on."),
+                     help="Record it as DIR/frame_000000.png and so on."),
         click.option("--episodes", type=int, metavar="N",
                      help="Episodes to record.  [default: as many as fill 5 seconds]"),
         click.option("--ticks", type=int, metavar="N", help="Ticks to record at most.  "
-                     "[default: 30 seconds; 10 without endings]"),
-        click.option("--fps", type=float, metavar="F", help="Frames a second.  "
+                     "[default: 30 seconds; 10 if episodes do not end]"),
+        click.option("--fps", type=float, metavar="F", help="Frames per second.  "
                      "[default: what the environment asks for, or 30]"),
         click.option("--env-index", type=int, default=0, metavar="N", show_default=True,
-                     help="Which env of the evaluation to record."),
-        click.option("--grid", default="1x1", metavar="RxC",
-                     show_default=True, help="Record so many envs in one picture."),
+                     help="The env of the evaluation to record."),
+        click.option("--grid", default="1x1", metavar="RxC", show_default=True,
+                     help="Record R rows and C columns of envs in one picture."),
         click.option("--beside", type=click.Choice(["random", "idle"]),
-                     help="Record this kind of play as well, at the right."),
+                     help="Also record this kind of play, on the right."),
         click.option("--width", type=int, metavar="PIXELS", help="Width of the recording.  "
                      "[default: the window's; above 1280 it is scaled down]"),
-        click.option("--force", is_flag=True, help="--frames into a folder with other files.")]):
+        click.option("--force", is_flag=True,
+                     help="Let --frames write into a folder with other files.")]):
         command = option(command)
     return command
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk eval my_env", "the newest policy beside random and idle play"),
-    ("puffer-sdk eval my_env --gif my_env.gif", "the same, and a picture of it"),
+    ("puffer-sdk eval my_env", "the newest policy against random and idle play"),
+    ("puffer-sdk eval my_env --gif my_env.gif", "the same, with a recording"),
     ("puffer-sdk eval my_env --baselines", "what does doing nothing pay?")],
     groups={"Recording": ["gif", "mp4", "frames", "episodes", "ticks", "fps", "env_index", "grid",
                           "beside", "width", "force"]},
-    statuses={0: "done; the goal is met, where the ini states one", 1: "the goal is not met",
+    statuses={0: "done, and the goal is met if the ini states one", 1: "the goal is not met",
               2: "a refused option, setting or checkpoint", 3: "it does not compile",
               4: "the environment died or hung, or a file cannot be written"})
 @env_argument
 @takes_settings
 @model_option
-@click.option("--baselines", is_flag=True, help="Only random and idle play: no policy needed.")
-@click.option("--greedy", is_flag=True, help="Take the likeliest action instead of drawing one.")
+@click.option("--baselines", is_flag=True,
+              help="Evaluate only random and idle play: no policy is needed.")
+@click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="Where the episodes go.  [default: episodes.json in the run's folder]")
+              help="The file for the episodes.  [default: episodes.json in the run's folder]")
 @recording_options
 @runs_dir_option
 @format_option
@@ -69,12 +71,12 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
             **recording):
     """Measure a policy of ENV against random and idle play, and record it.
 
-    Episodes start from fixed seeds ([eval] seed), so the numbers can be compared. Environments
-    without endings are judged over [eval] steps ticks of each agent. Where the ini states a goal,
-    the status is 1 when it is not met.
+    Episodes start from fixed seeds ([eval] seed), so results are comparable. If episodes do not
+    end, each agent is measured over [eval] steps ticks. If the ini states a goal that is not met,
+    the status is 1.
 
-    A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions that the table is
-    made from. It needs no display: the pictures are drawn in memory.
+    A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions as the table. It
+    needs no display: frames are drawn in memory.
     """
     from ..policy.evaluate import evaluate
 
@@ -90,10 +92,10 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
     if format_ == "text":
         print_result(result)
     if shot:
-        from ..pictures.record import take
+        from ..pictures.record import record_options
         with ui.Progress() as bar:
-            film = take(shot, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
-                        on_progress=bar.update, verbose=verbose)
+            film = record_options(shot, env, settings, model=model, greedy=greedy,
+                                  runs_dir=runs_dir, on_progress=bar.update, verbose=verbose)
         print_recording(film, shot, text=format_ == "text")
     if format_ == "json":
         ui.out(json.dumps({**result.to_dict(), **({"recording": film.to_dict()} if film else {})}))
@@ -101,22 +103,22 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
 
 
 def read_shot(recording: dict):
-    """The Shot that the options ask for, checked; None where nothing is to be recorded."""
+    """The Options that the options ask for, checked; None if nothing is to be recorded."""
     if not (recording["gif"] or recording["mp4"] or recording["frames"]):
         given = [name for name, value in recording.items()
                  if value not in (None, False) and (name, value) not in (("env_index", 0),
                                                                          ("grid", "1x1"))]
         if given:
             from ..base.errors import UsageError
-            raise UsageError(f"--{given[0].replace('_', '-')} is about a recording, and none is "
-                             "asked for", where="command line",
+            raise UsageError(f"--{given[0].replace('_', '-')} needs a recording",
+                             where="command line",
                              hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
         return None
-    from ..pictures.record import Shot, parse_grid
+    from ..pictures.record import Options, parse_grid
 
     files = {name: recording[name].absolute() if recording[name] else None
              for name in ("gif", "mp4", "frames")}
-    shot = Shot(**{**recording, **files, "grid": parse_grid(recording["grid"])})
+    shot = Options(**{**recording, **files, "grid": parse_grid(recording["grid"])})
     shot.check()
     return shot
 
@@ -127,20 +129,20 @@ def print_result(result) -> None:
     if result.path:
         ui.out(f"episodes  {paths.shown(result.path)}")
     if result.goal and "trained" in result.scores:
-        said = {True: "met", False: "not met", None: "not among what is measured here"}
+        said = {True: "met", False: "not met", None: "not measured here"}
         ui.out(f"goal      {result.goal}: {said[result.solved]}")
 
 
 def print_recording(film, shot, *, text: bool) -> None:
-    """One line a file; and what the picture leaves out, in a sentence."""
+    """One line per file, and a sentence for each episode that the recording cuts off."""
     for path in film.paths if text else ():
         size = f", {size_of(path)}" if path.is_file() else ""
-        speed = f"{film.seconds:.1f} s at {film.fps:g} a second" if path.is_file() else "PNG"
+        speed = f"{film.seconds:.1f} s at {film.fps:g} fps" if path.is_file() else "PNG"
         ui.out(f"recorded  {paths.shown(path)}: {film.width} x {film.height}, {film.frames:,} "
                f"frames, {speed}{size}")
     for policy in film.unfinished if shot.ticks is None else ():
         ui.say(f"the recording ends after {film.ticks[policy]:,} ticks, in the middle of an "
-               f"episode of {policy} play; --ticks N shows more")
+               f"episode of {policy} play; --ticks N records more")
 
 
 def size_of(path: Path) -> str:
@@ -150,7 +152,7 @@ def size_of(path: Path) -> str:
 
 
 def print_table(result) -> None:
-    """One column a policy, one row a measure: mean, and half the width of its interval."""
+    """One column per policy, one row per measure: the mean ± half of its 95 % interval."""
     from rich.table import Table
 
     scores = list(result.scores.values())
@@ -174,8 +176,8 @@ def print_table(result) -> None:
     for score in scores:
         if score.unfinished:
             ui.warn(f"{score.policy} play: {score.unfinished:,} agents did not finish within "
-                    f"{score.ticks:,} ticks; the means are of those that did",
-                    hint="a larger --eval.steps waits longer")
+                    f"{score.ticks:,} ticks; the means cover only those that did",
+                    hint="raise --eval.steps to wait longer")
 
 
 def measure(mean: float | None, half: float | None) -> str:

@@ -10,7 +10,7 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk explain PUF302", "what it means, why it matters, how to mend it"),
+    ("puffer-sdk explain PUF302", "what it means, why it matters, how to fix it"),
     ("puffer-sdk explain", "all rules, a line each")])
 @click.argument("code", required=False, metavar="[CODE]",
                 shell_complete=completing.rule_codes)
@@ -19,9 +19,9 @@ def command(code):
 
     Without CODE, list all rules.
     """
-    from ..checking import rules
+    from ..checking.rules import registry
 
-    known = rules.load()
+    known = registry.load()
     if code is None:
         for rule in known.values():
             ui.out(f"{rule.code}  {rule.severity:<8} {rule.name}")

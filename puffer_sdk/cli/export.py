@@ -1,4 +1,4 @@
-"""`puffer-sdk export`: parse, write the file or the tree, say how it is used."""
+"""`puffer-sdk export`: parse, write the file or the folder, print how to use it."""
 from __future__ import annotations
 
 import json
@@ -14,7 +14,7 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk export my_env", "my_env_policy.bin, for puffernet.h"),
+    ("puffer-sdk export my_env", "writes my_env_policy.bin, for puffernet.h"),
     ("puffer-sdk export my_env --to onnx", "for ONNX runtimes"),
     ("puffer-sdk export my_env --ocean", "a folder to send to PufferLib")])
 @click.argument("run", required=False, metavar="[RUN]", shell_complete=completing.envs)
@@ -22,25 +22,25 @@ from .pages import Page
               help="c: a flat file for puffernet.h. onnx: for ONNX runtimes. torch: a "
                    "torch.export program.  [default: c]")
 @click.option("--ocean", is_flag=True,
-              help="The environment itself, with its policy, as a pull request to PufferLib.")
+              help="Export the environment with its policy, for a pull request to PufferLib.")
 @click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
-              help="Which policy: 'latest', a run's number or folder, or a checkpoint file.  "
+              help="The policy: 'latest', a run's number or folder, or a checkpoint file.  "
                    "[default: latest]")
 @click.option("--output", metavar="PATH", type=click.Path(path_type=Path),
-              help="The file to write, or with --ocean the folder.  [default: NAME_policy.bin, "
-                   ".onnx or .pt2, or NAME_ocean, here]")
+              help="The file to write; with --ocean, the folder.  [default: NAME_policy.bin, "
+                   ".onnx or .pt2, or NAME_ocean, in the current folder]")
 @runs_dir_option
 @format_option
 def command(run, to, ocean, model, output, runs_dir, format_):
     """Write a trained policy for C, ONNX or PyTorch, or an environment for PufferLib.
 
-    RUN is an environment, whose newest run is taken, or a run's folder, or a checkpoint file;
-    with none, the environment you stand in.
+    RUN is an environment (its newest run is exported), a run's folder, or a checkpoint file.
+    The default is the environment in the current folder.
     """
     if ocean:
         if to is not None:
-            raise UsageError("--ocean and --to do not go together", where="command line",
-                             hint="--ocean takes the policy along as PufferLib reads it")
+            raise UsageError("--ocean and --to cannot be combined", where="command line",
+                             hint="--ocean includes the policy in PufferLib's format")
         return _export_ocean(run, output, model, runs_dir, format_)
     from ..policy.export import export_policy
 
@@ -64,7 +64,7 @@ def _export_ocean(env, output, model, runs_dir, format_) -> None:
     if format_ == "json":
         ui.out(json.dumps({"path": str(done.folder), "files": done.files, "todo": done.todo}))
         return
-    ui.out(f"exported  {done.name} to {paths.shown(done.folder)}: it plays as the original does")
+    ui.out(f"exported  {done.name} to {paths.shown(done.folder)}: it plays like the original")
     for file in done.files:
         ui.out(f"    {file}")
     for item in done.todo:

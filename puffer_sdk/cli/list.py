@@ -1,4 +1,4 @@
-"""puffer-sdk list: the environments that a bare name reaches."""
+"""`puffer-sdk list`: the environments that the other commands find by name."""
 from __future__ import annotations
 
 import json
@@ -23,7 +23,10 @@ from .pages import Page
 @format_option
 @runs_dir_option
 def command(format_, runs_dir):
-    """List the environments in reach: here, in examples/, in ocean/, and those we bring."""
+    """List the environments that you can name.
+
+    These are the environments here, in examples/, in ocean/, and those of puffer-sdk itself.
+    """
     folders = paths.known_envs()
     here = Path.cwd()
     if paths.is_env_folder(here):
@@ -32,13 +35,13 @@ def command(format_, runs_dir):
     if format_ == "json":
         ui.out(json.dumps({"environments": rows}, indent=2))
     elif not rows:
-        ui.say("no environment here; make one: puffer-sdk new my_env")
+        ui.say("no environments here; make one: puffer-sdk new my_env")
     else:
         _print(rows)
 
 
 def _describe(folder: Path, runs_dir: Path | None) -> dict:
-    """One row. What cannot be read stays None: a broken environment is listed too."""
+    """One row. What cannot be read is None, so broken environments are listed too."""
     runs = list_runs(paths.runs_dir(folder, runs_dir))
     row = {"name": folder.name, "where": _relative(folder), "agents": None, "obs": None,
            "actions": None, "runs": len(runs), "best": best_score(runs), "problem": None}
@@ -60,7 +63,7 @@ def _describe(folder: Path, runs_dir: Path | None) -> dict:
 
 
 def _agents(folder: Path, by_default: int | None) -> int | None:
-    """Agents of one env, as [env] num_agents says."""
+    """Agents of one env: [env] num_agents."""
     ini = find_ini(folder)
     try:
         entries = inifile.read(ini)[0] if ini else []
@@ -83,12 +86,12 @@ def _relative(folder: Path) -> str:
 
 
 def _place(row: dict) -> str:
-    """Where, in a table: what comes with the package is found by its name alone."""
+    """The place, for the table: a name is enough for what comes with the package."""
     return "bundled" if Path(row["where"]).parent == paths.data_dir("examples") else row["where"]
 
 
 def _obs(row: dict) -> str:
-    """The observation, in a table: an expression that fills a column says less than a word."""
+    """The observation, for the table: long expressions become a word."""
     size, dtype = row["obs"].rsplit(" ", 1)
     return f"{size if len(size) < 16 else 'by settings'} {dtype}"
 

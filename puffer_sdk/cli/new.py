@@ -16,25 +16,25 @@ from .pages import Page
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
     ("puffer-sdk new my_env --dry-run", "list the files, write none")],
-    statuses={0: "it is made", 2: "the name is taken, or no name for C"})
+    statuses={0: "made", 2: "the name is taken, or C cannot use it"})
 @click.argument("name", required=False)
 @click.option("--template", "-t", default="squared", show_default=True,
               metavar="squared|target|PATH|URL", shell_complete=completing.templates,
-              help="One agent on a byte grid, many agents with float observations, or a "
-                   "cookiecutter template from elsewhere.")
+              help="squared: one agent on a byte grid. target: many agents with float "
+                   "observations. Or any cookiecutter template.")
 @click.option("--output-dir", "-o", default=".", metavar="DIR",
-              help="Where the folder NAME is made.  [default: here]")
+              help="Where to make the folder NAME.  [default: the current folder]")
 @click.option("--force", is_flag=True,
-              help="Write into an existing folder; files that the template lacks stay.")
+              help="Write into an existing folder. Files that the template lacks stay.")
 @click.option("--dry-run", is_flag=True, help="List the files, write none.")
 @click.option("--accept-hooks", is_flag=True,
-              help="Let a template from elsewhere run its own code on this machine.")
+              help="Let a template that is not ours run its own code on this machine.")
 def command(name: str | None, template: str, output_dir: str, force: bool, dry_run: bool,
             accept_hooks: bool) -> None:
-    """Start an environment called NAME, from a template.
+    """Start an environment called NAME from a template.
 
-    It checks, builds and trains as it stands: change it from there. NAME becomes a folder with
-    a header, an ini, a program to play, a test and a README.
+    It checks, builds and trains before you change anything. NAME becomes a folder with a header,
+    an ini, a program to play, a test and a README.
     """
     made = scaffold.new(ask_name() if name is None else name, template=template,
                         output_dir=output_dir, force=force, dry_run=dry_run,
@@ -51,7 +51,7 @@ def command(name: str | None, template: str, output_dir: str, force: bool, dry_r
 
 
 def ask_name() -> str:
-    """The one question there is, and only a person at a terminal hears it."""
+    """The only question, asked only at a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the environment needs a name", hint="puffer-sdk new my_env")
     return click.prompt("name of the environment", default="my_env", err=True)

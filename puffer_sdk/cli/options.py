@@ -27,12 +27,12 @@ format_option = click.option("--format", "format_", type=click.Choice(["text", "
                              default="text", show_default=True,
                              help="text for people, json for programs.")
 runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path),
-                               help="Where runs lie.  [default: runs/ of the project]")
+                               help="The folder of all runs.  [default: runs/ of the project]")
 model_option = click.option(
     "--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
     shell_complete=completing.models,
-    help="Which policy: 'latest', a run's number or folder, or a checkpoint file.")
-verbose_option = click.option("--verbose", "-v", is_flag=True, help="Show compiler commands.")
+    help="The policy: 'latest', a run's number or folder, or a checkpoint file.")
+verbose_option = click.option("--verbose", "-v", is_flag=True, help="Print compiler commands.")
 
 _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
@@ -53,7 +53,7 @@ def takes_settings(command):
 class _AnySetting(list):
     """The option's names, for shell completion: every --section.key is one of them."""
 
-    asked = ""          # the one that was looked for last
+    asked = ""          # the name that was looked up last
 
     def __contains__(self, name) -> bool:
         self.asked = name if _SETTING.fullmatch(str(name)) else self.asked
@@ -64,14 +64,14 @@ class _Settings(click.Option):
     """Takes the --section.key options out of the arguments before click sees the rest."""
 
     def shell_complete(self, ctx, incomplete):
-        """What may follow the setting that click has just found among our names."""
+        """Values of the setting that click has just found among our names."""
         return completing.setting_values(self.opts.asked, incomplete)
 
     def add_to_parser(self, parser, ctx):
         parse_args = parser.parse_args
 
         def parse(args):
-            if ctx.resilient_parsing:               # a shell asks; half a line is no error
+            if ctx.resilient_parsing:               # completion: half a line is no error
                 self.opts = _AnySetting(self.opts)
                 gathered, rest = {}, drop_settings(args)
             else:
@@ -90,9 +90,9 @@ class _Settings(click.Option):
 
 
 def gather_settings(args: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Settings {'train.learning_rate': '0.01'} and the arguments that are left.
+    """Settings {'train.learning_rate': '0.01'} and the other arguments.
 
-    The last one counts when an option comes twice. Raises UsageError for one without a value.
+    If an option comes twice, the last one counts. Raises UsageError for one without a value.
     """
     settings: dict[str, str] = {}
     rest: list[str] = []
@@ -117,16 +117,16 @@ def gather_settings(args: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def drop_settings(args: list[str]) -> list[str]:
-    """The arguments that are no settings, of a line that is still being typed."""
+    """The arguments that are not settings, of a line that is still being typed."""
     try:
         return gather_settings(args)[1]
-    except UsageError:                              # the last one waits for its value
+    except UsageError:                              # the last one has no value yet
         return drop_settings(args[:-1])
 
 
 def _missing_value(arg: str, name: str, following: str | None) -> UsageError:
     key = KEYS.get(name)
-    hint = f"{arg} VALUE, or {arg}=VALUE where the value begins with a dash"
+    hint = f"{arg} VALUE, or {arg}=VALUE if the value begins with a dash"
     if key is None and not name.startswith("env."):
         close = meant(*name.split(".", 1))
         hint = f"did you mean {close.flag}?" if close else hint
@@ -136,7 +136,7 @@ def _missing_value(arg: str, name: str, following: str | None) -> UsageError:
 
 
 def _unknown_option(error: click.NoSuchOption) -> UsageError:
-    """The same refusal, with the setting that may have been meant."""
+    """The same error, with a hint at the setting that may have been meant."""
     option = error.option_name
     word = option.lstrip("-").replace("-", "_")
     exact = [key.flag for key in used_keys() if key.name == word]

@@ -5,8 +5,8 @@
                    groups={"Recording": ["gif", "mp4"]},
                    statuses={0: "the goal is met", 1: "it is not"})
 
-A page is: usage, a sentence that says what the command does, what else there is to know, examples,
-options with the usual ones first, exit statuses where they say something.
+A page has: usage, a sentence that says what the command does, more about it, examples, options
+with the common ones first, and exit statuses.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARED_TITLE = "Shared options"
 
 
 class Page(click.Command):
-    """A click command whose help reads in the order in which a newcomer asks."""
+    """A click command whose help answers in the order in which a newcomer asks."""
 
     def __init__(self, *args, examples: Sequence[tuple[str, str]] = (),
                  groups: Mapping[str, Sequence[str]] | None = None,
@@ -34,12 +34,12 @@ class Page(click.Command):
         self.statuses = dict(statuses or {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """While a shell asks for an option's value, click would give up the whole line."""
+        """While a shell completes an option's value, click would reject the whole line."""
         if ctx.resilient_parsing and args and any(
                 args[-1] in param.opts and not param.is_flag for param in self.params
                 if isinstance(param, click.Option)):
             args = args[:-1]
-        with _told_where(ctx):
+        with _with_context(ctx):
             return super().parse_args(ctx, args)
 
     def grouped(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
@@ -69,7 +69,7 @@ class Page(click.Command):
                                     in self.statuses.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str):
-        """Options, and settings as such: --train.learning-rate."""
+        """Options, and settings: --train.learning-rate."""
         found = super().shell_complete(ctx, incomplete)
         if any(param.name == "settings" for param in self.params):
             found = [item for item in found if item.value != "--section.key"]
@@ -79,8 +79,8 @@ class Page(click.Command):
 
 
 @contextmanager
-def _told_where(ctx: click.Context) -> Iterator[None]:
-    """click's parser does not say of every refusal which command it was."""
+def _with_context(ctx: click.Context) -> Iterator[None]:
+    """Not every error of click's parser names its command: add it."""
     try:
         yield
     except click.UsageError as error:
@@ -102,7 +102,7 @@ class GroupPage(click.Group):
         self.examples = list(examples)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        with _told_where(ctx):
+        with _with_context(ctx):
             return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -111,7 +111,7 @@ class GroupPage(click.Group):
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
-    """Commands beside what they are for; below one another where the line is too short."""
+    """Commands and what they are for, side by side if the line is wide enough."""
     if not examples:
         return
     with formatter.section("Examples"):

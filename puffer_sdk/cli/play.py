@@ -1,4 +1,4 @@
-"""`puffer-sdk play`: parse, open the window, say how it went."""
+"""`puffer-sdk play`: parse, open the window, print what was played."""
 from __future__ import annotations
 
 import click
@@ -10,37 +10,38 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk play my_env", "the newest policy plays; SHIFT and you do"),
-    ("puffer-sdk play my_env --watch", "save the header, and the same moment goes on"),
+    ("puffer-sdk play my_env", "the newest policy plays; hold SHIFT to play"),
+    ("puffer-sdk play my_env --watch", "save the header, and the game goes on, rebuilt"),
     ("puffer-sdk play my_env --load-model-path none", "without a policy")],
     statuses={0: "the window was closed", 3: "it does not compile",
               4: "there is no screen, or the environment died"})
 @env_argument
 @takes_settings
 @click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
-              shell_complete=completing.models,
-              help="'latest', a run's number or folder, a checkpoint file, or 'none': dice play.")
-@click.option("--watch", is_flag=True, help="Rebuild when a file is saved, and go on.")
+              shell_complete=completing.models_or_none,
+              help="The policy: 'latest', a run's number or folder, a checkpoint file, or 'none' "
+                   "for random actions.")
+@click.option("--watch", is_flag=True, help="Rebuild when a file is saved, and continue.")
 @click.option("--seed", type=click.IntRange(0), metavar="N",
-              help="Of the first game.  [default: eval.seed]")
-@click.option("--greedy", is_flag=True, help="Take the likeliest action instead of drawing one.")
-@click.option("--paused", is_flag=True, help="Begin paused.")
-@click.option("--ticks", type=click.IntRange(1), metavar="N", help="End after so many.")
+              help="Seed of the first game.  [default: eval.seed]")
+@click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
+@click.option("--paused", is_flag=True, help="Start paused.")
+@click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after N ticks.")
 @runs_dir_option
 @verbose_option
 def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, verbose):
-    """Open a window and play ENV. Hold SHIFT to drive; otherwise the policy does.
+    """Open a window and play ENV. Hold SHIFT to drive; otherwise the policy drives.
 
     \b
     SHIFT        hold it: your keys act            P            pause
     .  ,         one tick forward, one back        - =          slower, faster
     F1           the panel: what the agent sees    F2           policy or dice
     F5  F6       again, next seed                  [ ]          another agent
-    F12          a picture, NAME-001.png           Ctrl+F12     a GIF, on and off
-    ESC          end
+    F12          a screenshot, NAME-001.png        Ctrl+F12     a GIF, on and off
+    ESC          quit
 
-    Which keys act is c_keys in NAME.c. Without one, digits choose the first head's action and
-    arrows push continuous ones.
+    c_keys in NAME.c says which keys act. Without it, digits choose the first head's action, and
+    arrows move continuous actions.
     """
     from ..playing.play import play
 

@@ -1,4 +1,4 @@
-"""`puffer-sdk profile`: train for some seconds, print where they went."""
+"""`puffer-sdk profile`: parse, train for some seconds, print where the time went."""
 from __future__ import annotations
 
 import json
@@ -14,7 +14,7 @@ BAR = 24                # columns of the longest bar
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk profile my_env", "a bar for each part of a training step"),
-    ("puffer-sdk profile my_env --seconds 10", "longer, and so steadier")])
+    ("puffer-sdk profile my_env --seconds 10", "longer, for steadier numbers")])
 @env_argument
 @takes_settings
 @click.option("--seconds", type=click.FloatRange(0.5, 600), metavar="S", default=3.0,
@@ -23,9 +23,9 @@ BAR = 24                # columns of the longest bar
 @format_option
 @verbose_option
 def command(env, settings, seconds, format_, verbose):
-    """Show where the time of training on ENV goes.
+    """Show where training time on ENV goes.
 
-    Trains for some seconds with the settings given, in a process of its own, and writes no run.
+    Trains for some seconds with the given settings, in its own process. It writes no run.
     """
     from ..training.profiling import profile
 
@@ -38,7 +38,7 @@ def command(env, settings, seconds, format_, verbose):
 
 
 def print_table(found) -> None:
-    """A row a phase, with a bar on a terminal; below it what the network costs."""
+    """One row per phase, with a bar on a terminal; below it, what the network costs."""
     from rich.table import Table
 
     fancy = ui.console().is_terminal
@@ -61,7 +61,7 @@ def print_table(found) -> None:
     who = named(found.gpu) if found.gpu else f"{found.threads} threads"
     reach = "reaches" if found.gpu and gpus == 1 else "reach"
     ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
-           f"{most:,.0f} that {who} {reach} in products alone")
+           f"{most:,.0f} that {who} {reach} in matrix products only")
     if found.gpu:
         print_kernels(found)
         return
@@ -76,7 +76,7 @@ def named(gpu: dict) -> str:
 
 
 def print_kernels(found) -> None:
-    """A row a kernel, the slowest first; what none of them takes 1 % of is left out."""
+    """One row per kernel, slowest first; kernels below 1 % are left out."""
     from rich.table import Table
 
     major, minor = found.gpu["compute_capability"]
@@ -99,7 +99,7 @@ def print_kernels(found) -> None:
             continue
         flops = f"{kernel.flops / 1e9:,.0f}" if kernel.flops else ""
         moved = (f"{kernel.bandwidth / 1e9:,.0f}", f"{kernel.of_copy:.0%}") \
-            if kernel.bandwidth else ("", "")       # of an environment nobody knows
+            if kernel.bandwidth else ("", "")       # unknown for an environment
         table.add_row(kernel.name, f"{kernel.share:.1%}", f"{kernel.calls:,.0f}",
                       f"{kernel.microseconds:,.1f}", *moved, flops)
     ui.out_renderable(table)

@@ -1,4 +1,4 @@
-"""`puffer-sdk report`: parse, measure, print the summary."""
+"""`puffer-sdk report`: parse, measure, write the page, print the summary."""
 from __future__ import annotations
 
 import json
@@ -13,33 +13,33 @@ from .pages import Page
 
 @click.command(
     cls=Page, examples=[
-        ("puffer-sdk report my_env", "three trainings, a page in build/"),
+        ("puffer-sdk report my_env", "trains three times, writes a page in build/"),
         ("puffer-sdk report my_env --compare old/report.json", "what a change did")],
-    statuses={0: "all that was measured is fine",
+    statuses={0: "no problem was found",
               1: "check found errors, or the environment fails or is not deterministic"})
 @env_argument
 @takes_settings
 @click.option("--seeds", type=click.IntRange(1, 32), default=3, show_default=True, metavar="N",
-              help="How often to train, from train.seed on.")
+              help="How many trainings, with seeds from train.seed on.")
 @click.option("--compare", metavar="BASE",
               help="Show what changed since BASE: an earlier report's .html or .json, or another "
-                   "environment, which is measured likewise.")
+                   "environment, which is then measured too.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE.html",
-              help="The page; the summary (.md) and the data (.json) go beside it  [default: "
-                   "report.html in the environment's build/].")
+              help="The page. The summary (.md) and the data (.json) go next to it.  [default: "
+                   "report.html in the environment's build/]")
 @click.option("--fresh", is_flag=True,
-              help="Measure everything anew, also what an earlier report has measured.")
+              help="Measure everything again, also what an earlier report measured.")
 @format_option
 @verbose_option
 def command(env, settings, seeds, compare, output, fresh, format_, verbose):
-    """Measure all that a reviewer of ENV would ask for, and write a page of it.
+    """Measure all that a reviewer of ENV asks for, and write a page about it.
 
-    Checks, trains with several seeds, evaluates, records, times everything beside the Squared
+    Checks, trains with several seeds, evaluates, records, compares speeds with the Squared
     template, and compiles the web page. Writes one HTML file that needs no network, and a summary
     for a pull request.
 
-    What is measured is kept: interrupted, the same command goes on. A shorter training is
-    --train.total-timesteps N. The status is 1 where check finds errors, or the environment fails.
+    Results are kept: after an interruption, the same command continues. For shorter trainings,
+    set --train.total-timesteps N. The status is 1 if check finds errors or the environment fails.
     """
     from ..reporting import summary
     from ..reporting.report import report
@@ -57,7 +57,7 @@ def command(env, settings, seeds, compare, output, fresh, format_, verbose):
             if row["changed"]:
                 ui.out(f"changed    {row['name']}: {row['base']} -> {row['now']} ({row['word']})")
         ui.out(f"compared   {sum(not row['changed'] for row in rows)} of {len(rows)} numbers are "
-               "as before, or within their noise")
+               "unchanged, or within their noise")
     for text in done.problems:
         ui.out(f"problem    {text}", style="bold red")
     ui.out(f"report     {paths.shown(done.html)} ({summary.size(done.html.stat().st_size)}, "

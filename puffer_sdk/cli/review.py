@@ -1,4 +1,4 @@
-"""`puffer-sdk review`: parse, run strangers' code in a sandbox, print the verdict."""
+"""`puffer-sdk review`: parse, check untrusted code in a sandbox, print the verdict."""
 from __future__ import annotations
 
 import json
@@ -27,62 +27,60 @@ class Size(click.ParamType):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", value.strip().lower())
         size = int(float(match[1]) * UNITS[match[2]]) if match else 0
         if size < 1 << 20:
-            self.fail(f"'{value}' is not a size: write 512M or 4G, 1M at least", param, ctx)
+            self.fail(f"'{value}' is not a size: write 512M or 4G, at least 1M", param, ctx)
         return size
 
 
 @click.command(
     cls=Page, examples=[
         ("puffer-sdk review their_env", "check it, in a sandbox"),
-        ("puffer-sdk review change.patch --base .", "what a patch makes of the environments here"),
-        ("puffer-sdk review their_env --report", "with the page that a pull request shows")],
+        ("puffer-sdk review change.patch --base .", "check what a patch does to this checkout"),
+        ("puffer-sdk review their_env --report", "also write the page for a pull request")],
     statuses={0: "nothing was found", 1: "check found errors"})
 @click.argument("source", metavar="FOLDER|PATCH")
 @click.option("--base", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="What a patch is for  [default: the git checkout you stand in].")
+              help="The folder that a patch applies to.  [default: the current git checkout]")
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
               help="Factor on the length of check's experiments.")
 @click.option("--build", is_flag=True, help="Also build it.")
 @click.option("--train", type=click.IntRange(1), metavar="STEPS", default=None,
-              help="Also train on it for so many steps.")
+              help="Also train on it for STEPS steps.")
 @click.option("--report", is_flag=True, help="Also write its report, into --output.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              default=Path("review"), show_default=True, help="With --report: where to.")
+              default=Path("review"), show_default=True,
+              help="With --report: the folder for reports.")
 @click.option("--memory", type=Size(), default="4G", show_default=True,
-              help="What everything in the sandbox may use together.")
+              help="Memory that all processes in the sandbox may use together.")
 @click.option("--disk", type=Size(), default="1G", show_default=True,
-              help="Files it may write; they live in memory.")
+              help="Size of the files that it may write; they are kept in memory.")
 @click.option("--seconds", type=click.FloatRange(1), default=600, show_default=True,
-              help="For each environment.")
+              help="Time limit for each environment.")
 @click.option("--processes", type=click.IntRange(8), default=256, show_default=True,
-              help="At the same time.")
+              help="Processes that may run at the same time.")
 @click.option("--sandbox", "wanted", type=click.Choice(["auto", "bwrap", "unshare"]),
-              default="auto", show_default=True, help="What keeps it apart from this machine.")
+              default="auto", show_default=True, help="The sandbox that isolates it.")
 @click.option("--no-sandbox", is_flag=True,
-              help="Run code of strangers as you, with your files and your network.")
+              help="Run the code without isolation, with your files and your network.")
 @format_option
 def command(source, base, strict, budget, build, train, report, output, memory, disk, seconds,
             processes, wanted, no_sandbox, format_):
     """Check an environment that somebody else wrote, in a sandbox.
 
-    FOLDER is an environment, or holds some; PATCH is a file made by git format-patch or git diff,
-    or - for standard input. A patch is applied to a copy of --base, and the environments that it
-    touches are reviewed. Compiling, loading and playing happen where there is no network, nothing
-    of your files to read and nothing but a small /tmp to write. Exit status as check's; 4 where a
-    limit was exceeded.
+    FOLDER is an environment, or contains some. PATCH is a file made by git format-patch or git
+    diff, or - for standard input. A patch is applied to a copy of --base, and the environments
+    that it changes are reviewed. The sandbox has no network, none of your files, and only a small
+    /tmp to write to. The status is that of check, or 4 if a limit was exceeded.
     """
     from ..reviewing import sandbox, text
     from ..reviewing.review import Limits, review
 
-    if report:
-        _refuse_without_report()
     if no_sandbox and wanted != "auto":
-        raise UsageError("--no-sandbox and --sandbox do not go together", where="command line")
+        raise UsageError("--no-sandbox and --sandbox cannot be combined", where="command line")
     if no_sandbox:
         box = sandbox.Sandbox("none")
-        ui.warn("--no-sandbox: this runs code of strangers as you; it can read your files, use "
-                "your network and delete what you can delete")
+        ui.warn("--no-sandbox: this runs untrusted code as you; it can read your files, use your "
+                "network and delete what you can delete")
     else:
         box = sandbox.find(wanted)
     given = sys.stdin.buffer.read() if source == "-" else source
@@ -101,11 +99,3 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
         for path in text.write_reports(done, output):
             ui.say(f"report in {paths.shown(path)}")
     return done.exit_status
-
-
-def _refuse_without_report() -> None:
-    from . import COMMANDS
-
-    if "report" not in COMMANDS:
-        raise UsageError("this version does not have 'report' yet", where="command line",
-                         hint="review without --report")

@@ -1,4 +1,4 @@
-"""puffer-sdk runs: list, compare and delete runs."""
+"""`puffer-sdk runs`: list, compare and delete runs."""
 from __future__ import annotations
 
 import json
@@ -16,7 +16,7 @@ from .options import format_option, runs_dir_option
 from .pages import GroupPage, Page
 
 env_option = click.option("--env", "-e", metavar="ENV", shell_complete=completing.envs,
-                          help="Whose runs.  [default: the folder you stand in]")
+                          help="The environment of the runs.  [default: the current folder]")
 
 
 class _ListByDefault(GroupPage):
@@ -31,13 +31,13 @@ class _ListByDefault(GroupPage):
 
 
 @click.group(cls=_ListByDefault, examples=[
-    ("puffer-sdk runs my_env", "all its runs, the newest last"),
-    ("puffer-sdk runs compare 3 7 --env my_env", "settings that differ, metrics side by side"),
+    ("puffer-sdk runs my_env", "all its runs, newest last"),
+    ("puffer-sdk runs compare 3 7 --env my_env", "settings that differ, and the last metrics"),
     ("puffer-sdk runs delete 1 2", "asks first")])
 def command():
     """List, compare and delete runs.
 
-    Without a command, it lists. A run is named by its number, by 'latest', by my_env/7, or by its
+    Without a command, it lists. Name a run by its number, by 'latest', as my_env/7, or by its
     folder.
     """
 
@@ -61,7 +61,7 @@ def list_command(env, format_, runs_dir):
 
 
 @command.command("compare", cls=Page, context_settings={"allow_extra_args": True}, examples=[
-    ("puffer-sdk runs compare my_env/3 my_env/7", "what was set, and what came of it")])
+    ("puffer-sdk runs compare my_env/3 my_env/7", "what was set, and the results")])
 @click.argument("first", metavar="A", shell_complete=completing.run_numbers)
 @click.argument("second", metavar="B", shell_complete=completing.run_numbers)
 @env_option
@@ -69,7 +69,7 @@ def list_command(env, format_, runs_dir):
 @runs_dir_option
 @click.pass_context
 def compare_command(ctx, first, second, env, format_, runs_dir):
-    """Show settings that differ between runs A and B, and their last metrics."""
+    """Show the settings that differ between runs A and B, and their last metrics."""
     if ctx.args:
         raise _not_two([first, second, *ctx.args])
     pair = [_find(text, env, runs_dir) for text in (first, second)]
@@ -83,7 +83,7 @@ def compare_command(ctx, first, second, env, format_, runs_dir):
 
 
 def _not_two(words: list[str]) -> UsageError:
-    """`compare my_env 3 7`, as other commands are told their environment: say how it is here."""
+    """For `compare my_env 3 7`, the way other commands name an environment: the right form."""
     names = [word for word in words if not (word.isdigit() or word == "latest" or "/" in word)]
     pair = [word for word in words if word not in names]
     if len(names) == 1 and len(pair) == 2:
@@ -105,7 +105,7 @@ def _not_two(words: list[str]) -> UsageError:
 @env_option
 @runs_dir_option
 def delete_command(numbers, yes, env, runs_dir):
-    """Delete runs for good. A running one is refused, and then none is deleted."""
+    """Delete runs permanently. If one of them is running, none is deleted."""
     chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in numbers))
     for run in chosen:
         if run.status == "running":
@@ -114,7 +114,7 @@ def delete_command(numbers, yes, env, runs_dir):
         for run in chosen:
             ui.say(summary(run))
         if not agreed("this run" if len(chosen) == 1 else f"these {len(chosen)} runs"):
-            ui.say("nothing is deleted")
+            ui.say("nothing was deleted")
             return FINDINGS
     for run in chosen:
         runs.delete_run(run)
@@ -123,11 +123,12 @@ def delete_command(numbers, yes, env, runs_dir):
 
 
 def agreed(what: str) -> bool:
-    """Ask on stderr. Raises UsageError where nobody is there to answer."""
-    ui.say(f"delete {what} for good? [y/N]")
+    """Ask on stderr. Raises UsageError if nobody can answer."""
+    ui.say(f"delete {what} permanently? [y/N]")
     answer = sys.stdin.readline()
     if not answer:
-        raise UsageError("nobody is there to agree", where="standard input", hint="--yes")
+        raise UsageError("nobody can answer the question", where="standard input",
+                         hint="add --yes")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -158,13 +159,13 @@ def _here(runs_dir: Path | None) -> bool:
 
 
 def _folder(env: str | None, runs_dir: Path | None) -> Path:
-    """The folder of one environment's runs, also where the environment is gone."""
+    """The folder of one environment's runs, even if the environment is gone."""
     if env is None and not _here(runs_dir):
         folders = _all_folders(runs_dir)
         if len(folders) == 1:
             return folders[0]
         names = [folder.name for folder in folders]
-        raise UsageError("name the environment whose runs are meant", where=Path.cwd(),
+        raise UsageError("name the environment of the runs", where=Path.cwd(),
                          hint=f"--env {names[0]}, or {names[0]}/NUMBER" if names
                          else "there are no runs yet: puffer-sdk train")
     try:
@@ -269,7 +270,7 @@ def amount(value: object) -> str:
 
 
 def number(value: object) -> str:
-    """Four digits of a number; a text as it is; '-' for nothing."""
+    """Four digits of a number; a text unchanged; '-' for None."""
     if value is None:
         return "-"
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""`puffer-sdk train`: parse, train, say what came of it."""
+"""`puffer-sdk train`: parse, train, print the result."""
 from __future__ import annotations
 
 import shlex
@@ -14,17 +14,17 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk train my_env", "with the settings of its ini"),
     ("puffer-sdk train my_env --train.learning-rate 0.01", "any setting is an option"),
-    ("puffer-sdk train my_env --resume", "go on with the newest run")],
+    ("puffer-sdk train my_env --resume", "continue the newest run")],
     groups={"Loggers": ["wandb", "tensorboard"]},
-    statuses={0: "it came to its end", 2: "a refused option or setting", 3: "it does not compile",
+    statuses={0: "training ended", 2: "a refused option or setting", 3: "it does not compile",
               4: "the environment died or hung, or training went non-finite",
-              130: "Ctrl-C; saved first, and --resume goes on"})
+              130: "Ctrl-C; the run was saved, and --resume continues it"})
 @env_argument
 @takes_settings
 @click.option("--tag", help="A label for this run.")
 @click.option("--resume", is_flag=False, flag_value="latest", metavar="[RUN]",
               shell_complete=completing.run_numbers,
-              help="Go on with a run from its last checkpoint.  [default: the newest run]")
+              help="Continue a run from its last checkpoint.  [default: the newest run]")
 @click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
@@ -33,8 +33,8 @@ from .pages import Page
 def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, verbose):
     """Train a policy on ENV.
 
-    Recurrent PPO, in C that is compiled on first use. Makes a folder under runs/, with settings,
-    metrics and checkpoints. Ctrl-C saves and stops.
+    Recurrent PPO, in C that is compiled on first use. Writes settings, metrics and checkpoints
+    to a new folder under runs/. Ctrl-C saves and stops.
     """
     from ..training.train import train
 
@@ -63,7 +63,7 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
     if result.missed:
         ui.out(f"missed   the goal {result.missed}")
     ui.out(f"run      {paths.shown(result.folder)}")
-    # what the policy was trained on, where that is not what the ini says
+    # settings of the environment that differ from the ini
     place = [word for name, value in (settings or {}).items() if name.startswith("env.")
              for word in (f"--{name.replace('_', '-')}", str(value))]
     place += ["--runs-dir", str(runs_dir)] if runs_dir else []

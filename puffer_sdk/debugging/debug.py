@@ -1,68 +1,35 @@
-"""A debugger at the failing step.  a repro program of check -> gdb or lldb standing there, or text
+"""A debugger at the failing step.  a repro program of check -> gdb or lldb stopped there, or text
 
-The program is compiled again, unoptimised, and played once on its own: that says at which step
-it fails and how. Then a script takes the debugger to that step of that env, and on to the fault.
+The program is compiled again without optimization, and played once to learn at which step it
+fails and how. Then a script takes the debugger to that step of that env, and on to the fault.
 """
 from __future__ import annotations
 
 import os
 import re
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import paths, ui
 from ..base.errors import BuildError, RunError, UsageError
+from ..checking.claims import Claim
 from ..checking.repro import program as repro
 from ..checking.repro import replaying
 from ..toolchain import compilers
 from . import debugger
+from .failure import Diagnosis, Failure, Frame, Watch
 
-_SAID = re.compile(r"^(?P<code>PUF\d{3}), step (?P<step>-?\d+): (?P<text>.*)$", re.MULTILINE)
 _WRONG = {"finite": "{x} - {x} != 0", "within": "!({x} >= {low} && {x} <= {high})",
           "zero-or-one": "{x} != 0 && {x} != 1"}
-
-
-@dataclass(frozen=True)
-class Watch:
-    """An element that becomes wrong inside the step, so that hardware can wait for it."""
-
-    place: str          # as C
-    wrong: str          # the condition, as C
-    said: str           # what to tell when it holds
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A repro program that fails, compiled to be debugged."""
-
-    program: replaying.Program
-    executable: Path
-    optimised: bool     # it fails with -O1 alone
-    said: str           # PUF203, step 5: c_step went outside ...
-    step: int
-    phase: str          # the function to stand in: c_step, c_reset, init, my_init or c_close
-    argument: str       # what that function calls its env
-    env: int
-    agent: int
-    watch: Watch | None
-
-    @property
-    def hangs(self) -> bool:
-        return "did not return within" in self.said
-
-    @property
-    def on_threads(self) -> bool:
-        return self.program.expect == "same-on-threads"
 
 
 def first(folder: Path) -> tuple[Path, list[str]]:
     """The repro program of the first error that the last check listed, and the names of the others.
 
-    A check removes those of earlier ones; it lists errors, as only they have programs, by code:
-    what breaks memory comes before what follows from it.
+    A check removes the programs of earlier checks. Only errors have programs. They are sorted by
+    code: what breaks memory comes before what follows from it.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     found = sorted(repro.check_dir(folder).glob("repro_PUF???.c"))
     if not found:
@@ -75,7 +42,7 @@ def first(folder: Path) -> tuple[Path, list[str]]:
 
 def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
             verbose: bool = False) -> Failure | str:
-    """Compile FILE for a debugger and play it; what it prints, where it does not fail any more.
+    """Compile FILE for a debugger and play it. Returns what it prints if it no longer fails.
 
     Raises UsageError for a file that check did not write, BuildError when it does not compile,
     RunError when it could not play.
@@ -86,12 +53,12 @@ def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     if run.status == replaying.UNABLE:
         raise RunError(f"{program.source.name} could not play", where=program.source,
                        detail=replaying.own_words(run.stderr) or run.stderr.strip()[:500],
-                       hint="run check again: it writes the program anew")
+                       hint="run check again: it rewrites the program")
     if run.status == 0:
         return run.stdout.strip() or "passed"
-    found = _SAID.search(run.stderr)
+    found = repro.failure(run.stderr)
     code = re.search(r'\.code = "(\w+)"', program.text)
-    said, step = (found[0], int(found["step"])) if found else (
+    said, step = (found.whole, found.step) if found else (
         f"{code[1] if code else program.source.name}: the program ended with status {run.status}",
         0)
     sanitizer = re.search(r"runtime error: (.*)|ERROR: AddressSanitizer: ([\w-]+)", run.stderr)
@@ -106,20 +73,20 @@ def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
 
 
 def _warn_if_stale(program: replaying.Program) -> None:
-    """Replaying goes with the source as it is: say where that is not what check saw."""
+    """A repro plays the current source: warn if that is not what check saw."""
     written = program.source.stat().st_mtime
     sources = [*program.spec.folder.glob("*.h"), *program.spec.folder.glob("binding.c")]
     changed = sorted(path.name for path in sources if path.stat().st_mtime > written)
     if changed:
         verb = "has" if len(changed) == 1 else "have"
         ui.warn(f"{', '.join(changed)} {verb} changed since check wrote {program.source.name}; "
-                "it is played on the source as it is now",
+                "the program plays the current source",
                 hint=f"for a fresh one: puffer-sdk check {paths.shown(program.spec.folder)}")
 
 
 def _play(program: replaying.Program, verbose: bool) -> tuple[Path, repro.Run, bool]:
-    """Compiled without optimisation, where that still shows the fault; else as check does."""
-    spec, flags = program.spec, repro.flags_of(repro.Claim(program.expect))
+    """Compiled without optimization if that still shows the fault, else with check's flags."""
+    spec, flags = program.spec, repro.flags_of(Claim(program.expect))
     folder = paths.writable(paths.build_dir(spec.folder) / "debug", purpose="debugging")
     target = folder / program.source.stem
     plain = tuple("-O0" if flag == "-O1" else flag for flag in flags)
@@ -142,7 +109,7 @@ def _number(text: str, key: str, otherwise: int) -> int:
 
 
 def _phase(said: str, step: int, program: replaying.Program) -> str:
-    """The function of the author's to stand in."""
+    """The author's function to stop in."""
     named = re.search(r"\b(init|c_reset|c_step|c_close)\b", said.partition(": ")[2])
     phase = named[1] if named else "c_step" if step else "c_reset"
     return "my_init" if phase == "init" and program.spec.binding else phase
@@ -160,7 +127,7 @@ def _argument(program: replaying.Program, phase: str) -> str:
 
 
 def _watch(program: replaying.Program, said: str, agent: int) -> Watch | None:
-    """For a value that should never be: the moment at which the env writes it."""
+    """For a value that must not occur: the moment at which the env writes it."""
     rule = _WRONG.get(program.expect)
     array = re.search(r'\.array = "(\w+)"', program.text)
     if rule is None or array is None:
@@ -180,30 +147,30 @@ def _watch(program: replaying.Program, said: str, agent: int) -> Watch | None:
 
 
 def open_debugger(failure: Failure, tool: debugger.Tool) -> None:
-    """Becomes the debugger, standing at the failing step. Raises RunError where it cannot."""
+    """Become the debugger, stopped at the failing step. Raises RunError if it cannot."""
     seen = diagnose(failure, tool)
     frames = seen.frames if seen.inside else []
     words = debugger.command(tool, failure, _write_script(failure, tool, frames, batch=False))
-    # Python ignores SIGPIPE; a debugger, and the program inside it, begin as from a shell
+    # Python ignores SIGPIPE; a debugger and its program start with a shell's defaults
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execve(words[0], words, debugger.environment())
 
 
-def diagnose(failure: Failure, tool: debugger.Tool) -> debugger.Diagnosis:
-    """What the debugger sees at the fault, without anybody there. Raises RunError."""
+def diagnose(failure: Failure, tool: debugger.Tool) -> Diagnosis:
+    """What the debugger sees at the fault, in a batch run. Raises RunError."""
     seen = debugger.look(tool, failure, _write_script(failure, tool, [], batch=True))
-    # lldb's variables are asked for by the number of their frame
+    # lldb shows a frame's variables by the frame's number
     for _ in range(3 if tool.name == "lldb" and seen.inside else 0):
         known = [frame.number for frame in seen.frames]
         seen = debugger.look(tool, failure,
                              _write_script(failure, tool, seen.frames, batch=True))
-        # A sanitizer's own stop comes before ours at times: then the numbers are others
+        # A sanitizer sometimes stops before we do: then the numbers differ
         if not seen.inside or known == [frame.number for frame in seen.frames]:
             break
     return seen
 
 
-def _write_script(failure: Failure, tool: debugger.Tool, frames: list[debugger.Frame], *,
+def _write_script(failure: Failure, tool: debugger.Tool, frames: list[Frame], *,
                   batch: bool) -> Path:
     target = failure.executable.with_name(
         f"{failure.executable.name}{'-batch' if batch else ''}.{tool.name}")

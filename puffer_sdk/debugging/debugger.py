@@ -6,20 +6,17 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..base.errors import RunError
 from ..env import binding
 from ..toolchain import compilers
-
-if TYPE_CHECKING:
-    from .debug import Failure
+from .failure import Diagnosis, Failure, Frame
 
 NAMES = ("gdb", "lldb")     # the first that is installed
-LIMIT = 120.0           # seconds that a look without anybody there may take
+LIMIT = 120.0           # seconds that a batch run may take
 _MARK = re.compile(r"^=== (\w+)\n", re.MULTILINE)
 _GDB_FRAME = re.compile(r"^#(\d+)\s+(?:0x[0-9a-f]+ in )?(\S+) \((.*)\) at (.+):(\d+)$")
 _LLDB_FRAME = re.compile(r"^\s*(?:\* )?frame #(\d+): (\w+)(?:\((.*)\))? at (.+):(\d+)$")
@@ -33,39 +30,6 @@ class Tool:
     path: str
 
 
-@dataclass(frozen=True)
-class Frame:
-    """One call on the stack, of the author's code."""
-
-    number: int
-    function: str
-    file: str           # relative to the environment's folder
-    line: int
-    locals: list[str]
-
-    def to_dict(self) -> dict:
-        return {"function": self.function, "file": self.file, "line": self.line,
-                "locals": self.locals}
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The fault as the debugger sees it."""
-
-    failure: Failure
-    frames: list[Frame]             # innermost first
-    inside: bool                    # they are those of the fault, not of the step's beginning
-    watched: bool                   # it stopped behind the line, at a value that changed
-    state: dict[str, str] = field(default_factory=dict)     # env, actions, rewards, ...
-
-    def to_dict(self) -> dict:
-        failure = self.failure
-        return {"repro": str(failure.program.source), "fails": True, "said": failure.said,
-                "step": failure.step, "env": failure.env, "agent": failure.agent,
-                "phase": failure.phase, "stack": [frame.to_dict() for frame in self.frames],
-                "at_the_fault": self.inside, "state": self.state}
-
-
 def find(name: str | None = None) -> Tool:
     """The debugger of that name; None: gdb, else lldb. Raises RunError with what installs it."""
     for candidate in (name,) if name else NAMES:
@@ -73,19 +37,20 @@ def find(name: str | None = None) -> Tool:
         if path:
             return Tool(candidate, os.path.abspath(path))
     missing = name or "gdb or lldb"
-    raise RunError(f"there is no {missing} on this machine", expected=f"{missing} on PATH",
+    raise RunError(f"{missing} is not installed", expected=f"{missing} on PATH",
                    actual="none", hint=compilers.install_hint(name or "gdb"))
 
 
 def environment() -> dict[str, str]:
-    """The user's, without the sanitizer options that would change what a program does."""
+    """The user's environment variables, without sanitizer options: they change what a program does.
+    """
     return {key: value for key, value in os.environ.items()
             if key not in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
                            "PUFFER_REPRO_SCRIPT", "DEBUGINFOD_URLS")}
 
 
 def command(tool: Tool, failure: Failure, script: Path, *, batch: bool = False) -> list[str]:
-    """The words that start it. A batch run reads no init file: it prints the same everywhere."""
+    """The command line. A batch run reads no init file, so it prints the same everywhere."""
     program = str(failure.executable)
     if tool.name == "gdb":
         quiet = ["-batch", "-nx"] if batch else ["-q"]
@@ -98,12 +63,12 @@ def command(tool: Tool, failure: Failure, script: Path, *, batch: bool = False) 
 HOWTO = {
     "gdb": [
         "step      into the next line, or function      next   over it",
-        "continue  to the fault                         fault  what it was, and the frame of it",
+        "continue  to the fault                         fault  what it was, and its frame",
         "env       the env's struct                     rows   actions, rewards, observations",
         "obs 3     agent 3's observations               acts   actions; rews, ends likewise",
         "print x   a variable, or an expression         list   the source around",
         "bt        the stack; up and down walk it       run    to this step again",
-        "watch x   stop when x changes                  quit   the end; howto shows this",
+        "watch x   stop when x changes                  quit   end; howto shows this",
     ],
     "lldb": [
         "step      into the next line, or function      next   over it",
@@ -111,19 +76,19 @@ HOWTO = {
         "env       the env's struct, in c_step          frame variable   all variables",
         "p x       a variable, or an expression         p env->rewards[0]   of the first agent",
         "watchpoint set variable x   stop when x changes",
-        "run       to this step again                   quit   the end",
+        "run       to this step again                   quit   end",
     ],
 }
 
 
 def render(tool: Tool, failure: Failure, frames: list[Frame], *, batch: bool) -> str:
-    """The debugger's script. frames: the author's, of the fault, innermost first, where known."""
+    """The debugger's script. frames: the author's at the fault if known, innermost first."""
     fault = frames[0] if frames else None
     spec, phase = failure.program.spec, failure.phase
     where = []
     if phase in ("c_step", "c_reset"):
         where.append(f"repro_watch.step == {failure.step}")
-        if not failure.on_threads:          # they keep watches of their own
+        if not failure.on_threads:          # each thread has its own repro_watch
             where.append(f"repro_watch.env == {failure.env}")
     return binding.template(f"debugging/session.{tool.name}.jinja").render(
         name=f"{failure.executable.name}.{tool.name}", step=failure.step, env=failure.env,
@@ -137,23 +102,23 @@ def render(tool: Tool, failure: Failure, frames: list[Frame], *, batch: bool) ->
 
 
 def _echoed(text: str) -> str:
-    """A text for gdb's echo, which knows C's escapes and drops blanks at the ends."""
+    """A text for gdb's echo, which reads C escapes and drops blanks at the ends."""
     text = text.replace("\\", "\\\\").replace('"', '\\"')
     return "\\ " + text[1:] if text.startswith(" ") else text
 
 
 def look(tool: Tool, failure: Failure, script: Path) -> Diagnosis:
-    """Run it to the fault and read what it prints. Raises RunError where it does not come there."""
+    """Run it to the fault and read what it prints. Raises RunError if it does not get there."""
     text = _printed(command(tool, failure, script, batch=True))
     sections = _sections(tool, text)
     frames = _frames(tool, sections.pop("end", ""), failure)
     inside, begin = bool(frames), sections.pop("begin", "")
     frames = frames or _frames(tool, begin, failure)
     if not frames and "env" not in sections:
-        raise RunError(f"{tool.name} did not come to the fault", where=failure.program.source,
+        raise RunError(f"{tool.name} did not reach the fault", where=failure.program.source,
                        detail=_gist(text),
                        hint="ptrace may be forbidden here, as in some containers")
-    if inside and sections.get("variables"):            # lldb's: of the frame it was told
+    if inside and sections.get("variables"):            # lldb's, of the selected frame
         frames[0].locals[:] = [re.sub(r"^\(.*?\) ", "", line)
                                for line in sections["variables"].splitlines()
                                if line.strip() and "puffer_" not in line]     # vecenv.h's
@@ -200,7 +165,7 @@ def _value(body: str) -> str:
     """What print shows, without its number."""
     value = re.sub(r"^(?:\(\w[^)]*\) )?(?:\$\d+|\*\w+) = ", "", body.partition("\n[")[0]).strip()
     return re.sub(r'^( *(?:observations|action_mask) = 0x\w+) ".*"(?:\.{3})?', r"\1", value,
-                  flags=re.MULTILINE)        # bytes, which are no text
+                  flags=re.MULTILINE)        # bytes, not text
 
 
 def _frames(tool: Tool, text: str, failure: Failure) -> list[Frame]:
@@ -223,7 +188,7 @@ def _frames(tool: Tool, text: str, failure: Failure) -> list[Frame]:
 
 
 def _arguments(text: str) -> Iterator[str]:
-    """'at = 204' for each argument that is shown: pointers are not, their addresses say little."""
+    """'at = 204' for each argument. Pointers are left out: their addresses say little."""
     for name, value in re.findall(r"(\w+)=([^,()]*)(?:, |$)", text):
         if value and not value.startswith(("0x", "...")):
             yield f"{name} = {value}"

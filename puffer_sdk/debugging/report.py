@@ -4,7 +4,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from .debugger import Diagnosis, Frame
+from .failure import Diagnosis, Frame
 
 AROUND = 2          # lines of source on each side
 WIDTH = 96          # columns of a long row of numbers
@@ -18,7 +18,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str | None]]:
         first = diagnosis.frames[0]
         when = "" if diagnosis.inside else ", where the failing step begins" if failure.step \
             else ", where it begins"
-        when = ", behind the line that made it so" if diagnosis.watched else when
+        when = ", after the line that made it so" if diagnosis.watched else when
         yield f"  --> {first.file}:{first.line}, in {first.function}{when}", None
         yield from _source(diagnosis, first)
         yield "", None

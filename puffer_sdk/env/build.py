@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import paths
+from ..base.codes import CODE
 from ..base.errors import BuildError
 from ..base.spec import Spec
 from ..raylib import headers as raylib
@@ -98,10 +99,13 @@ def _compile(library: Path, command: list[str], spec: Spec, verbose: bool) -> st
         return compile_library(library, command, source=spec.header, what=spec.header.name,
                                verbose=verbose)
     except BuildError as error:
-        code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
-        if code:        # a static assertion of vecenv.h speaks for itself
-            raise BuildError(code[2].strip(), where=error.where, code=code[1]) from None
-        raise
+        raise of_assertion(error) or error from None
+
+
+def of_assertion(error: BuildError) -> BuildError | None:
+    """The sentence and code of a static assertion of vecenv.h, where one stopped the compiler."""
+    found = re.search(rf"({CODE}): ([^\"\n]+)", error.detail or "")
+    return BuildError(found[2].strip(), where=error.where, code=found[1]) if found else None
 
 
 def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spec) -> str:

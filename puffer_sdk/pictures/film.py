@@ -1,13 +1,13 @@
 """Play as `eval` plays, and draw it.  a library, a raylib, a job -> frames in shared memory
 
-Runs in the child. The envs are those of the evaluation, all of them, though few are drawn: the
-policy draws its actions from one stream for all agents, so with fewer envs it would act otherwise.
+Runs in the child. It plays all envs of the evaluation, though it draws few: all agents draw their
+random numbers from one stream, so with fewer envs they would act differently.
 
-What the parent hears:
+Events for the parent:
 
-    opening   once the first picture is there: its size, the pace that the env asked for, the ring
-    frame     number `slot` of the ring holds the next picture of the pane
-    pane      this policy is done: its episodes, and why it ended
+    opening   after the first picture: its size, the frame rate that the env asked for, the ring
+    frame     slot number `slot` of the ring holds the next picture of the pane
+    pane      this policy is done: its episodes, and whether the last one ended
 """
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env import child
-from ..policy.evaluate import load_players, make_envs
+from ..policy.players import load_players
+from ..policy.scoring import make_envs
 from ..settings.config import Config
 from .montage import Grid, Scale, dim
 
-RING_BYTES = 48 << 20           # memory for pictures that the parent has not dealt with yet
-USUAL_FPS = 30                  # where neither the env nor the user names a pace
-FILLED = 5.0                    # seconds that episodes are shown for, unless so many are asked for
+RING_BYTES = 48 << 20           # memory for pictures that the parent has not taken yet
+USUAL_FPS = 30                  # if neither the env nor the user asks for another
+FILLED = 5.0                    # seconds of episodes to show, unless --episodes says otherwise
 LONGEST = 30.0                  # seconds at most, unless --ticks says otherwise
-ENDLESS = 10.0                  # the same where episodes do not end, or each agent's ends alone
+ENDLESS = 10.0                  # the same if episodes do not end, or end agent by agent
 
 
-# A c_close may take it that where a window is, this env has drawn too: most of these have not
+# Not closed: a c_close may assume that an open window means that its env has drawn. Most have not
 _never_closed: list = []
 
 
@@ -41,7 +42,7 @@ class Ring:
     def __init__(self, path: Path, slots: int, shape: tuple[int, int, int], *, make: bool):
         size = slots * int(np.prod(shape))
         with open(path, "wb+" if make else "rb+") as file:
-            if make:                # the disk must have the room: a hole in a full one is SIGBUS
+            if make:                # reserve the disk space: a hole on a full disk is SIGBUS
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, size)
                 else:
@@ -52,7 +53,7 @@ class Ring:
 
 @dataclass
 class Tile:
-    """One env of the picture."""
+    """One visible env."""
 
     env: int
     first: int                  # its agents' rows: first to last
@@ -62,13 +63,13 @@ class Tile:
 
 
 @dataclass
-class Film:
-    """What one policy's pane shows, as the parent hears it."""
+class Pane:
+    """What one policy's pane shows, as the parent gets it."""
 
     policy: str
     ticks: int = 0
     episodes: list[dict] = field(default_factory=list)
-    ended: bool = False         # where it is meant to; else the limit cut an episode off
+    ended: bool = False         # False: the limit cut an episode off
 
 
 def work(job: dict, link: child.Link) -> None:
@@ -91,7 +92,7 @@ def work(job: dict, link: child.Link) -> None:
 
 
 def _has_endings(library, resolved: Config, make_player, link: child.Link) -> bool:
-    """Whether random play comes to the end of an episode within [eval] steps, as eval asks."""
+    """Whether random play ends an episode within [eval] steps, as eval decides it."""
     vec = make_envs(library, resolved, link)
     player = make_player(vec, resolved)
     vec.reset()
@@ -113,8 +114,8 @@ class Camera:
     """Draws envs of one VecEnv after another into the ring.
 
     endings     whether episodes are known to end
-    whole       whether the film is to end with an episode
-    following   a pane before this one has settled how long the film is
+    whole       whether the pane must end with an episode
+    following   whether an earlier pane decided how many ticks to show
     """
 
     def __init__(self, screen, job: dict, link: child.Link):
@@ -126,14 +127,14 @@ class Camera:
         self.fps, self.sent, self.limit = 0.0, 0, 0
 
     def film(self, policy: str, vec, player) -> None:
-        """Play from the reset to the end of the episodes that are shown."""
-        film, count = Film(policy), self.rows * self.columns
+        """Play from the reset to the end of the last episode to show."""
+        pane, count = Pane(policy), self.rows * self.columns
         first = self.job["env_index"]
         if first + count > vec.num_envs:
             asked = f"env {first}" if count == 1 else f"envs {first} to {first + count - 1}"
             raise UsageError(f"the evaluation has no {asked}", expected=f"0 to {vec.num_envs - 1}",
-                             actual=asked, hint="more envs are evaluated with a larger "
-                             "--eval.episodes (and --vec.total-agents)")
+                             actual=asked, hint="a larger --eval.episodes (and --vec.total-agents) "
+                             "evaluates more envs")
         tiles = [Tile(env, int(vec.first_row[env]), int(vec.first_row[env + 1]))
                  for env in range(first, first + count)]
         grid, over = None, False
@@ -145,22 +146,22 @@ class Camera:
                     self.draw(vec, tile)
                     grid = grid or Grid(self.scale.tile, self.rows, self.columns)
                     grid.put(index, tile.shown)
-            self.send(grid.picture, film, counted, tiles)
+            self.send(grid.picture, pane, counted, tiles)
             player(vec)
             vec.step()
-            film.ticks += 1
-            over = self.note_endings(vec, film, counted, tiles, grid)
-            if over or film.ticks >= self.limit:
+            pane.ticks += 1
+            over = self.record_endings(vec, pane, counted, tiles, grid)
+            if over or pane.ticks >= self.limit:
                 break
-        film.ended = over or self.following or not self.whole
+        pane.ended = over or self.following or not self.whole
         if not self.job["episodes"]:
-            self.limit, self.following = film.ticks, True
-        self.link.emit("pane", **vars(film))
+            self.limit, self.following = pane.ticks, True
+        self.link.emit("pane", **vars(pane))
 
     def draw(self, vec, tile: Tile) -> None:
-        """The env's picture, at the tile's size. One that draws nothing this time keeps its last.
+        """Update the tile's picture. An env that draws nothing this time keeps its last picture.
 
-        Some open their window in one call and draw from the next one on.
+        Some envs open their window in one c_render and draw from the next one on.
         """
         for _ in range(2 if tile.shown is None else 1):
             frame = self.screen.render(vec, tile.env)
@@ -177,7 +178,7 @@ class Camera:
         tile.shown = self.scale(frame)
 
     def open(self, frame: np.ndarray, *, alone: bool) -> None:
-        """The first picture says how large the others are, and how fast they follow.
+        """Set size, frame rate and length by the first picture, and make the ring.
 
         alone    whether an env has one agent
         """
@@ -192,51 +193,51 @@ class Camera:
         try:
             self.ring = Ring(Path(job["ring"]), slots, shape, make=True)
         except OSError as error:
-            raise RunError("there is no room for pictures on their way", where=job["ring"],
+            raise RunError("there is no room for pictures in transit", where=job["ring"],
                            detail=error.strerror or str(error),
                            hint="free some space, or point TMPDIR at another disk") from None
         self.link.emit("opening", slots=slots, shape=shape, fps=self.fps,
                        native=self.scale.native, asked_fps=self.screen.asked_fps)
 
-    def send(self, picture: np.ndarray, film: Film, counted: _Episodes,
+    def send(self, picture: np.ndarray, pane: Pane, counted: _Episodes,
              tiles: list[Tile]) -> None:
-        """The next picture of this pane, once the parent has a place for it."""
+        """Send this pane's next picture, once the ring has a free slot."""
         slots = len(self.ring.pictures)
         self.link.settle(behind=slots - 1)
         slot = self.sent % slots
         self.ring.pictures[slot] = picture
         self.sent += 1
-        share = film.ticks / self.limit
+        share = pane.ticks / self.limit
         if self.job["episodes"]:
             rows = [row for tile in tiles for row in range(tile.first, tile.last)]
             finished = counted.finished[rows].clip(max=self.job["episodes"])
             share = max(share, float(finished.mean()) / self.job["episodes"])
-        self.link.emit("frame", slot=slot, done=share, policy=film.policy)
+        self.link.emit("frame", slot=slot, done=share, policy=pane.policy)
 
-    def note_endings(self, vec, film: Film, counted: _Episodes, tiles: list[Tile],
+    def record_endings(self, vec, pane: Pane, counted: _Episodes, tiles: list[Tile],
                      grid: Grid) -> bool:
-        """Keep the episodes that ended in the picture. Returns whether this was the last tick.
+        """Record the episodes of visible envs that ended. Returns whether this was the last tick.
 
-        Where so many episodes are asked for, each env shows its own and is dimmed then. Else the
-        first env of the first pane settles when it is enough, and the others play on until then.
+        With --episodes, each env shows that many and is then dimmed. Otherwise the first env of
+        the first pane decides when to stop, and the others play on until then.
         """
         ended = counted.count(vec, tiles[0].first, tiles[-1].last)
         for index, tile in enumerate(tiles):
             mine = [episode for episode in ended if tile.first <= episode["agent"] < tile.last]
             finished = counted.finished[tile.first:tile.last]
             if not tile.done:
-                film.episodes += mine
+                pane.episodes += mine
             if self.job["episodes"]:
                 tile.done = bool((finished >= self.job["episodes"]).all())
                 if tile.done and len(tiles) > 1:
                     grid.put(index, dim(tile.shown))
             elif index == 0 and not self.following:
-                tile.done = bool(mine and finished.all() and film.ticks >= FILLED * self.fps)
+                tile.done = bool(mine and finished.all() and pane.ticks >= FILLED * self.fps)
         return all(tile.done for tile in tiles) if self.job["episodes"] else tiles[0].done
 
 
 class _Episodes:
-    """Counts and measures the episodes of every agent, as evaluating.py does.
+    """Counts and measures the episodes of every agent, as policy/scoring.py does.
 
     finished  (N,)  episodes that each agent has ended
     """
@@ -247,7 +248,7 @@ class _Episodes:
         self.env_of = np.repeat(np.arange(vec.num_envs), np.diff(vec.first_row))
 
     def count(self, vec, first: int, last: int) -> list[dict]:
-        """After a step: the episodes that it ended among these rows."""
+        """The episodes that the last step ended, of agents in these rows."""
         self.returns += vec.rewards
         self.lengths += 1
         ended = np.flatnonzero((vec.terminals != 0) | (vec.truncations != 0))

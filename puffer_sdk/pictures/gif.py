@@ -1,17 +1,17 @@
 """Encode a GIF.  frames (h, w, 3) uint8, one after the other -> FILE.gif, small and exact
 
-    colours    all of them exactly, where the frames together have 256 or fewer; else the best 255,
-               the same for all frames and without dithering, so that nothing flickers
-    regions    each frame is the box that changed, and in it what did not change is transparent
-               where that is shorter
+    colours    exact if all frames together have 256 or fewer; else the best 255, the same for
+               all frames and without dithering, so that nothing flickers
+    regions    each frame is the box that changed; unchanged pixels in it are transparent if that
+               is shorter
     time       delays are hundredths of a second that add up to the right total. Browsers show
-               delays below 2 slowly, so above 50 frames a second every nth frame is left out
+               delays below 2 slowly, so above 50 frames a second only every nth frame is written
 
-Frames are encoded as they come. The 257th colour shows that the best ones have to be found, which
-takes all frames: so what changed in each is kept too, compressed, on the disk once it is long.
-Memory does not grow with the number of frames.
+Frames are encoded as they come. With the 257th colour the best ones must be found, for which all
+frames are needed: so the change of each frame is stored too, compressed, on the disk once it is
+long. Memory does not grow with the number of frames.
 
-Pillow compresses (LZW) and finds the best colours. Its own GIF writer is not used: it keeps all
+Pillow compresses (LZW) and finds the best colours. Its own GIF writer does not serve: it keeps all
 frames in memory, takes colours from the first frame or gives each frame its own, and spends 9 bits
 a code on pictures of four colours.
 """
@@ -29,10 +29,10 @@ from ..base.errors import UsageError
 from ..base.files import Draft, Finished
 from .palette import Table, best_colours, distinct, pack, sample, unpack
 
-FASTEST = 50                # frames a second: browsers slow down what is faster
+FASTEST = 50                # frames per second: browsers slow down faster ones
 IN_MEMORY = 32 << 20        # bytes of a spool before it goes to the disk
 KEEP = 1 << 2               # disposal: the next frame is drawn over this one
-LONGEST = 65535             # hundredths of a second that one frame may last
+LONGEST = 65535             # hundredths of a second: the longest delay of one frame
 
 
 def changed_box(old: np.ndarray | None, new: np.ndarray) -> tuple[int, int, int, int] | None:
@@ -51,11 +51,11 @@ def changed_box(old: np.ndarray | None, new: np.ndarray) -> tuple[int, int, int,
 
 
 class Spool:
-    """Frames (h, w) of one size and type, kept as what changed. Iterate as often as wanted."""
+    """Frames (h, w) of one size and type, stored as changes. Can be iterated many times."""
 
     def __init__(self):
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)   # noqa: SIM115
-        self._entries: list[tuple] = []         # (box, bytes), or (None, 0): as the one before
+        self._entries: list[tuple] = []         # (box, bytes), or (None, 0): no change
         self._last: np.ndarray | None = None
         self.shape, self.dtype = None, None     # (h, w), once there is a frame
 
@@ -63,13 +63,13 @@ class Spool:
         return len(self._entries)
 
     def append(self, frame: np.ndarray) -> None:
-        """The array is kept until the next call: do not write into it."""
+        """Store a frame. The array is kept until the next call: do not write into it."""
         box = changed_box(self._last, frame)
         self._last = frame
         self.append_part(None if box is None else frame[box[0]:box[1], box[2]:box[3]], box)
 
     def append_part(self, part: np.ndarray | None, box: tuple | None) -> None:
-        """The same for what is known to have changed; nothing: None, None."""
+        """Store a frame by its known change; None, None: no change."""
         data = b""
         if box is not None:
             data = zlib.compress(np.ascontiguousarray(part), 1)
@@ -99,24 +99,24 @@ class Spool:
 
 
 class GifWriter(Finished):
-    """Write frames one by one; `close` encodes them. As a context manager an exception leaves
-    no file.
+    """Writes frames one by one; `close` completes the file. As a context manager, it leaves no file
+    after an exception.
 
     path     written under a temporary name, then renamed
-    fps      the speed at which the frames play; any positive number
+    fps      frames per second; any positive number
     """
 
     def __init__(self, path: Path, fps: float):
         if not fps > 0:
-            raise UsageError("a GIF plays at more than 0 frames a second", actual=fps)
+            raise UsageError("a GIF needs more than 0 frames per second", actual=fps)
         self.fps, self.count = float(fps), 0
-        self.every = max(1, int(np.ceil(fps / FASTEST)))        # of so many frames, one is shown
+        self.every = max(1, int(np.ceil(fps / FASTEST)))        # only every nth frame is written
         self._draft = Draft(path, what="the GIF")
-        self._spool = Spool()               # indices while all colours are exact, then packed
+        self._spool = Spool()               # of indices; later perhaps of packed colours
         self._last: np.ndarray | None = None
         self._blocks: Blocks | None = None
-        self._index = np.full(1 << 24, -1, np.int16)    # of a packed colour
-        self._colours = np.empty(0, np.uint32)          # as their indices have it
+        self._index = np.full(1 << 24, -1, np.int16)    # packed colour -> index, or -1
+        self._colours = np.empty(0, np.uint32)          # index -> packed colour
         self._exact = True
 
     def write(self, frame: np.ndarray) -> None:
@@ -130,7 +130,7 @@ class GifWriter(Finished):
         part = None if box is None else packed[box[0]:box[1], box[2]:box[3]]
         with self._draft.errors():
             if self._exact and box is not None:
-                self._exact = self._know(part)
+                self._exact = self._index_new(part)
                 if not self._exact:
                     self._unpack_spool()
             if self._exact and box is not None:
@@ -139,8 +139,8 @@ class GifWriter(Finished):
                 self._blocks.add(part, box, self._start(self.count - 1), len(self._colours))
             self._spool.append_part(part, box)
 
-    def _know(self, part: np.ndarray) -> bool:
-        """Give the colours that are new an index; False where there are too many."""
+    def _index_new(self, part: np.ndarray) -> bool:
+        """Give new colours an index; False if there are too many."""
         new = part[self._index[part] < 0]
         if new.size:
             new = distinct(new)
@@ -151,7 +151,7 @@ class GifWriter(Finished):
         return True
 
     def _unpack_spool(self) -> None:
-        """From here on the spool holds packed colours: what was exact has to be done again."""
+        """Convert the spool from indices to packed colours."""
         old, self._spool = self._spool, Spool()
         for indices, box in old:
             part = None if box is None else self._colours[indices[box[0]:box[1], box[2]:box[3]]]
@@ -159,14 +159,14 @@ class GifWriter(Finished):
         old.close()
 
     def _start(self, frame: int) -> int:
-        """When it begins, in hundredths of a second."""
+        """The time at which a frame begins, in hundredths of a second."""
         return round(100 * frame / self.fps)
 
     def close(self, on_progress=None) -> None:
-        """Encode what is left and put the file in its place. on_progress(done, total): frames."""
+        """Encode the rest and put the file in its place. on_progress(done, total): frames."""
         if not self.count:
             self.abandon()
-            raise UsageError("a GIF needs a frame at least", where=self._draft.path)
+            raise UsageError("a GIF needs at least one frame", where=self._draft.path)
         with self._draft.errors():
             if not self._exact:
                 self._encode(on_progress)
@@ -175,7 +175,7 @@ class GifWriter(Finished):
         self._spool.close()
 
     def _encode(self, on_progress) -> None:
-        """All over again, with the best colours."""
+        """Encode all frames again, with the best colours."""
         self._draft.file.seek(0)
         self._draft.file.truncate()
         self._blocks = Blocks(self._draft.file, self._spool.shape)
@@ -195,24 +195,24 @@ class GifWriter(Finished):
 
 
 class Blocks:
-    """The GIF's own format: a header, then images and how long each stays.
+    """Writes the GIF format: a header, then images, each after its delay.
 
-    An image is written when the next one is known, as its delay comes before it.
+    The delay comes first, so an image is written once the next one begins.
     """
 
-    TABLE = 13                  # where the 256 colours begin
+    TABLE = 13                  # offset of the 256 colours
 
     def __init__(self, file, shape: tuple[int, int]):
         self.file, self.shape = file, shape
         self.shown: np.ndarray | None = None            # (h, w) indices: what viewers see
         self.waiting, self.clear, self.begun = b"", None, 0
         file.write(b"GIF89a" + struct.pack("<HHBBB", shape[1], shape[0], 0xF7, 0, 0)
-                   + bytes(768) + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")  # for ever
+                   + bytes(768) + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")  # loops for ever
 
     def add(self, part: np.ndarray, box: tuple, when: int, colours: int) -> None:
-        """From `when` on, the box holds these indices, all below `colours`."""
+        """From time `when` on, the box shows these indices, all below `colours`."""
         bits = max(2, min(colours, 255).bit_length())
-        clear = colours if colours < 256 else None      # the index that means: as before
+        clear = colours if colours < 256 else None      # the index that means: unchanged
         top, bottom, left, right = box
         if self.shown is None:
             image = _image(part, None, 0, 0, bits, None)
@@ -226,7 +226,7 @@ class Blocks:
         self.waiting, self.clear, self.begun = image, clear, when
 
     def end(self, when: int, colours: np.ndarray) -> None:
-        """The last image stays until `when`. colours: packed, by index."""
+        """Show the last image until `when`. colours: packed, by index."""
         self._write(max(when, self.begun + 2))
         self.file.write(b";")
         self.file.seek(self.TABLE)
@@ -242,14 +242,14 @@ class Blocks:
             delay -= now
             if not delay:
                 return
-            # One pixel that changes nothing goes on waiting; without a clear index, all of them
+            # Extend the delay by a pixel that changes nothing; without a clear index, by all pixels
             image = _image(np.full((1, 1), clear, np.uint8), None, 0, 0, 8, None) \
                 if clear is not None else _image(self.shown, None, 0, 0, 8, None)
 
 
 def _change(old: np.ndarray, new: np.ndarray, top: int, left: int, bits: int,
             clear: int | None) -> bytes:
-    """The image that turns old into new, or b"" where that takes none."""
+    """The image that turns old into new, or b"" if they are equal."""
     box = changed_box(old, new)
     if box is None:
         return b""
@@ -259,7 +259,7 @@ def _change(old: np.ndarray, new: np.ndarray, top: int, left: int, bits: int,
 
 def _image(part: np.ndarray, old: np.ndarray | None, top: int, left: int, bits: int,
            clear: int | None) -> bytes:
-    """An image block: as it is, or with what did not change left out, whichever is shorter."""
+    """An image block: all pixels, or unchanged ones transparent, whichever is shorter."""
     data = _lzw(part, bits)
     if clear is not None and old is not None:
         sparse = _lzw(np.where(part == old, np.uint8(clear), part), bits)

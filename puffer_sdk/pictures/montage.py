@@ -1,7 +1,7 @@
-"""Put pictures beside one another.  frames (h, w, 3) uint8 -> one picture of a fixed size
+"""Arrange pictures next to each other.  frames (h, w, 3) uint8 -> one picture of a fixed size
 
     sizes     pictures larger than LIMIT shrink by whole factors, so that edges stay sharp
-    grid      tiles with a gap between them; a tile whose episodes are over is dimmed
+    grid      tiles with a gap between them; a tile is dimmed after its last episode
     panes     side by side, each under its label
 """
 from __future__ import annotations
@@ -14,19 +14,19 @@ LIMIT = 1280                            # pixels on the longer side, unless --wi
 GAP = 4                                 # pixels between tiles, and around them
 LABEL = 34                              # pixels of height for a label above a pane
 PAPER = (14, 18, 24)
-FRAME = (62, 70, 82)                    # the gaps: apart from dark games and from bright ones
+FRAME = (62, 70, 82)                    # the gaps: distinct from dark games and from bright ones
 INK = (226, 232, 240)
 
 
 class Scale:
-    """From the size of an env's window to the size of its tile.
+    """Scales frames from the size of an env's window to the size of its tile.
 
     tile    (h, w) of every tile
     """
 
     def __init__(self, native: tuple[int, int], rows: int, columns: int, panes: int,
                  width: int | None):
-        """rows, columns    of tiles in each pane; width: the most that the picture may have"""
+        """rows, columns    of tiles in each pane; width: of the whole picture, at most"""
         (height, wide), across = native, columns * panes
         self.native = native
         if width is None:
@@ -39,7 +39,7 @@ class Scale:
             self.tile = (max(1, round(height * factor)), max(1, round(wide * factor)))
 
     def __call__(self, frame: np.ndarray) -> np.ndarray:
-        """A frame as a tile. A window that has changed its size is fitted in."""
+        """A frame as a tile. If the window has changed its size, the frame is fitted in."""
         if frame.shape[:2] != self.native:
             return self._fit(frame)
         return resize(frame, self.tile)
@@ -55,7 +55,7 @@ class Scale:
 
 
 def resize(frame: np.ndarray, size: Sequence[int]) -> np.ndarray:
-    """Sharp where the factor is whole: larger by repeating pixels, smaller by averaging them."""
+    """Resize; sharp for whole factors: repeats pixels to enlarge, averages them to shrink."""
     from PIL import Image
 
     if tuple(size) == frame.shape[:2]:
@@ -74,14 +74,14 @@ def blank(size: Sequence[int], colour: tuple[int, int, int] = PAPER) -> np.ndarr
 
 
 def dim(frame: np.ndarray) -> np.ndarray:
-    """The same picture, faint: this one is over."""
+    """The same picture, faint: its env is done."""
     return (frame * 0.45 + np.array(PAPER) * 0.55).astype(np.uint8)
 
 
 class Grid:
-    """rows x columns of tiles; one alone has no frame around it.
+    """rows x columns of tiles; a single tile has no frame around it.
 
-    picture     (h, w, 3) uint8, what `put` has made of it so far
+    picture     (h, w, 3) uint8, with the tiles that were put so far
     """
 
     def __init__(self, tile: tuple[int, int], rows: int, columns: int):
@@ -91,11 +91,11 @@ class Grid:
                               for count, side in zip((rows, columns), tile)], FRAME)
 
     def put(self, index: int, tile: np.ndarray) -> None:
-        """Tile number `index`, counted in reading order."""
+        """Set tile number `index`, counted in reading order."""
         self.place(index)[:] = tile
 
     def place(self, index: int) -> np.ndarray:
-        """The part of the picture that a tile has."""
+        """The tile's part of the picture: a view."""
         top, left = (self.gap + at * (side + self.gap)
                      for at, side in zip(divmod(index, self.columns), self.tile))
         return self.picture[top:top + self.tile[0], left:left + self.tile[1]]

@@ -1,4 +1,4 @@
-"""Choose a GIF's colours.  frames (h, w) of packed colours -> 256 of them, and which is nearest
+"""Choose a GIF's colours.  frames (h, w) of packed colours -> up to 256, and the nearest of each
 
 A packed colour is 0xRRGGBB in a uint32.
 """
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-PIXELS = 1 << 22            # looked at in choosing colours
+PIXELS = 1 << 22            # pixels to choose colours from
 NEAR = 2.0                  # colours at less than this distance (see _points) look the same
 
 
@@ -19,7 +19,7 @@ def pack(frame: np.ndarray) -> np.ndarray:
 
 
 def unpack(packed: np.ndarray) -> np.ndarray:
-    """What `pack` was given."""
+    """The inverse of pack."""
     wide = np.ascontiguousarray(packed, "<u4").view(np.uint8).reshape(*packed.shape, 4)
     frame = np.empty((*packed.shape, 3), np.uint8)
     for channel in range(3):
@@ -28,9 +28,10 @@ def unpack(packed: np.ndarray) -> np.ndarray:
 
 
 class Table:
-    """Which palette entry stands for a packed colour. A colour always gives the same entry.
+    """Maps packed colours to palette entries. A colour always gets the same entry.
 
-    The palette's own colours are exact; of the others, four neighbours in each channel share one.
+    The palette's own colours are exact. Other colours are grouped by four values in each channel,
+    and a group shares an entry.
     """
 
     COARSE = 0xFCFCFC
@@ -43,12 +44,12 @@ class Table:
 
     def indices(self, packed: np.ndarray) -> np.ndarray:
         """Packed colours of any shape -> uint8 of that shape."""
-        strange = ~self._known[packed]
-        if strange.any():
-            self._learn(distinct(packed[strange]))
+        unknown = ~self._known[packed]
+        if unknown.any():
+            self._assign(distinct(packed[unknown]))
         return self._near[packed]
 
-    def _learn(self, colours: np.ndarray) -> None:
+    def _assign(self, colours: np.ndarray) -> None:
         cells, place = np.unique(colours & self.COARSE, return_inverse=True)
         norms, near = (self._points ** 2).sum(1), np.empty(len(cells), np.uint8)
         for start in range(0, len(cells), 1 << 14):
@@ -58,24 +59,24 @@ class Table:
         self._near[colours], self._known[colours] = near[place], True
 
     def distances(self, colours: np.ndarray) -> np.ndarray:
-        """How far each is from its entry, squared."""
+        """The squared distance of each from its entry."""
         nearest = self._points[self.indices(colours)]
         return ((_points(colours) - nearest) ** 2).sum(1)
 
 
 def distinct(packed: np.ndarray) -> np.ndarray:
-    """np.unique, which takes ten times as long where there are many."""
+    """As np.unique, which takes ten times as long for many values."""
     line = np.sort(packed, axis=None)
     return line[np.concatenate([[True], line[1:] != line[:-1]])]
 
 
 def _points(colours: np.ndarray) -> np.ndarray:
-    """Packed colours as (n, 3) floats whose distances are roughly what eyes see."""
+    """Packed colours as (n, 3) floats, whose distances are roughly those that eyes see."""
     return unpack(colours).astype(np.float32) * np.float32([0.55, 0.77, 0.33])
 
 
 def sample(spool) -> tuple[np.ndarray, np.ndarray]:
-    """The colours of some frames, evenly spread over the film, and how many pixels each has."""
+    """The colours of some frames, spread evenly, and how many pixels each has."""
     height, width = spool.shape
     frames = min(24, max(4, PIXELS // (height * width)))
     wanted = {round(i * (len(spool) - 1) / (frames - 1)) for i in range(frames)}
@@ -88,9 +89,9 @@ def sample(spool) -> tuple[np.ndarray, np.ndarray]:
 def best_colours(colours: np.ndarray, counts: np.ndarray, number: int) -> np.ndarray:
     """`number` packed colours, or fewer, for these colours and counts of pixels.
 
-    First the flat ones, exactly: a colour of its own that many pixels have. Then median cut over
-    the others and a few rounds of k-means, with the square roots of the counts as weights: small
-    things keep their colours beside a large background.
+    First the flat ones, exactly: those that many pixels have. Then median cut over the others and
+    a few rounds of k-means, with the square roots of the counts as weights: so small things keep
+    their colours next to a large background.
     """
     flat = _flat_colours(colours, counts, number // 2)
     rest = Table(flat).distances(colours) > NEAR ** 2
@@ -109,7 +110,7 @@ def best_colours(colours: np.ndarray, counts: np.ndarray, number: int) -> np.nda
 
 
 def _flat_colours(colours: np.ndarray, counts: np.ndarray, number: int) -> np.ndarray:
-    """The commonest colours, no two of which look alike."""
+    """The most common colours; no two of them look alike."""
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] * 5000 > counts.sum()][:4096]
     chosen, points = [], _points(colours[order])

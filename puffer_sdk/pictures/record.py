@@ -1,9 +1,9 @@
 """Record what `eval` measures.  ENV, a checkpoint -> FILE.gif, FILE.mp4, DIR/frame_000000.png
 
-A child plays and draws (filming.py); here the pictures are put together and encoded meanwhile.
-They come through a ring in shared memory that the env's code cannot reach, so a recording of any
-length takes the same memory. What is recorded is what was measured: the same envs, seeds, policy
-and drawn actions.
+A child plays and draws (film.py). The parent puts its pictures together and encodes them at the
+same time. They come through a ring in shared memory that env code cannot reach, so a recording of
+any length takes the same memory. It shows what was measured: the same envs, seeds, policy and
+actions.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 from ..base import files, paths
 from ..base.errors import UsageError
 from ..env import build, child
-from ..policy.evaluate import find_model
+from ..policy.models import find_model
 from ..raylib import drawing
 from ..settings import config
 from ..settings.config import Config
@@ -36,23 +36,23 @@ MOST_WIDTH = 4096           # pixels: what H.264 players take, and memory holds
 
 
 @dataclass(frozen=True)
-class Shot:
-    """What to record, and into which files. None: the usual; filming.py says what that is."""
+class Options:
+    """What to record, and into which files. None: the default, which `record` states."""
 
     gif: Path | None = None
     mp4: Path | None = None
     frames: Path | None = None          # a folder
-    episodes: int | None = None         # of each env that is shown
+    episodes: int | None = None         # of each visible env
     ticks: int | None = None            # at most
     fps: float | None = None            # the speed of the picture
-    env_index: int = 0                  # the first env that is shown
+    env_index: int = 0                  # the first visible env
     grid: tuple[int, int] = (1, 1)      # rows, columns
-    beside: str | None = None           # "random" or "idle", at the right of the policy
+    beside: str | None = None           # "random" or "idle", to the right of the policy
     width: int | None = None            # pixels
-    force: bool = False                 # write frames among other files
+    force: bool = False                 # write frames into a folder with other files
 
     def check(self) -> None:
-        """Raises UsageError for what can be known before anything is played."""
+        """Raises UsageError for what is wrong before anything is played."""
         if not (self.gif or self.mp4 or self.frames):
             raise UsageError("a recording needs a file",
                              hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
@@ -72,11 +72,11 @@ class Shot:
         if self.mp4:
             images.require_video()
         if self.gif and self.mp4 and self.gif.resolve() == self.mp4.resolve():
-            raise UsageError("the GIF and the film would be one file", where=self.gif,
+            raise UsageError("the GIF and the film are the same file", where=self.gif,
                              expected="two names")
         for path, what, suffix in ((self.gif, "the GIF", ".gif"), (self.mp4, "the film", ".mp4")):
             if path and path.suffix.lower() in PICTURES - {suffix}:
-                raise UsageError(f"{what} would bear the name of another format", where=path,
+                raise UsageError(f"{what} has the suffix of another format", where=path,
                                  expected=suffix, actual=path.suffix)
             if path:
                 files.check(path, what)
@@ -84,7 +84,7 @@ class Shot:
             images.PngWriter.check(self.frames, force=self.force)
 
     def writers(self, fps: float) -> list:
-        """Whoever takes the pictures."""
+        """The writers that the pictures go to."""
         found: list = [GifWriter(self.gif, fps)] if self.gif else []
         if self.mp4:
             found.append(images.Mp4Writer(self.mp4, fps))
@@ -100,17 +100,17 @@ class Recording:
     env: str
     paths: list[Path]
     policies: list[str]         # from left to right
-    fps: float                  # the speed: a tick lasts 1 / fps
+    fps: float                  # ticks per second
     width: int
     height: int
-    frames: int                 # one a tick; a GIF above 50 fps shows every nth of them
-    episodes: list[dict] = field(repr=False)    # those that end in the picture, as eval lists them
-    unfinished: list[str]       # policies that are cut off in the middle of an episode
+    frames: int                 # one per tick; a GIF above 50 fps shows every nth of them
+    episodes: list[dict] = field(repr=False)    # that ended in visible envs, as eval lists them
+    unfinished: list[str]       # policies whose picture ends within an episode
     ticks: dict[str, int]       # of each policy
 
     @property
     def seconds(self) -> float:
-        """How long it plays."""
+        """How long the recording plays."""
         return self.frames / self.fps
 
     def to_dict(self) -> dict:
@@ -126,27 +126,28 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
            env_index: int = 0, grid: str | tuple[int, int] = (1, 1), beside: str | None = None,
            width: int | None = None, greedy: bool = False, force: bool = False,
            runs_dir: Path | None = None, on_progress=None, verbose: bool = False) -> Recording:
-    """Record ENV as the trained policy plays it: into a GIF, a film, a folder of frames.
+    """Record ENV as the trained policy plays it: into a GIF, a film or a folder of frames.
 
     model         "latest", a run's number or folder, a checkpoint file; None: random play
-    episodes      how many of each env that is shown; an env that is done is dimmed
-                  [as many of the first env as fill 5 seconds, and one at least]
-    ticks         the most that is shown [30 seconds; 10 where episodes do not end, or where
-                  several agents share an env and end theirs one by one]
-    fps           the picture's speed [what the env asks of SetTargetFPS, else 30]
-    env_index     the first env that is shown, of those that `evaluate` plays
-    grid          "4x4" or (rows, columns): so many envs from there on
-    beside        "random" or "idle": play of that kind at the right side, from the same seeds
-    width         pixels [the window's size, made smaller where it exceeds 1280]
+    episodes      how many of each visible env; an env that is done is dimmed
+                  [as many of the first env as fill 5 seconds, at least one]
+    ticks         at most this many [30 seconds; 10 if episodes do not end, or if several agents
+                  share an env and end their episodes one by one]
+    fps           ticks per second [what the env asks of SetTargetFPS, else 30]
+    env_index     the first visible env, of those that `evaluate` plays
+    grid          "4x4" or (rows, columns): this many envs, from env_index on
+    beside        "random" or "idle": the same seeds, played that way, on the right side
+    width         pixels [the window's size, made smaller if it exceeds 1280]
     on_progress   called as on_progress(what, done, total)
-    Raises UsageError, BuildError, and RunError where the environment fails.
+    Raises UsageError, BuildError, and RunError if the environment fails.
     """
     if isinstance(grid, str):
         grid = parse_grid(grid)
     gif, mp4, frames = (Path(path).absolute() if path else None for path in (gif, mp4, frames))
-    shot = Shot(gif, mp4, frames, episodes, ticks, fps, env_index, grid, beside, width, force)
-    return take(shot, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
-                on_progress=on_progress, verbose=verbose)
+    options = Options(gif, mp4, frames, episodes, ticks, fps, env_index, grid, beside, width,
+                      force)
+    return record_options(options, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
+                          on_progress=on_progress, verbose=verbose)
 
 
 def parse_grid(text: str) -> tuple[int, int]:
@@ -158,15 +159,16 @@ def parse_grid(text: str) -> tuple[int, int]:
     return int(rows), int(columns)
 
 
-def take(shot: Shot, env, settings, *, model="latest", greedy: bool = False,
-         runs_dir: Path | None = None, on_progress=None, verbose: bool = False) -> Recording:
-    """record(), for a Shot."""
-    shot.check()
+def record_options(options: Options, env, settings, *, model="latest", greedy: bool = False,
+                   runs_dir: Path | None = None, on_progress=None,
+                   verbose: bool = False) -> Recording:
+    """record(), for Options."""
+    options.check()
     folder = paths.find_env(env)
     found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
-    policies = ["trained" if found else "random"] + ([shot.beside] if shot.beside else [])
+    policies = ["trained" if found else "random"] + ([options.beside] if options.beside else [])
     if len(set(policies)) < len(policies):
-        raise UsageError("random play is what is recorded already", where="--beside random",
+        raise UsageError("the recording already shows random play", where="--beside random",
                          hint="leave out --beside, or --baselines")
     past = checkpoint.load(found) if found else None
     if past:
@@ -179,31 +181,31 @@ def take(shot: Shot, env, settings, *, model="latest", greedy: bool = False,
     job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
            "config": resolved.to_dict(), "model": str(found) if found else None,
            "greedy": greedy, "policies": policies, "raylib": str(served.library),
-           "director": str(canvas.build(served, verbose=verbose)), "env_index": shot.env_index,
-           "grid": list(shot.grid), "episodes": shot.episodes, "ticks": shot.ticks,
-           "fps": shot.fps, "width": shot.width}
+           "director": str(canvas.build(served, verbose=verbose)), "env_index": options.env_index,
+           "grid": list(options.grid), "episodes": options.episodes, "ticks": options.ticks,
+           "fps": options.fps, "width": options.width}
     with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
         job["ring"] = str(Path(home) / "ring")
-        with Studio(shot, policies, Path(job["ring"]), on_progress) as studio:
-            child.run("puffer_sdk.pictures.film:work", job, studio.on_event, log=log,
+        with Compositor(options, policies, Path(job["ring"]), on_progress) as compositor:
+            child.run("puffer_sdk.pictures.film:work", job, compositor.on_event, log=log,
                           cwd=paths.working_dir(folder),
                           step_timeout=resolved.vec.step_timeout)
-            return studio.finish(built.spec.name)
+            return compositor.finish(built.spec.name)
 
 
-class Studio:
-    """Puts the child's pictures together and hands them to the writers.
+class Compositor:
+    """Puts the child's pictures together and passes them to the writers.
 
-    As a context manager: files that `finish` has not completed vanish.
+    As a context manager, it removes the files that `finish` has not completed.
     """
 
-    def __init__(self, shot: Shot, policies: list[str], ring: Path, on_progress):
-        self.shot, self.policies, self.path = shot, policies, ring
+    def __init__(self, options: Options, policies: list[str], ring: Path, on_progress):
+        self.options, self.policies, self.path = options, policies, ring
         self.on_progress = on_progress or (lambda what, done, total: None)
         self.ring: Ring | None = None
-        self.writers, self.films = [], []
+        self.writers, self.panes = [], []
         self.size, self.fps, self.count = (0, 0), 0.0, 0
-        self.left: Spool | None = None          # of two panes the first, until the second comes
+        self.left: Spool | None = None          # the first of two panes, until the second comes
         self._pairs = None
         self._stack = ExitStack()
 
@@ -212,15 +214,15 @@ class Studio:
             self.open(**payload)
         elif kind == "frame":
             self.take(self.ring.pictures[payload["slot"]])
-            done = (len(self.films) + payload["done"]) / len(self.policies)
+            done = (len(self.panes) + payload["done"]) / len(self.policies)
             self.on_progress("draw", min(done, 1.0), 1.0)
         elif kind == "pane":
-            self.films.append(payload)
+            self.panes.append(payload)
 
     def open(self, slots: int, shape: list[int], fps: float, **_) -> None:
         self.ring = Ring(self.path, slots, tuple(shape), make=False)
         self.fps = fps
-        for writer in self.shot.writers(fps):
+        for writer in self.options.writers(fps):
             self.writers.append(writer)
             self._stack.callback(writer.abandon)
         if len(self.policies) == 2:
@@ -229,10 +231,10 @@ class Studio:
             self.labels = [montage.label(name, shape[1]) for name in self.policies]
 
     def take(self, picture: np.ndarray) -> None:
-        """The next picture of the pane at hand. It is borrowed: the ring goes on turning."""
+        """The next picture of the current pane. It is borrowed: the ring will reuse its memory."""
         if self.left is None:
             self.write(picture)
-        elif not self.films:
+        elif not self.panes:
             self.left.append(pack(picture))
         else:
             self._pairs = self._pairs or self._lefts()
@@ -240,7 +242,7 @@ class Studio:
             self.write_pair(next(self._pairs), self.right)
 
     def _lefts(self):
-        """The left pane's pictures, and the last of them dimmed for as long as it takes."""
+        """The left pane's pictures, then the last of them dimmed, without end."""
         for packed, _ in self.left:
             last = unpack(packed)
             yield last
@@ -267,15 +269,15 @@ class Studio:
         self._stack.pop_all()
         if self.left is not None:
             self.left.close()
-        done = [path for path in (self.shot.gif, self.shot.mp4, self.shot.frames) if path]
-        episodes = [{"policy": film["policy"], **episode} for film in self.films
-                    for episode in film["episodes"]]
+        done = [path for path in (self.options.gif, self.options.mp4, self.options.frames) if path]
+        episodes = [{"policy": pane["policy"], **episode} for pane in self.panes
+                    for episode in pane["episodes"]]
         return Recording(name, done, self.policies, self.fps, self.size[1], self.size[0],
                          self.count, episodes,
-                         [film["policy"] for film in self.films if not film["ended"]],
-                         {film["policy"]: film["ticks"] for film in self.films})
+                         [pane["policy"] for pane in self.panes if not pane["ended"]],
+                         {pane["policy"]: pane["ticks"] for pane in self.panes})
 
-    def __enter__(self) -> Studio:
+    def __enter__(self) -> Compositor:
         return self
 
     def __exit__(self, *exc) -> None:

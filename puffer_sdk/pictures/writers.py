@@ -6,8 +6,7 @@ A writer takes frames one at a time and keeps none of them in memory:
         for frame in frames:
             writer.write(frame)
 
-A file appears under its name when it is complete, never half. All frames of a file are of one
-size.
+A file gets its name once it is complete. All frames of a file have one size.
 """
 from __future__ import annotations
 
@@ -32,21 +31,21 @@ OUR_FRAMES = re.compile(r"frame_\d{6,}\.png|\.frame_\d{6,}\.png\.\d+")    # or a
 
 
 def write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
-    """All frames into a GIF that loops for ever. See gif.py for colours, size and time."""
+    """Write all frames to a GIF that loops for ever. See gif.py for colours, size and time."""
     with GifWriter(path, fps) as writer:
         for frame in frames:
             writer.write(frame)
 
 
 def write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
-    """All frames into an H.264 film that browsers play. UsageError without the extra `video`."""
+    """Write all frames to an H.264 film for browsers. UsageError without the extra `video`."""
     with Mp4Writer(path, fps) as writer:
         for frame in frames:
             writer.write(frame)
 
 
 def write_png(path: Path, frame: np.ndarray) -> None:
-    """One frame. Raises RunError where it cannot be written."""
+    """Write one frame. Raises RunError where it cannot be written."""
     from PIL import Image
 
     draft = Draft(path, what="the picture")
@@ -69,18 +68,18 @@ class Mp4Writer(Finished):
     """
 
     OUTPUT = ["-f", "mp4", "-crf", "16", "-preset", "medium", "-movflags", "+faststart",
-              # Stated, so that no player has to guess which colours are meant
+              # Stated, so that no player has to guess the colour space
               "-vf", "scale=out_color_matrix=bt709:out_range=tv:flags=accurate_rnd",
               "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709",
               "-color_range", "tv"]
 
     def __init__(self, path: Path, fps: float):
         if not fps > 0:
-            raise UsageError("a film plays at more than 0 frames a second", actual=fps)
+            raise UsageError("a film needs more than 0 frames per second", actual=fps)
         require_video()
         self.fps, self.count, self._shape = float(fps), 0, None
         self._draft = Draft(path, what="the film")
-        self._ffmpeg = self._said = None
+        self._ffmpeg = self._stderr = None
 
     def write(self, frame: np.ndarray) -> None:
         height, width = frame.shape[:2]
@@ -101,41 +100,41 @@ class Mp4Writer(Finished):
         size = f"{width + width % 2}x{height + height % 2}"
         rate = str(Fraction(self.fps).limit_denominator())
         with self._errors():
-            self._said = tempfile.TemporaryFile()       # noqa: SIM115 - ends with the writer
+            self._stderr = tempfile.TemporaryFile()       # noqa: SIM115 - ends with the writer
             self._ffmpeg = subprocess.Popen(
                 [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error",
                  "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", rate, "-i", "-",
                  "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p", *self.OUTPUT,
                  str(self._draft.temporary)],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said,
-                start_new_session=True)         # Ctrl-C is for us, who then end it
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._stderr,
+                start_new_session=True)         # Ctrl-C goes to us; we end it
 
     @contextlib.contextmanager
     def _errors(self):
-        """ffmpeg's last words as a RunError; without a file."""
+        """Turns errors into a RunError with ffmpeg's last lines; leaves no file."""
         try:
             yield
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             self.abandon()
-            lines = [line for line in self._words().splitlines() if line.strip()]
+            lines = [line for line in self._stderr_text().splitlines() if line.strip()]
             raise RunError("ffmpeg cannot write the film", where=self._draft.path,
                            detail="\n".join(lines[-4:]) or str(error),
                            hint="free some space, or make a GIF: --gif out.gif") from None
 
-    def _words(self) -> str:
-        if self._said is None:
+    def _stderr_text(self) -> str:
+        if self._stderr is None:
             return ""
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace")
 
     def close(self, on_progress=None) -> None:
         """Finish the film and put it in its place."""
         if self._ffmpeg is None:
             self.abandon()
-            raise UsageError("a film needs a frame at least", where=self._draft.path)
+            raise UsageError("a film needs at least one frame", where=self._draft.path)
         with self._errors():
             self._ffmpeg.stdin.close()
-            # Its status is the only word on a film that was cut off, by a full disk for one
+            # Only its status tells of a film that was cut off, by a full disk for example
             if status := self._ffmpeg.wait():
                 raise subprocess.CalledProcessError(status, "ffmpeg")
         self._draft.keep()
@@ -144,14 +143,14 @@ class Mp4Writer(Finished):
         if self._ffmpeg is not None:
             self._ffmpeg.kill()
             self._ffmpeg.wait()
-            with contextlib.suppress(OSError):      # frames that it has not taken
+            with contextlib.suppress(OSError):      # frames that it has not read
                 self._ffmpeg.stdin.close()
         self._draft.drop()
 
 
 class PngWriter(Finished):
-    """DIR/frame_000000.png and so on. The folder is made; frames of an earlier film that lie in
-    it go once this one is complete, and a folder that holds anything else is refused."""
+    """DIR/frame_000000.png and so on. Makes the folder; deletes the frames of an earlier recording
+    once this one is complete; refuses a folder that holds other files."""
 
     def __init__(self, folder: Path, fps: float = 0, *, force: bool = False):
         self.folder, self.count = Path(folder), 0
@@ -163,7 +162,7 @@ class PngWriter(Finished):
 
     @staticmethod
     def check(folder: Path, *, force: bool = False) -> None:
-        """Raises UsageError where frames cannot go."""
+        """Raises UsageError where frames cannot be written."""
         if folder.exists() and not folder.is_dir():
             raise UsageError("frames need a folder", where=folder, actual="a file")
         if not folder.parent.is_dir():

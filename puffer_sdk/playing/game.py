@@ -1,7 +1,7 @@
-"""One env, who plays it, and its past.  a library, a policy, a seed -> ticks, forward and back
+"""One env, its player and its past.  a library, a policy, a seed -> ticks, forward and back
 
-Going back starts again from the seed and takes the same actions: an env's state is its own affair
-and cannot be saved, but the same seed and actions lead to the same state.
+An env's state cannot be saved, but the same seed and actions lead to the same state. So going
+back starts again from the seed and repeats the actions.
 """
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 
 from ..env.library import Library
 from ..env.vec import VecEnv
-from ..policy.evaluate import random_actions
+from ..policy.players import random_actions
 from ..settings.config import Config
 from ..training import backends, checkpoint
 
 CURVE = 150             # ticks of the value's curve
-KNOWN_TICKS = 2000      # so far back the mind's memory is kept, as long as it takes
-KNOWN_BYTES = 64 << 20  # no more than this
+STATE_TICKS = 2000      # how many ticks back the player's recurrent state is stored ...
+STATE_BYTES = 64 << 20  # ... as long as it takes no more than this
 
 
-class Policy:
-    """A checkpoint's weights: proposes actions, and says what it expects to earn."""
+class PolicyPlayer:
+    """A checkpoint's policy: proposes actions and estimates values."""
 
     def __init__(self, vec: VecEnv, past: checkpoint.Checkpoint, seed: int, greedy: bool):
         trained = Config.from_dict(past.facts["config"])
@@ -32,13 +32,13 @@ class Policy:
         self.actor.reset()
         self.actor.tick = 0
 
-    def remember(self) -> np.ndarray | None:
-        """All that it knows of the past; None where only living through it tells."""
+    def save_state(self) -> np.ndarray | None:
+        """The recurrent state; None if it cannot be copied, only reached by playing."""
         state = getattr(self.actor, "state", None)
         return None if state is None or not isinstance(state, np.ndarray) else state.copy()
 
-    def recall(self, tick: int, state: np.ndarray) -> None:
-        """Be as it was before the proposal of that tick."""
+    def restore_state(self, tick: int, state: np.ndarray) -> None:
+        """Return to the state before the proposal of that tick."""
         self.actor.state[:] = state
         self.actor.tick = tick
 
@@ -50,8 +50,8 @@ class Policy:
         self.actor.ended(over)
 
 
-class Dice:
-    """Random play. A tick's actions depend on the seed and the tick alone."""
+class DicePlayer:
+    """Random play. A tick's actions depend only on the seed and the tick."""
 
     name = "dice"
 
@@ -61,10 +61,10 @@ class Dice:
     def begin(self) -> None:
         self.tick = 0
 
-    def remember(self) -> np.ndarray:
+    def save_state(self) -> np.ndarray:
         return np.empty(0)
 
-    def recall(self, tick: int, state: np.ndarray) -> None:
+    def restore_state(self, tick: int, state: np.ndarray) -> None:
         self.tick = tick
 
     def propose(self, vec: VecEnv) -> tuple[np.ndarray, None]:
@@ -77,12 +77,12 @@ class Dice:
 
 
 class Game:
-    """One env, who plays it, and its past.
+    """One env, its player and its past.
 
     tick, episode           of agent 0, from 0 and 1
     history                 the actions (N, K) of every tick since the seed; longer than `tick`
                             after going back
-    values (N,) or None     what the policy expects from here on
+    values (N,) or None     the policy's value estimates at this tick
     """
 
     def __init__(self, library: Library, config: Config, past: checkpoint.Checkpoint | None,
@@ -90,7 +90,7 @@ class Game:
         self.library, self.config, self.past = library, config, past
         self.greedy, self.watches = greedy, watches
         self.vec = self._make(seed)
-        self.mind = self.make_mind(past)
+        self.player = self.make_player(past)
         self.begin(seed)
 
     def _make(self, seed: int) -> VecEnv:
@@ -98,19 +98,19 @@ class Game:
         return VecEnv(self.library, total_agents=agents, seed=seed,
                       env_settings=self.config.env, watches=self.watches)
 
-    def make_mind(self, past: checkpoint.Checkpoint | None) -> Policy | Dice:
+    def make_player(self, past: checkpoint.Checkpoint | None) -> PolicyPlayer | DicePlayer:
         if past is None:
-            return Dice(self.vec.seed)
+            return DicePlayer(self.vec.seed)
         about = self.vec.description
         checkpoint.check_fits(past, {"name": past.facts["env"]["name"], "obs_size": about.obs_size,
                                      "obs_dtype": about.obs_dtype.name,
                                      "act_sizes": list(about.act_sizes)}, self.config.env)
-        return Policy(self.vec, past, self.vec.seed, self.greedy)
+        return PolicyPlayer(self.vec, past, self.vec.seed, self.greedy)
 
     def begin(self, seed: int) -> None:
-        """The first tick of a game, with nothing ahead."""
+        """Start a new game at tick 0, with an empty history."""
         self.history: list[np.ndarray] = []
-        self.known: dict[int, np.ndarray] = {}      # tick -> what the mind remembered then
+        self.states: dict[int, np.ndarray] = {}     # tick -> the player's state then
         self._start(seed)
         self._propose()
 
@@ -122,21 +122,21 @@ class Game:
         self.tick, self.episode, self.last = 0, 1, 0.0
         self.returns, self.rewards = np.zeros(agents), np.zeros(agents)
         self.curve: deque[np.ndarray] = deque(maxlen=CURVE)
-        self.mind.begin()
+        self.player.begin()
 
     def _propose(self) -> None:
-        known = self.mind.remember()
-        if known is not None:
-            self.known[self.tick] = known
-            while len(self.known) * max(1, known.nbytes) > KNOWN_BYTES or \
-                    len(self.known) > KNOWN_TICKS:
-                del self.known[next(iter(self.known))]
-        self.planned, self.values = self.mind.propose(self.vec)
+        state = self.player.save_state()
+        if state is not None:
+            self.states[self.tick] = state
+            while len(self.states) * max(1, state.nbytes) > STATE_BYTES or \
+                    len(self.states) > STATE_TICKS:
+                del self.states[next(iter(self.states))]
+        self.planned, self.values = self.player.propose(self.vec)
         if self.values is not None:
             self.curve.append(self.values)
 
     def advance(self, hand=None) -> None:
-        """One tick. hand: called with the env's struct once the actions are proposed."""
+        """One tick. hand: hand(vec) may change the proposed actions."""
         self.vec.actions[:] = self.planned
         if hand is not None:
             hand(self.vec)
@@ -144,8 +144,8 @@ class Game:
         self.history.append(self.vec.actions.copy())
         self._step()
 
-    def again(self) -> None:
-        """One tick with the actions that it had before going back; a new one past the last."""
+    def redo(self) -> None:
+        """One tick with the actions that it had before going back; a new tick after the last."""
         if self.tick == len(self.history):
             self.advance()
         else:
@@ -165,29 +165,29 @@ class Game:
             self.episode += 1
             self.last = float(self.returns[0])
         if propose:
-            self.mind.ended(over)
+            self.player.ended(over)
             self._propose()
 
     def back(self, ticks: int) -> None:
-        """So many ticks before now: from the seed on, with the same actions."""
+        """Go back this many ticks: start from the seed and repeat the actions."""
         target = max(0, self.tick - ticks)
-        known, curve = self.known.get(target), list(self.curve)[:target - self.tick - 1]
+        state, curve = self.states.get(target), list(self.curve)[:target - self.tick - 1]
         self._start(self.vec.seed)
-        if known is None:                   # the mind has to live through it again
+        if state is None:                   # the player must play these ticks again
             self._propose()
         while self.tick < target:
             self.vec.actions[:] = self.history[self.tick]
-            self._step(propose=known is None)
-        if known is not None:
-            self.known = {tick: state for tick, state in self.known.items() if tick < target}
+            self._step(propose=state is None)
+        if state is not None:
+            self.states = {tick: kept for tick, kept in self.states.items() if tick < target}
             self.curve.extend(curve)
-            self.mind.recall(target, known)
+            self.player.restore_state(target, state)
             self._propose()
 
     def adopt(self, library: Library, config: Config, same_state: bool) -> str:
-        """Go on with a library that was rebuilt. Returns what became of the game.
+        """Continue with a rebuilt library. Returns a sentence about what became of the game.
 
-        same_state    the struct and the settings are as they were: the env keeps its state
+        same_state    the struct and the settings are unchanged: the env keeps its state
         """
         old, before = self.vec, self.vec.description
         self.library, self.config = library, config
@@ -196,7 +196,7 @@ class Game:
         fits = (about.obs_size, about.obs_dtype, about.act_sizes, about.mask_size) == \
             (before.obs_size, before.obs_dtype, before.act_sizes, before.mask_size)
         if not fits:
-            self.mind = Dice(old.seed)
+            self.player = DicePlayer(old.seed)
             self.begin(old.seed)
             return "rebuilt; sizes changed: a new game, dice play"
         size = library.api.env_struct_size()
@@ -204,5 +204,5 @@ class Game:
             self.begin(old.seed)
             return "rebuilt; the state or the settings changed: a new game"
         self.vec.take_over(old)
-        self.known = {}                     # under these rules the past is another
+        self.states = {}                    # the new rules lead to other states
         return "rebuilt, the game goes on"

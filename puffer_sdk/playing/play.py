@@ -1,7 +1,4 @@
-"""Play an environment in a window.  ENV, a policy -> what happened
-
-game.py is one env with its past, window.py the loop in the child process, rebuilding.py --watch.
-"""
+"""Play an environment in a window.  ENV, a policy -> how many ticks and episodes were played"""
 from __future__ import annotations
 
 import os
@@ -13,7 +10,7 @@ from pathlib import Path
 from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..env import child
-from ..policy.evaluate import find_model
+from ..policy.models import find_model
 from ..settings.config import Config
 from ..training import backends, checkpoint
 from .rebuilding import build_player
@@ -21,7 +18,7 @@ from .rebuilding import build_player
 
 @dataclass(frozen=True)
 class Played:
-    """What happened."""
+    """What was played."""
 
     ticks: int
     episodes: int           # that agent 0 finished
@@ -34,12 +31,12 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
          verbose: bool = False) -> Played:
     """Open a window and play ENV: the policy does, or you while you hold SHIFT.
 
-    model     as evaluate takes it; where "latest" finds none, and for None, dice play
-    seed      of the first game; [eval] seed unless given
-    watch     rebuild when a file is saved, and go on
-    ticks     end after so many
-    on_said   gets what the player tells: saved pictures, rebuilt libraries, refused sources
-    Raises UsageError without a display, RunError where the env dies or hangs.
+    model     as for evaluate; dice play if it is None, or if "latest" finds none
+    seed      of the first game; default: [eval] seed
+    watch     rebuild when a file is saved, and continue
+    ticks     end after this many
+    on_said   gets messages: saved pictures, rebuilt libraries, sources that do not compile
+    Raises UsageError without a display, RunError if the env dies or hangs.
     """
     from ..pictures.screen import canvas
     from ..raylib import drawing
@@ -73,7 +70,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
 
 
 def _find_policy(folder: Path, runs_dir: Path | None, model, on_said) -> Path | None:
-    """The checkpoint; None, and a sentence, where none was named and there is none."""
+    """The checkpoint; None, and a message, if none was named and none exists."""
     if model is None:
         return None
     try:

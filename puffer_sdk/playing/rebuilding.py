@@ -1,6 +1,6 @@
-"""play --watch: rebuild when a file is saved, beside the running game.  a job -> news, now and then
+"""play --watch: rebuild when a file is saved, during the game.  a job -> rebuilt libraries
 
-The compiler runs in a thread of the game's process, so the window goes on meanwhile.
+A thread of the game's process runs the compiler, so the window keeps going.
 """
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ EVERY = 0.05            # seconds between two looks at the folder
 
 
 @dataclass(frozen=True)
-class News:
-    """A library that was rebuilt."""
+class Rebuilt:
+    """A rebuilt library."""
 
     library: Path
     config: Config
-    same_state: bool        # the struct's fields and the [env] settings are as they were
-    seconds: float          # from the save to here
+    same_state: bool        # the struct's fields and the [env] settings are unchanged
+    seconds: float          # since the file was saved
 
 
 class Rebuilder:
-    """Watches an environment's folder from its making on."""
+    """Watches an environment's folder, from when it is created."""
 
     def __init__(self, job: dict):
         self.folder, self.job = Path(job["folder"]), job
         self._config = Config.from_dict(job["config"])
         self._spec: Spec | None = None
-        self._news: News | PufferError | None = None
+        self._newest: Rebuilt | PufferError | None = None
         self._lock = threading.Lock()
         threading.Thread(target=self._run, daemon=True).start()
 
-    def news(self) -> News | PufferError | None:
-        """What has happened since the last call, if anything."""
+    def take(self) -> Rebuilt | PufferError | None:
+        """The newest result since the last call, if there is one."""
         with self._lock:
-            found, self._news = self._news, None
+            found, self._newest = self._newest, None
         return found
 
     def _run(self) -> None:
@@ -52,19 +52,19 @@ class Rebuilder:
             watch.wait(self.folder, before, EVERY)
             began, before = time.perf_counter(), watch.stamps(self.folder)
             try:
-                found: News | PufferError = self._rebuild(began)
+                found: Rebuilt | PufferError = self._rebuild(began)
             except PufferError as error:
                 found = error
             with self._lock:
-                self._news = found
+                self._newest = found
 
-    def _rebuild(self, began: float) -> News:
+    def _rebuild(self, began: float) -> Rebuilt:
         built, resolved = build_player(self.folder, Path(self.job["headers"]),
                                        self.job["settings"])
         same = self._spec is not None and resolved.env == self._config.env and \
             _state(built.spec) == _state(self._spec)
         self._spec, self._config = built.spec, resolved
-        return News(built.library, resolved, same, time.perf_counter() - began)
+        return Rebuilt(built.library, resolved, same, time.perf_counter() - began)
 
 
 def _state(spec: Spec) -> list[tuple[str, str]]:
@@ -73,10 +73,10 @@ def _state(spec: Spec) -> list[tuple[str, str]]:
 
 def build_player(folder: Path, headers: Path, settings: dict[str, object], *,
                  verbose: bool = False) -> tuple[build.Build, Config]:
-    """The library that play steps and draws, compiled quickly, with the keys that NAME.c reads.
+    """The library for play, compiled quickly, with the keys that NAME.c reads.
 
-    headers     of the raylib that serves the desktop
-    settings    over the ini's
+    headers     of the raylib for the desktop
+    settings    over the ini's values
     """
     wanted = config.resolve(folder, settings, warn_unread=False)
     built = build.build(folder, env_settings=wanted.env, opt="-O1", raylib_headers=headers,

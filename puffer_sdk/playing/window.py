@@ -1,6 +1,6 @@
 """The game in the window, in a child process.  a Game, a Screen -> frames, keys, a panel
 
-Actions come from the policy (or dice), and from the env's c_keys while SHIFT is held.
+The policy (or dice) chooses the actions; while SHIFT is held, the env's c_keys does.
 """
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..pictures.screen import canvas
 from ..settings.config import Config
 from ..settings.table import parse_action
 from ..training import checkpoint
-from .game import Dice, Game, Policy
+from .game import DicePlayer, Game, PolicyPlayer
 from .rebuilding import Rebuilder
 
-GIF_FRAMES = 1500       # a recording ends by itself after so many
-REPEAT = 15             # frames that a key is held before it counts on every frame
+GIF_FRAMES = 1500       # a recording ends after this many
+REPEAT = 15             # frames after which a held key counts on every frame
 SHIFT, CONTROL = ("LEFT_SHIFT", "RIGHT_SHIFT"), ("LEFT_CONTROL", "RIGHT_CONTROL")
 
 # As raylib numbers them
@@ -42,11 +42,11 @@ class Window:
             "sF5 again    F6 next seed    F2 who plays",
             "sF12 picture    Ctrl+F12 GIF", "sF1 panel    ESC end")
 
-    def __init__(self, game: Game, shown: canvas.Screen, job: dict, link):
-        self.game, self.shown, self.job, self.link = game, shown, job, link
+    def __init__(self, game: Game, screen: canvas.Screen, job: dict, link):
+        self.game, self.screen, self.job, self.link = game, screen, job, link
         self.paused, self.panel, self.speed = bool(job["paused"]), True, 0
-        self.agent, self.said, self.said_at = 0, "", 0.0
-        self.frames: list[np.ndarray] | None = None         # of a GIF in the making
+        self.agent, self.message, self.message_time = 0, "", 0.0
+        self.frames: list[np.ndarray] | None = None         # of the GIF that is being recorded
         self.frame, self.ticks = 0, 0
         self.held: dict[str, int] = {}          # frames
         self.low = self.high = None                         # of each observation so far
@@ -57,20 +57,20 @@ class Window:
 
     def run(self, rebuilder: Rebuilder | None) -> None:
         self._fill_panel()
-        self._show()                            # opens the window, without which there are no keys
+        self._show()                            # opens the window: keys need one
         while not self.link.stop:
-            if self.shown.should_close() or self.shown.is_pressed(KEY["ESCAPE"]):
+            if self.screen.should_close() or self.screen.is_pressed(KEY["ESCAPE"]):
                 break
             if rebuilder is not None:
-                self._take_news(rebuilder)
-            self._obey()
+                self._take_rebuilt(rebuilder)
+            self._handle_keys()
             per_tick, at_once = self._pace()
             self.frame += 1
             ticked = not self.paused and self.frame % per_tick == 0
             if ticked:
                 for _ in range(at_once):
                     self._advance()
-            if self.panel or self.said:
+            if self.panel or self.message:
                 self._fill_panel()
             self._show(keep=ticked and self.frames is not None)
             limit = self.job["ticks"]
@@ -80,23 +80,23 @@ class Window:
             self._finish_gif()
 
     def _advance(self) -> None:
-        self.by_hand = self._holds(SHIFT)
+        self.by_hand = self._is_held(SHIFT)
         self.game.advance(self._drive if self.by_hand else None)
-        self.shown.forget_keys()
+        self.screen.forget_keys()
         self.ticks += 1
 
     def _drive(self, vec: VecEnv) -> None:
-        self.hand(vec, self.shown)
+        self.hand(vec, self.screen)
 
     def _pace(self) -> tuple[int, int]:
-        """(frames a tick, ticks a frame). Slow games are drawn more often, for the keys' sake."""
-        rate = (self.shown.asked_fps or 60) * 2.0 ** self.speed
+        """(frames a tick, ticks a frame). Slow games draw more frames, so that keys respond."""
+        rate = (self.screen.asked_fps or 60) * 2.0 ** self.speed
         frames, ticks = max(1, math.ceil(30 / rate)), max(1, math.ceil(rate / 120))
-        self.shown.set_fps(rate * frames / ticks)
+        self.screen.set_fps(rate * frames / ticks)
         return frames, ticks
 
     def _show(self, keep: bool = False) -> None:
-        frame = self.shown.render(self.game.vec, 0, capture=keep)
+        frame = self.screen.render(self.game.vec, 0, capture=keep)
         if frame is not None and self.frames is not None:
             self.frames.append(frame)
             if len(self.frames) >= GIF_FRAMES:
@@ -104,18 +104,18 @@ class Window:
 
     # -- keys
 
-    def _obey(self) -> None:
-        pressed = self.shown.is_pressed
+    def _handle_keys(self) -> None:
+        pressed = self.screen.is_pressed
         if pressed(KEY["P"]):
             self.paused = not self.paused
         for name, way in (("PERIOD", 1), ("COMMA", -1)):
-            if self._is_due(name):
+            if self._fires(name):
                 self.paused = True
                 self._move(way)
         if pressed(KEY["MINUS"]) or pressed(KEY["EQUAL"]):
             faster = pressed(KEY["EQUAL"])
             self.speed = min(4, max(-4, self.speed + (1 if faster else -1)))
-            self.say(f"speed {2.0 ** self.speed:g}")
+            self.show_message(f"speed {2.0 ** self.speed:g}")
         if pressed(KEY["LEFT_BRACKET"]) or pressed(KEY["RIGHT_BRACKET"]):
             step = 1 if pressed(KEY["RIGHT_BRACKET"]) else -1
             self.agent = (self.agent + step) % self.game.vec.num_agents
@@ -123,56 +123,56 @@ class Window:
             self.panel = not self.panel
             self._fill_panel()
         if pressed(KEY["F2"]):
-            self._change_mind()
+            self._switch_player()
         if pressed(KEY["F5"]) or pressed(KEY["F6"]):
             self.game.begin(self.game.vec.seed + int(pressed(KEY["F6"])))
-            self.say(f"seed {self.game.vec.seed}")
+            self.show_message(f"seed {self.game.vec.seed}")
         if pressed(KEY["F12"]):
-            (self._toggle_gif if self._holds(CONTROL) else self._save_picture)()
+            (self._toggle_gif if self._is_held(CONTROL) else self._save_picture)()
 
-    def _holds(self, names: tuple[str, ...]) -> bool:
-        return any(self.shown.is_down(KEY[name]) for name in names)
+    def _is_held(self, names: tuple[str, ...]) -> bool:
+        return any(self.screen.is_down(KEY[name]) for name in names)
 
-    def _is_due(self, name: str) -> bool:
-        """Whether a key was just pressed, or has been held long enough to count again."""
-        held = self.held.get(name, 0) + 1 if self.shown.is_down(KEY[name]) else 0
+    def _fires(self, name: str) -> bool:
+        """Whether a key was just pressed, or has been held for more than REPEAT frames."""
+        held = self.held.get(name, 0) + 1 if self.screen.is_down(KEY[name]) else 0
         self.held[name] = held
-        return held > REPEAT or self.shown.is_pressed(KEY[name])
+        return held > REPEAT or self.screen.is_pressed(KEY[name])
 
     def _move(self, way: int) -> None:
         if way < 0:
             self.game.back(1)
-        elif self._holds(SHIFT):
+        elif self._is_held(SHIFT):
             self._advance()
         else:
             self.by_hand = False
-            self.game.again()
+            self.game.redo()
             self.ticks += 1
 
-    def _change_mind(self) -> None:
+    def _switch_player(self) -> None:
         game = self.game
         if game.past is None:
-            self.say("no policy: train one first")
+            self.show_message("no policy: train one first")
             return
-        game.mind = Dice(game.vec.seed) if isinstance(game.mind, Policy) \
-            else game.make_mind(game.past)
+        game.player = DicePlayer(game.vec.seed) if isinstance(game.player, PolicyPlayer) \
+            else game.make_player(game.past)
         game.begin(game.vec.seed)
-        self.say(f"{game.mind.name}, from the start")
+        self.show_message(f"{game.player.name}, from the start")
 
     # -- pictures
 
     def _save_picture(self) -> None:
         from ..pictures.writers import write_png
 
-        frame = self.shown.render(self.game.vec, 0)
+        frame = self.screen.render(self.game.vec, 0)
         path = self._next_name(".png")
         write_png(path, frame)
-        self.tell(f"saved {path.name}")
+        self.log(f"saved {path.name}")
 
     def _toggle_gif(self) -> None:
         if self.frames is None:
             self.frames = []
-            self.say("recording; Ctrl+F12 ends")
+            self.show_message("recording; Ctrl+F12 ends")
         else:
             self._finish_gif()
 
@@ -181,46 +181,46 @@ class Window:
 
         frames, self.frames = self.frames, None
         path = self._next_name(".gif")
-        write_gif(path, frames, fps=self.shown.asked_fps or 60)
-        self.tell(f"saved {path.name}, {len(frames)} frames")
+        write_gif(path, frames, fps=self.screen.asked_fps or 60)
+        self.log(f"saved {path.name}, {len(frames)} frames")
 
     def _next_name(self, suffix: str) -> Path:
         folder, name = Path(self.job["pictures"]), self.job["name"]
         return next(path for number in range(1, 10**6)
                     if not (path := folder / f"{name}-{number:03}{suffix}").exists())
 
-    # -- what is said
+    # -- messages
 
-    def say(self, text: str) -> None:
-        """In the panel, for three seconds."""
-        self.said, self.said_at = text, time.monotonic()
+    def show_message(self, text: str) -> None:
+        """Show a message in the panel, for three seconds."""
+        self.message, self.message_time = text, time.monotonic()
 
-    def tell(self, text: str) -> None:
-        """In the panel and in the terminal."""
-        self.say(text)
+    def log(self, text: str) -> None:
+        """Show a message in the panel and in the terminal."""
+        self.show_message(text)
         self.link.emit("said", text=text)
 
-    def _take_news(self, rebuilder: Rebuilder) -> None:
-        news = rebuilder.news()
-        if news is None:
+    def _take_rebuilt(self, rebuilder: Rebuilder) -> None:
+        found = rebuilder.take()
+        if found is None:
             return
-        if isinstance(news, PufferError):
-            self.say("does not compile: see the terminal")
-            self.link.emit("refused", text=news.where or "", message=news.message,
-                           detail=news.detail or "")
+        if isinstance(found, PufferError):
+            self.show_message("does not compile: see the terminal")
+            self.link.emit("refused", text=found.where or "", message=found.message,
+                           detail=found.detail or "")
             return
-        library = Library(news.library, Path(self.job["folder"]))
-        self.tell(self.game.adopt(library, news.config, news.same_state)
-                  + f" ({news.seconds:.2f} s)")
-        self.hand, self.drives = _hand(library, self.game.vec, news.config)
+        library = Library(found.library, Path(self.job["folder"]))
+        self.log(self.game.adopt(library, found.config, found.same_state)
+                 + f" ({found.seconds:.2f} s)")
+        self.hand, self.drives = _hand(library, self.game.vec, found.config)
         self.agent = min(self.agent, self.game.vec.num_agents - 1)
         self.low = self.high = None
 
     def _fill_panel(self) -> None:
-        if self.said and time.monotonic() - self.said_at > 3:
-            self.said = ""
+        if self.message and time.monotonic() - self.message_time > 3:
+            self.message = ""
         if not self.panel:
-            self.shown.panel(None)
+            self.screen.panel(None)
             return
         game, agent = self.game, self.agent
         observed = game.vec.observations[agent].astype(np.float32)
@@ -228,11 +228,11 @@ class Window:
         span = np.where(high > low, high - low, 1)
         side = math.isqrt(len(observed))
         curve = [values[agent] for values in game.curve]
-        self.shown.panel(self._lines(observed), (observed - low) / span,
+        self.screen.panel(self._lines(observed), (observed - low) / span,
                          side if side * side == len(observed) else 16, np.array(curve))
 
     def _bounds(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes share one scale; each float has its own, of what it was so far."""
+        """(low, high) of each observation. Bytes share one scale; each float has its own so far."""
         if self.low is None:
             self.low = self.high = observed
         self.low, self.high = np.minimum(self.low, observed), np.maximum(self.high, observed)
@@ -242,10 +242,10 @@ class Window:
 
     def _lines(self, observed: np.ndarray) -> list[str]:
         game, agent = self.game, self.agent
-        state = self.said or ("paused" if self.paused else f"seed {game.vec.seed}")
+        state = self.message or ("paused" if self.paused else f"seed {game.vec.seed}")
         if self.frames is not None:
             state = f"recording, {len(self.frames)} frames"
-        who = "you" if self.by_hand and agent == 0 else game.mind.name
+        who = "you" if self.by_hand and agent == 0 else game.player.name
         if game.vec.num_agents > 1:
             who += f", agent {agent} of {game.vec.num_agents}"
         actions = game.history[game.tick - 1][agent] if game.tick else ()
@@ -263,60 +263,60 @@ class Window:
 
 
 def _hand(library: Library, vec: VecEnv, config: Config):
-    """What SHIFT does: hand(vec, shown) writes actions from the keyboard; and a word for it.
+    """What SHIFT does: hand(vec, screen), which writes actions from the keys, and a word for it.
 
-    The env's own c_keys where NAME.c has one. Otherwise digits choose of the first head, arrows
-    push the first two continuous ones, and what is not touched idles.
+    It is the env's own c_keys if NAME.c has one. Otherwise digits choose the first head's action,
+    arrows push the first two continuous heads, and the other heads idle.
     """
     try:
         keys = ctypes.CDLL(os.fspath(library.path)).puffer_keys
     except AttributeError:
         text = config.eval.idle_action
         idle = parse_action(text) if text else (0.0,) * vec.num_atns
-        return lambda vec, shown: _generic_keys(vec, shown, idle), "digits, arrows"
+        return lambda vec, screen: _generic_keys(vec, screen, idle), "digits, arrows"
     keys.argtypes, keys.restype = [ctypes.c_void_p], None
 
-    def own(vec: VecEnv, shown) -> None:
+    def own(vec: VecEnv, screen) -> None:
         keys(int(ffi().cast("intptr_t", library.api.env_struct(vec.handle, 0))))
 
     return own, "drive"
 
 
-def _generic_keys(vec: VecEnv, shown: canvas.Screen, idle: tuple[float, ...]) -> None:
+def _generic_keys(vec: VecEnv, screen: canvas.Screen, idle: tuple[float, ...]) -> None:
     vec.actions[0] = idle
     if vec.act_sizes[0] > 1:
         for digit in range(min(10, vec.act_sizes[0])):
-            if shown.is_down(KEY["0"] + digit):
+            if screen.is_down(KEY["0"] + digit):
                 vec.actions[0, 0] = digit
     pairs = (("RIGHT", "LEFT"), ("UP", "DOWN"))
     smooth = [head for head, width in enumerate(vec.act_sizes) if width == 1]
     for head, (more, less) in zip(smooth, pairs):
-        vec.actions[0, head] = float(shown.is_down(KEY[more])) - float(shown.is_down(KEY[less]))
+        vec.actions[0, head] = float(screen.is_down(KEY[more])) - float(screen.is_down(KEY[less]))
 
 
 def work(job: dict, link) -> dict:
-    """The child's target. Returns how it went."""
+    """The child's target. Returns the ticks and episodes played."""
     config = Config.from_dict(job["config"])
     _require_display(job["name"])
-    shown = canvas.Screen.load(Path(job["director"]), Path(job["raylib"]), visible=True)
+    screen = canvas.Screen.load(Path(job["director"]), Path(job["raylib"]), visible=True)
     library = Library(job["library"], Path(job["folder"]))
     past = checkpoint.load(Path(job["model"])) if job["model"] else None
     game = Game(library, config, past, job["seed"], job["greedy"], link.watches())
-    window = Window(game, shown, job, link)
+    window = Window(game, screen, job, link)
     rebuilder = Rebuilder(job) if job["watch"] else None
     try:
         window.run(rebuilder)
     finally:
-        shown.close()
+        screen.close()
     return {"ticks": window.ticks, "episodes": game.episode - 1}
 
 
 def _require_display(name: str) -> None:
-    """Raises RunError where X11 would not let a window open: raylib would end the process."""
+    """Raises RunError if X11 would not let a window open: raylib would end the process."""
     try:
         x11 = ctypes.CDLL("libX11.so.6")
     except OSError:
-        return                      # no X11 here: macOS, or Wayland alone
+        return                      # no X11 here: macOS, or only Wayland
     x11.XOpenDisplay.restype = ctypes.c_void_p
     display = x11.XOpenDisplay(None)
     if not display:

@@ -1,0 +1,11 @@
+"""Policies after training: evaluate them, export them.
+
+In reading order:
+
+    models        which checkpoint --load-model-path names
+    players       what plays: a trained policy, random play, idle play
+    scoring       the child: plays the episodes and scores them
+    intervals     means with 95 % intervals
+    evaluate      the parent: the comparison, episodes.json
+    export        checkpoint -> NAME_policy.bin (C), ONNX, torch.export
+"""

@@ -1,11 +1,11 @@
-"""Take a policy elsewhere.  checkpoint -> NAME_policy.bin (C), .onnx, or .pt2 (torch.export)
+"""Export a policy.  checkpoint -> NAME_policy.bin (C), .onnx, or .pt2 (torch.export)
 
     puffer_sdk.export("my_env")                     ./my_env_policy.bin, for include/puffernet.h
     puffer_sdk.export("my_env", to="onnx")          ./my_env_policy.onnx
     puffer_sdk.export("runs/my_env/0007", to="torch", output="policy.pt2")
 
-Every format holds one tick of the network and what it was made for. In ONNX and torch the state
-goes in and comes out; who calls them zeroes the rows of agents whose episode ended.
+Every format holds one tick of the network and the sizes it was made for. In ONNX and torch the
+state is an input and an output; the caller zeroes the rows of agents whose episode ended.
 
 Sizes: n agents, D observation, H hidden, L layers, K heads, A sum of head widths.
 """
@@ -26,7 +26,7 @@ from ..base import paths
 from ..base.errors import RunError, UsageError
 from ..settings.config import Config
 from ..training import backends, checkpoint, runs
-from . import evaluate
+from .models import find_model
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -35,8 +35,8 @@ TRAILER_END = struct.Struct("<II8s")
 
 
 @dataclass(frozen=True)
-class Policy:
-    """What a checkpoint says about its network, and the weights by name."""
+class TrainedPolicy:
+    """A checkpoint's network: its sizes, and the weights by name."""
 
     path: Path
     name: str                       # of the environment
@@ -56,7 +56,7 @@ class Policy:
         return sum(width == 1 for width in self.act_sizes)
 
     def about(self) -> dict:
-        """The facts that go along in every format; JSON-able."""
+        """The facts that every format holds; JSON-able."""
         return {"env": self.name, "step": self.step, "obs_size": self.obs_size,
                 "obs_dtype": self.obs_dtype, "act_sizes": list(self.act_sizes),
                 "scale_obs": self.scale_obs, "settings_hash": self.settings_hash,
@@ -65,11 +65,11 @@ class Policy:
 
 @dataclass(frozen=True)
 class Exported:
-    """A written file, and lines of code that use it."""
+    """An exported file, and lines of code that use it."""
 
     path: Path
     to: str
-    policy: Policy
+    policy: TrainedPolicy
 
     def usage(self) -> list[str]:
         shown, policy = json.dumps(paths.shown(self.path)), self.policy
@@ -93,17 +93,17 @@ def export(run=None, to: str = "c", output: str | Path | None = None, *,
 
     run       an environment (its newest run), a run's folder, or a checkpoint file
     to        "c", "onnx" or "torch"
-    output    the file; NAME_policy.bin, .onnx or .pt2 in the current folder unless given
+    output    the file; default: NAME_policy.bin, .onnx or .pt2 in the current folder
     model     with an environment: "latest", a run's number or folder, or a checkpoint file
-    An existing file is replaced as a whole. Raises UsageError for what cannot be exported,
-    RunError where the file cannot be written.
+    An existing file is replaced as a whole. Raises UsageError if the policy cannot be exported,
+    RunError if the file cannot be written.
     """
     return export_policy(run, to, output, model=model, runs_dir=runs_dir).path
 
 
 def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
                   model: str | Path | None = None, runs_dir: Path | None = None) -> Exported:
-    """export, with the facts about what was written."""
+    """export, with facts about the written file."""
     if to not in SUFFIXES:
         raise UsageError("there is no such export format", expected=" or ".join(SUFFIXES),
                          actual=to)
@@ -125,29 +125,29 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
 
 def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
                     ) -> tuple[Path, str | None]:
-    """The checkpoint that is meant, and the environment's name where one was named."""
+    """The checkpoint to export, and the environment's name if one was named."""
     path = Path(run).expanduser() if run is not None else None
     if path is not None and (path.is_file() or path.suffix == ".safetensors"
                              or (path / "run.json").is_file()):
         if model is not None:
             raise UsageError("two policies are named", where=path, expected="one",
                              actual=f"this and --load-model-path {model}")
-        return evaluate.find_model(path.resolve().parent, path), None
+        return find_model(path.resolve().parent, path), None
     folder = paths.find_env(run)
     home = paths.runs_dir(folder, runs_dir).resolve()
     if model in (None, "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         raise UsageError("there is no trained policy yet", where=home,
                          hint=f"puffer-sdk train {home.name}")
-    return evaluate.find_model(home, model or "latest"), folder.name
+    return find_model(home, model or "latest"), folder.name
 
 
-def read_policy(path: Path) -> Policy:
-    """A checkpoint as a Policy. Raises UsageError where its weights are not what it says."""
+def read_policy(path: Path) -> TrainedPolicy:
+    """Read a checkpoint. Raises UsageError if its weights do not fit its settings."""
     past = checkpoint.load(path)
     env, config = past.facts["env"], Config.from_dict(past.facts["config"])
     settings = json.dumps(past.facts["config"], sort_keys=True).encode()
     try:
-        policy = Policy(
+        policy = TrainedPolicy(
             path=path, name=str(env["name"]), step=past.step, obs_size=int(env["obs_size"]),
             obs_dtype=str(env["obs_dtype"]), act_sizes=tuple(int(w) for w in env["act_sizes"]),
             hidden_size=config.policy.hidden_size, num_layers=config.policy.num_layers,
@@ -168,7 +168,7 @@ def read_policy(path: Path) -> Policy:
     return policy
 
 
-def shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
+def shapes(policy: TrainedPolicy) -> dict[str, tuple[int, ...]]:
     """The network's tensors, in the order of the flat file."""
     hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
     logstd = {"logstd": (policy.continuous,)} if policy.continuous else {}
@@ -177,9 +177,9 @@ def shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
             **layers}
 
 
-def refuse_torch_class(policy: Policy, what: str) -> None:
+def refuse_torch_class(policy: TrainedPolicy, what: str) -> None:
     if policy.config.policy.torch_class:
-        raise UsageError(f"a network of one's own cannot be exported to {what}",
+        raise UsageError(f"a network of your own cannot be exported to {what}",
                          where=policy.path, expected="the network of puffer-sdk",
                          actual=f"policy.torch_class {policy.config.policy.torch_class}",
                          hint="--to torch takes it")
@@ -194,7 +194,7 @@ def require(package: str, extra: str, to: str) -> None:
 # ---- C ----------------------------------------------------------------------------------------
 
 
-def pack(policy: Policy) -> bytes:
+def pack(policy: TrainedPolicy) -> bytes:
     """The bytes of NAME_policy.bin: PufferLib's flat weights, then the trailer of puffernet.h."""
     refuse_torch_class(policy, "C")
     blocks = []
@@ -212,32 +212,46 @@ def pack(policy: Policy) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    """At most 31 bytes, whole characters: the 32nd is the zero that C wants."""
+    """At most 31 bytes, whole characters: the 32nd byte is C's terminating zero."""
     return text.encode()[:31].decode(errors="ignore").encode()
 
 
 # ---- ONNX -------------------------------------------------------------------------------------
 
 
-def to_onnx(policy: Policy) -> bytes:
-    """observations (n, D), state (n, L, H) -> logits (n, A), value (n), new_state (n, L, H)."""
-    refuse_torch_class(policy, "ONNX")
-    require("onnx", "onnx", "onnx")
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
+class OnnxNodes:
+    """The nodes and constants of an ONNX graph, in the order in which they are added."""
 
-    nodes, constants = [], {}
-    hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
+    def __init__(self):
+        self.nodes, self.constants = [], {}
 
-    def node(kind: str, inputs: list[str], output: str | list[str], **attributes) -> str:
+    def node(self, kind: str, inputs: list[str], output: str | list[str], **attributes) -> str:
+        """Add a node. Returns the name of its first output."""
+        from onnx import helper
+
         outputs = [output] if isinstance(output, str) else output
-        nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
+        self.nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
         return outputs[0]
 
-    def constant(name: str, value) -> str:
-        constants[name] = numpy_helper.from_array(np.asarray(value), name)
+    def constant(self, name: str, value) -> str:
+        from onnx import numpy_helper
+
+        self.constants[name] = numpy_helper.from_array(np.asarray(value), name)
         return name
 
+    def lerp(self, start: str, end: str, weight: str, output: str) -> str:
+        """start + weight (end - start)"""
+        difference = self.node("Sub", [end, start], f"{output}.difference")
+        step = self.node("Mul", [weight, difference], f"{output}.step")
+        return self.node("Add", [start, step], output)
+
+
+def add_network(graph: OnnxNodes, policy: TrainedPolicy) -> None:
+    """Encoder, MinGRU layers with highways, decoder: as in training/reference/policy.py."""
+    from onnx import TensorProto
+
+    node, constant = graph.node, graph.constant
+    hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
     zero, half = constant("zero", np.float32(0)), constant("half", np.float32(0.5))
     thirds = constant("thirds", np.int64([hidden] * 3))
     axis = constant("axis", np.int64([1]))
@@ -256,8 +270,8 @@ def to_onnx(policy: Policy) -> bytes:
         linear = node("Add", [f"hid.{i}", half], f"linear.{i}")
         curved = node("Sigmoid", [f"hid.{i}"], f"curved.{i}")
         g = node("Where", [grows, linear, curved], f"g.{i}")
-        h = _lerp(node, h, g, z, f"new_h.{i}")
-        x = _lerp(node, x, h, s, f"x.{i}")
+        h = graph.lerp(h, g, z, f"new_h.{i}")
+        x = graph.lerp(x, h, s, f"x.{i}")
         states.append(node("Unsqueeze", [h, axis], f"new_state.{i}"))
     if states:
         node("Concat", states, "new_state", axis=1)
@@ -269,16 +283,27 @@ def to_onnx(policy: Policy) -> bytes:
          axis=1)
     node("Squeeze", ["values", axis], "value")
 
+
+def to_onnx(policy: TrainedPolicy) -> bytes:
+    """observations (n, D), state (n, L, H) -> logits (n, A), value (n), new_state (n, L, H)."""
+    refuse_torch_class(policy, "ONNX")
+    require("onnx", "onnx", "onnx")
+    import onnx
+    from onnx import TensorProto, helper
+
+    network = OnnxNodes()
+    add_network(network, policy)
+    hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
     observed = TensorProto.UINT8 if policy.obs_dtype == "uint8" else TensorProto.FLOAT
     state = ["n", policy.num_layers, hidden]
     value_info = helper.make_tensor_value_info
     graph = helper.make_graph(
-        nodes, "policy",
+        network.nodes, "policy",
         [value_info("observations", observed, ["n", policy.obs_size]),
          value_info("state", TensorProto.FLOAT, state)],
         [value_info("logits", TensorProto.FLOAT, ["n", outputs]),
          value_info("value", TensorProto.FLOAT, ["n"]),
-         value_info("new_state", TensorProto.FLOAT, state)], list(constants.values()))
+         value_info("new_state", TensorProto.FLOAT, state)], list(network.constants.values()))
     model = helper.make_model(graph, producer_name="puffer-sdk", ir_version=ONNX_IR,
                               opset_imports=[helper.make_opsetid("", ONNX_OPSET)])
     helper.set_model_props(model, {"puffer": json.dumps(policy.about(), sort_keys=True)})
@@ -286,25 +311,19 @@ def to_onnx(policy: Policy) -> bytes:
     return model.SerializeToString()
 
 
-def _lerp(node, start: str, end: str, weight: str, output: str) -> str:
-    """start + weight (end - start)"""
-    difference = node("Sub", [end, start], f"{output}.difference")
-    return node("Add", [start, node("Mul", [weight, difference], f"{output}.step")], output)
-
-
 # ---- PyTorch ----------------------------------------------------------------------------------
 
 
-def to_torch(policy: Policy) -> bytes:
+def to_torch(policy: TrainedPolicy) -> bytes:
     """A torch.export program: (observations (n, D), state) -> (logits, value, new state).
 
-    It needs no class to load, neither ours nor a torch_class. state starts as zeros of the shape
-    that the metadata gives under "state", n in front.
+    Loading it needs no class, neither ours nor a torch_class. state starts as zeros; the metadata
+    gives its shape, without the leading n, under "state".
     """
     require("torch", "torch", "torch")
     import torch
 
-    from ..training.reference import build_policy, load_weights
+    from ..training.reference.policy import build_policy, load_weights
 
     class Tick(torch.nn.Module):
         def __init__(self, net):
@@ -326,12 +345,12 @@ def to_torch(policy: Policy) -> bytes:
         with torch.no_grad():
             program = torch.export.export(Tick(net).eval(), example, strict=False,
                                           dynamic_shapes=({0: n}, {0: n}))
-        for node in program.graph.nodes:        # they name files of this machine
+        for node in program.graph.nodes:        # they hold paths of this machine
             node.meta.pop("stack_trace", None)
         about = json.dumps({**policy.about(), "state": list(state.shape[1:])}, sort_keys=True)
         buffer = io.BytesIO()
         torch.export.save(program, buffer, extra_files={"puffer.json": about})
-    except Exception as error:                  # torch raises many kinds; the network's code is its
+    except Exception as error:                  # of any kind: torch's, or the user's network's
         own = policy.config.policy.torch_class
         if not own:
             raise

@@ -1,11 +1,11 @@
 """Make programs of an environment.  NAME.c + NAME.h + raylib -> build/NAME-local, -fast, web/
 
     local   to debug: address, undefined, bounds and leak sanitizers, stops at the first report
-    fast    to enjoy: optimised
-    web     to show: a folder with a page that any web server serves
+    fast    to play: optimised
+    web     to show: a folder with a page for any web server
 
-Each is one compiler command. What a program depends on is hashed, its preprocessed source
-included, and it is compiled again when that changes. It is written under a temporary name.
+Each is one compiler command. A hash covers all that a program depends on, its preprocessed source
+included; the program is compiled again when the hash changes. It is written under a temporary name.
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ from ..toolchain import compilers
 from . import webpage
 
 TARGETS = ("local", "fast", "web")
-RUNTIME = paths.PACKAGE / "programs" / "runtime"     # our own files that are linked into programs
+RUNTIME = paths.PACKAGE / "programs" / "runtime"     # our C files that are linked into programs
 
 LOCAL = ("-g", "-O1", "-fno-omit-frame-pointer",
          "-fsanitize=address,undefined,bounds,leak", "-fno-sanitize-recover=all")
@@ -48,16 +49,16 @@ _RUNTIME_MISSING = re.compile(r"cannot find \S*(?:asan|ubsan|lsan)|clang_rt\.\S*
 
 @dataclass(frozen=True)
 class Program:
-    """What a build gave."""
+    """A built program."""
 
     target: str             # "local", "fast" or "web"
     path: Path              # the executable, or build/web/index.html
-    command: list[str]      # what a user would type in the environment's folder to make the same
+    command: list[str]      # the same build, as typed in the environment's folder
     seconds: float
-    cached: bool            # True if an earlier build was still good
-    warnings: str = ""      # what the compiler remarked on
+    cached: bool            # True if an earlier build is still valid
+    warnings: str = ""      # the compiler's
     bytes: int = 0          # of the executable, or of all the page's files
-    policy: Path | None = None      # what it will play, if it was exported
+    policy: Path | None = None      # the exported policy that it plays, if any
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def build_programs(env=None, settings: Mapping[str, object] | None = None,
                    on_progress: Callable[[str, int, int], None] | None = None) -> list[Program]:
     """Make programs of ENV (a folder or a name), one per target.
 
-    model    whose policy they play: "latest", a run's number or folder, a checkpoint file; None
+    model    the policy that they play: "latest", a run's number or folder, a checkpoint file; None
              for random play. Without a run they play at random.
     Raises UsageError for a refused setting or model, BuildError with the author's file and line.
     """
@@ -112,10 +113,10 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
                   model: str | Path | None = "latest", runs_dir: Path | None = None,
                   verbose: bool = False,
                   on_progress: Callable[[str, int, int], None] | None = None) -> Program:
-    """Make one program of the environment in `folder`, unless that has been done.
+    """Make one program of the environment in `folder`, unless it is up to date.
 
-    Raises UsageError for an unknown target or model, BuildError where something is missing or
-    the compiler refuses, RunError when nothing can be written.
+    Raises UsageError for an unknown target or model, BuildError if something is missing or does
+    not compile, RunError if nothing can be written.
     """
     if target not in TARGETS:
         raise UsageError(f"there is no program '{target}'", expected=", ".join(TARGETS))
@@ -147,7 +148,7 @@ def _find_source(spec: Spec) -> Path:
     if source.is_file():
         return source
     raise BuildError(f"there is no {source.name}: programs are made of it", where=spec.folder,
-                     expected=f"{source.name} with a main, beside {spec.header.name}",
+                     expected=f"{source.name} with a main, next to {spec.header.name}",
                      hint="`puffer-sdk new` writes one to copy from; check, train and eval "
                           "need none")
 
@@ -198,8 +199,8 @@ def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Se
 
 
 def _resources(spec: Spec) -> dict[Path, str]:
-    """Folders to pack, and what the program calls them. In a tree of many environments (Ocean),
-    those that are this one's and those that are shared."""
+    """Folders to pack, and their paths in the program. In a tree of many environments (Ocean):
+    this environment's folder, and the shared one."""
     home = paths.working_dir(spec.folder) / "resources"
     if not home.is_dir():
         return {}
@@ -216,16 +217,11 @@ def _resources(spec: Spec) -> dict[Path, str]:
 
 
 def _key(plan: _Plan) -> str:
-    """Changes with anything that the product depends on. Raises BuildError without a main."""
-    lines = () if plan.target == "local" else ("-P",)       # a report's lines must be right
+    """A hash of all that the product depends on. Raises BuildError without a main."""
+    lines = () if plan.target == "local" else ("-P",)       # sanitizers report line numbers
     expand = [*plan.compiler, *(flag for flag in plan.flags if not _FOR_LINKING.match(flag)), "-E",
               *lines, str(plan.source)]
-    try:
-        text = compilers.run_compiler(expand, source=plan.source, what=plan.source.name,
-                                      env=plan.env)
-    except BuildError as error:
-        error.message = error.message.replace("refused", "could not read")
-        raise
+    text = compilers.run_compiler(expand, source=plan.source, what=plan.source.name, env=plan.env)
     if not _MAIN.search(text):
         raise BuildError(f"{plan.source.name} has no main: it is no program", where=plan.source,
                          hint="`puffer-sdk new` writes one to copy from")
@@ -254,15 +250,15 @@ def _no_sanitizers(error: BuildError) -> BuildError:
     compiler = compilers.find_compiler()
     if compiler.kind == "clang":
         hint = compilers.install_hint(f"libclang-rt-{compiler.version.split('.')[0]}-dev")
-    else:
-        hint = compilers.install_hint("libasan libubsan liblsan") if "dnf" in \
-            compilers.install_hint("x") else compilers.install_hint("gcc")
+    else:       # where dnf installs packages, gcc comes without its sanitizers
+        uses_dnf = shutil.which("dnf") and not shutil.which("apt-get")
+        hint = compilers.install_hint("libasan libubsan liblsan" if uses_dnf else "gcc")
     return BuildError(f"{Path(compiler.path).name} has no sanitizers here: --local needs them",
                       detail=error.detail, hint=f"{hint}; or name another compiler: CC=gcc")
 
 
 def _compile_page(plan: _Plan) -> str:
-    """emcc writes several files. They take their places when all are there, the page last."""
+    """emcc writes several files. Move them into place once all are complete, the page last."""
     home = plan.product.parent
     try:
         home.mkdir(exist_ok=True)
@@ -272,7 +268,7 @@ def _compile_page(plan: _Plan) -> str:
                 what=plan.source.name, env=plan.env)
             made = sorted(Path(scratch).iterdir(), key=lambda path: path.suffix == ".html")
             for file in made:
-                if file.suffix == ".js":        # emcc names its data by the folder it wrote to
+                if file.suffix == ".js":        # it names the data file with its folder
                     file.write_bytes(file.read_bytes().replace(f"{scratch}/".encode(), b""))
                 file.chmod(0o644)
                 os.replace(file, home / file.name)
@@ -286,7 +282,7 @@ def _compile_page(plan: _Plan) -> str:
 
 
 def _files(plan: _Plan) -> dict[str, str]:
-    """Each file of the product, by name, and what its bytes hash to."""
+    """The SHA-256 of each file of the product, by name."""
     home = plan.product.parent
     names = [plan.product.name] if plan.target != "web" else \
         [name for name in ("index.html", "index.js", "index.wasm", "index.data")
@@ -308,11 +304,12 @@ def _is_done(record: Path, key: str, product: Path) -> bool:
 
 def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Path | None,
                   runs_dir: Path | None, build_dir: Path) -> Path | None:
-    """build/NAME_policy.bin of the model, or None: the program plays at random.
+    """Write build/NAME_policy.bin of the model. None: the program plays at random.
 
-    A newest run that does not fit is no reason to build nothing; a model that was named is.
+    If "latest" does not fit, this warns and the program plays at random; a named model must fit.
     """
-    from ..policy import evaluate, export
+    from ..policy import export
+    from ..policy.models import find_model
     from ..training import runs
 
     target = build_dir / f"{spec.name}_policy.bin"
@@ -323,7 +320,7 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     if model == "latest" and runs.latest_run(home, with_checkpoint=True) is None:
         return target if target.is_file() else None         # the author's own export, perhaps
     try:
-        policy = export.read_policy(evaluate.find_model(home, model))
+        policy = export.read_policy(find_model(home, model))
         _check_fits(policy, spec, env_settings)
         data = export.pack(policy)
     except UsageError as error:
@@ -339,8 +336,8 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
 
 
 def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:
-    """Raises UsageError where a policy is certain not to fit. Sizes that only the compiled header
-    knows are left to the program, which says the same when it loads the file."""
+    """Raises UsageError if a policy is known not to fit. The program itself checks the sizes that
+    only the compiled header knows, when it loads the file."""
     expected = {"environment": (spec.name, policy.name),
                 "observation size": (obs_size(spec, env_settings), policy.obs_size),
                 "observation type": ({"u8": "uint8"}.get(spec.obs_dtype, "float32"),
@@ -353,7 +350,7 @@ def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:
 
 
 def obs_size(spec: Spec, env_settings: Mapping[str, float]) -> int | None:
-    """OBS_SIZE under these settings, where plain arithmetic tells."""
+    """OBS_SIZE under these settings; None if plain arithmetic does not give it."""
     if spec.obs_count is not None:
         return spec.obs_count
     values = {name: int(value) for name, value in env_settings.items()}
@@ -361,5 +358,5 @@ def obs_size(spec: Spec, env_settings: Mapping[str, float]) -> int | None:
     if not re.fullmatch(r"[\d\s+*()-]+", text) or "**" in text:
         return None
     with suppress(SyntaxError, TypeError):
-        return int(eval(text, {"__builtins__": {}}))  # noqa: S307    digits and + - * ( ) alone
+        return int(eval(text, {"__builtins__": {}}))  # noqa: S307    only digits and + - * ( )
     return None

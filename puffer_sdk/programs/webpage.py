@@ -1,7 +1,7 @@
 """The page around a program in the browser.  NAME.c -> the text of index.html, for emcc
 
-What the page says and which buttons a phone gets is read from NAME.c: the line that says what
-the program is, the keys that its first comment explains, and every KEY_ that it asks for.
+NAME.c decides what the page says and which buttons a phone gets: its first line states what the
+program is, its first comment explains the keys, and every KEY_ that it reads may get a button.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..env import binding
 ARROWS = {"LEFT": (37, "A", "◀"), "UP": (38, "W", "▲"), "RIGHT": (39, "D", "▶"),
           "DOWN": (40, "S", "▼")}
 NAMED = {"SPACE": (32, "space"), "ENTER": (13, "enter"), "TAB": (9, "tab")}
-MOST_BUTTONS = 8        # beside the arrows: more do not fit under a thumb
+MOST_BUTTONS = 8        # in addition to the arrows: more do not fit under a thumb
 
 _KEY = re.compile(r"\bKEY_([A-Z_]+|[A-Z0-9])\b")
 _TITLE = re.compile(r"/[*/]\s*\S+\.c\s+--\s+(.*)")
@@ -23,7 +23,7 @@ _HELP = re.compile(r"^\s*\*\s{4,}(\S.*?\S|\S)\s{2,}(\S.*)$")
 
 
 def render(spec: Spec, source: Path, *, has_policy: bool) -> str:
-    """The page's text, emcc's own {{{ SCRIPT }}} still in it."""
+    """The page's text, which still holds emcc's own {{{ SCRIPT }}}."""
     text = source.read_text(encoding="utf-8", errors="replace")
     comment = text.partition("*/")[0] if text.lstrip().startswith("/*") else ""
     arrows, others = buttons(text)
@@ -35,7 +35,7 @@ def render(spec: Spec, source: Path, *, has_policy: bool) -> str:
 
 
 def about(text: str) -> str:
-    """What the first line of NAME.c says the program is."""
+    """What the program is, by the first line of NAME.c."""
     found = _TITLE.match(text.lstrip())
     if not found:
         return ""
@@ -56,9 +56,9 @@ def explained(comment: str) -> list[tuple[str, str]]:
 
 
 def buttons(text: str) -> tuple[list[dict], list[dict]]:
-    """(arrows, others): {"name", "code", "face"} of the keys that the program asks for.
+    """(arrows, others): {"name", "code", "face"} of the keys that the program reads.
 
-    An arrow stands for a letter of WASD where only that is asked for.
+    An arrow stands for a letter of WASD if the program reads only the letter.
     """
     asked = set(_KEY.findall(text))
     arrows = []

@@ -1,0 +1,12 @@
+"""An author's machine and folders: what is installed, what is made, what is removed.
+
+probing          what doctor's probes share: Finding, ask
+probes           Python, compilers, tools
+raylib_probes    the raylib of each kind of build
+gpu_probes       driver, compiler and libraries for an NVIDIA GPU
+doctor           runs all probes: the machine -> Findings
+naming           a name -> why it cannot name an environment, or None
+scaffold         a name and a template -> a new project
+ocean            an environment -> a binding.c, or a folder to send to PufferLib
+clean            an environment -> what may be removed from the disk
+"""

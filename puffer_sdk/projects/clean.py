@@ -1,8 +1,8 @@
-"""Remove what we made, and nothing else.  an env's folder, its runs, the cache -> space
+"""Remove what we made, and nothing else.  an env's folder, its runs, the cache -> free space
 
-A file goes when it lies where we write and is called as we call things; text that we generate
-also has to say so in its first line. Whatever else lies there stays, and is named. Links are
-neither followed nor removed.
+A file is removed if it is where we write and has a name that we give. Generated text must also say
+so in its first line. Everything else there stays, and is listed. Links are neither followed nor
+removed.
 """
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base import paths
+from ..base.codes import CODE
 from ..base.errors import RunError
 from ..training import runs
 
 HEX = r"[0-9a-f]{12}"
-DRAFT = r"[a-z0-9_]{8}"                 # tempfile's part of a name, where a process was killed
+DRAFT = r"[a-z0-9_]{8}"                 # tempfile's part of a name, left by a killed process
 GENERATED = b"Generated from "          # in the first line of .c and .h files
-REPRO = r"repro_PUF\d{3}"
+REPRO = rf"repro_{CODE}"
 REPORT = r"report\.(html|md|json)"
 PROGRAM = r"(emulated|sm_\d+)"         # of a GPU
 STAGE = r"[a-z]+-[0-9a-f]{16}\.(json|gif|safetensors)"
@@ -58,7 +59,7 @@ class Part:
     what: str                                       # "build", "runs" or "cache"
     folder: Path
     goes: list[Path] = field(default_factory=list)      # files, and folders with all in them
-    folders: list[Path] = field(default_factory=list)   # these where they are empty then
+    folders: list[Path] = field(default_factory=list)   # removed if they are then empty
     kept: list[Path] = field(default_factory=list)
     runs: list[runs.Run] = field(default_factory=list)
     files: int = 0
@@ -79,7 +80,7 @@ def find_build(env_folder: Path) -> list[Part]:
     """What build, check, debug, play, eval and report left for this environment."""
     home = paths.build_dir(env_folder)
     found = []
-    for folder in (home, paths.stand_in(home)):     # where the first could not be written
+    for folder in (home, paths.stand_in(home)):     # the second: if home cannot be written
         part = Part("build", folder)
         if folder.is_symlink():
             part.kept.append(folder)
@@ -93,7 +94,7 @@ def find_build(env_folder: Path) -> list[Part]:
 
 
 def find_runs(env_folder: Path, runs_dir: Path | None = None) -> list[Part]:
-    """All runs of this environment, and what was left by those that never began."""
+    """All runs of this environment, and what is left of runs that never began."""
     folder = paths.runs_dir(env_folder, runs_dir)
     part = Part("runs", folder)
     if folder.is_symlink() or not folder.is_dir():
@@ -137,7 +138,7 @@ def find_cache() -> list[Part]:
 
 
 def _gather(part: Part, home: Path, known: dict[str, tuple[str, ...]]) -> None:
-    """Sort what lies in home, and in its known folders, into what goes and what stays."""
+    """Sort the contents of home and of its known folders into what goes and what stays."""
     for name, patterns in known.items():
         folder = home / name
         if folder.is_symlink() or not folder.is_dir():
@@ -159,7 +160,7 @@ def _gather(part: Part, home: Path, known: dict[str, tuple[str, ...]]) -> None:
 
 
 def _says_so(path: Path) -> bool:
-    """False for a .c or .h file of ours that an author has taken over."""
+    """False for a generated .c or .h file that an author has taken over."""
     if path.suffix not in (".c", ".h"):
         return True
     try:
@@ -172,7 +173,7 @@ def _says_so(path: Path) -> bool:
 
 
 def measure(path: Path) -> tuple[int, int]:
-    """Files below a path and the bytes that they take on the disk. Links count for themselves."""
+    """Number of files below a path, and their bytes on disk. A link counts as itself."""
     try:
         if path.is_symlink() or not path.is_dir():
             return 1, path.lstat().st_blocks * 512
@@ -183,7 +184,7 @@ def measure(path: Path) -> tuple[int, int]:
 
 
 def remove(part: Part) -> None:
-    """Do it. A run that is running is refused before anything goes. Raises UsageError, RunError."""
+    """Remove it. If a run is in progress, nothing is removed. Raises UsageError, RunError."""
     for run in part.runs:
         if run.status == "running":
             runs.delete_run(run)            # raises, saying why

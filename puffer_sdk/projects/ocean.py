@@ -1,13 +1,13 @@
-"""Hand an environment to PufferLib.  an env folder -> binding.c; -> a tree for a pull request
+"""Hand an environment to PufferLib.  an env folder -> binding.c, or files for a pull request
 
-    bind("my_env")                      my_env/binding.c, to be edited by hand from then on
+    bind("my_env")                      my_env/binding.c, to edit by hand
     export_ocean("my_env", output="pr") pr/ocean/my_env/  my_env.h, my_env.c, binding.c
                                         pr/config/my_env.ini
                                         pr/resources/my_env/my_env_weights.bin, and what it opens
-                                        pr/CHECKLIST.md: what remains to be done by hand
+                                        pr/CHECKLIST.md: what remains to do by hand
 
-PufferLib's own files are never written to. The exported environment is built and compared before
-anything is left behind: it plays the same game as the original, step for step.
+PufferLib's own files are never written. Before anything is left behind, the exported environment
+is built and compared: it plays the same game as the original, step for step.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..env import binding, build, child, header
 from ..settings import config
 from ..training import runs
 
-# Settings of ours that PufferLib does not read; all of [eval] and [check] as well
+# Settings that PufferLib does not read; nor does it read any of [eval] and [check]
 OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
         "train": {"stop_at_goal", "scale_obs", "backend", "device", "precision", "norm_adv",
                   "reward_clip", "async"}}
@@ -47,7 +47,7 @@ class Bound:
 
 @dataclass
 class OceanExport:
-    """A written tree."""
+    """A written export."""
 
     folder: Path
     name: str
@@ -67,21 +67,21 @@ class _Sizes:
 def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
     """Write ENV's binding.c for PufferLib 4.0, and build it once.
 
-    force    over a binding.c that is there already
-    Raises UsageError where one is there, BuildError where the environment breaks the contract; the
-    folder is then as it was.
+    force    replace an existing binding.c
+    Raises UsageError if one exists, and BuildError if the environment breaks the contract; the
+    folder is then unchanged.
     """
     folder = paths.find_env(env)
     if paths.is_packaged(folder):
-        raise UsageError("an example of the package is not written to", where=folder,
+        raise UsageError("examples of the package are read-only", where=folder,
                          hint=f"copy it first: cp -r {folder} .")
     target = folder / "binding.c"
     before = target.read_bytes() if target.exists() else None
     if before is not None and not force:
-        raise UsageError("there is a binding.c already", where=target,
-                         hint="edit it; or --force to write it anew and lose what it says")
+        raise UsageError("binding.c exists already", where=target,
+                         hint="edit it, or replace it with --force")
     try:
-        if before is not None:          # the header is what counts, not the old binding
+        if before is not None:          # read the header, not the old binding
             target.unlink()
         spec, settings, sizes = _examine(folder)
         text = render(spec, settings.env, sizes)
@@ -96,7 +96,7 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
 
 
 def _examine(folder: Path) -> tuple[Spec, config.Config, _Sizes]:
-    """What its source says, its settings, and the sizes that both make."""
+    """Its Spec, its settings, and the sizes that follow from both."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
     job = {"library": str(built.library), "env": dict(settings.env)}
@@ -129,7 +129,7 @@ def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[
     """What PufferLib does differently."""
     said = []
     if spec.obs_count is None:
-        said.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that change "
+        said.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that would change "
                     f"{_tidy(spec.obs_size)} are refused")
     if spec.has_truncations:
         said.append("PufferLib has no truncations: a time limit counts as terminal there")
@@ -140,7 +140,7 @@ def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[
 
 
 def _tidy(expression: str) -> str:
-    """As a person would type it: the preprocessor leaves blanks around everything."""
+    """As a person types it: the preprocessor puts blanks around every token."""
     text = re.sub(r"\s*(->|\.)\s*", r"\1", expression.strip())
     text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
     return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
@@ -157,16 +157,16 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
                  model: str | Path | None = None, runs_dir: Path | None = None) -> OceanExport:
     """Prepare a pull request to PufferLib: its layout in a new folder, checked against ENV.
 
-    output    a folder that is not there yet, or is empty; NAME_ocean unless given
-    model     "latest", a run's number or folder, or a checkpoint file: the policy to take along
+    output    a new or empty folder; the default is NAME_ocean
+    model     the policy to include: "latest", a run's number or folder, or a checkpoint file
     """
     folder = paths.find_env(env)
     target = Path(output or f"{folder.name}_ocean").expanduser().absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("the folder for the export is not empty", where=target,
-                         hint="another one: --output FOLDER")
+                         hint="choose another one: --output FOLDER")
     if not target.parent.is_dir():
-        raise UsageError("the folder for the export cannot be made there", where=target)
+        raise UsageError("the folder for the export cannot be made", where=target)
     policy = _find_policy(folder, model, runs_dir)
     spec, settings, sizes = _examine(folder)
     with tempfile.TemporaryDirectory(prefix="puffer-ocean-") as name:
@@ -186,7 +186,7 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
 
 
 def _find_policy(folder: Path, model, runs_dir: Path | None):
-    """The policy that is asked for, or that of the newest run; None where there is none."""
+    """The requested policy, or that of the newest run; None if there is none."""
     from ..policy import export
 
     home = paths.runs_dir(folder, runs_dir).resolve()
@@ -201,7 +201,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
 
 def _write_tree(tree: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
                 policy, draft: OceanExport) -> None:
-    """All files of the pull request, and what is to be said about them."""
+    """All files of the pull request, and what remains to do by hand."""
     home = tree / "ocean" / spec.name
     home.mkdir(parents=True)
     for path in sorted(folder.glob("*.[ch]")):
@@ -230,18 +230,18 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: config.Config, s
 
 
 def _usable(policy, sizes: _Sizes, draft: OceanExport):
-    """The policy if PufferLib's puffernet can play it; else None, and why."""
+    """The policy if PufferLib's puffernet can play it; else None, and the reason in todo."""
     if policy is None:
         draft.todo.append("there is no trained policy here, so the demo plays at random: train, "
                           "then export again")
         return None
     reason = None
     if policy.config.policy.torch_class:
-        reason = "it is a network of its own (policy.torch_class)"
+        reason = "it is a custom network (policy.torch_class)"
     elif policy.scale_obs:
         reason = "it was trained with train.scale_obs, and PufferLib's puffernet scales nothing"
     elif (policy.obs_size, policy.act_sizes) != (sizes.obs_size, sizes.act_sizes):
-        reason = "it was trained for other sizes"
+        reason = "it was trained with other sizes"
     if reason is None:
         return policy
     draft.todo.append(f"the newest policy was left out: {reason}. Train one with PufferLib")
@@ -250,7 +250,7 @@ def _usable(policy, sizes: _Sizes, draft: OceanExport):
 
 def _write_demo(home: Path, folder: Path, spec: Spec, settings: config.Config, sizes: _Sizes,
                 policy) -> None:
-    """NAME.c: the author's where it stands on its own, else one that PufferLib can compile."""
+    """NAME.c: the author's if it needs nothing of ours, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"
     text = program.read_text(errors="replace") if program.is_file() else ""
     if text and "_config.h" not in text:
@@ -267,7 +267,7 @@ def _write_demo(home: Path, folder: Path, spec: Spec, settings: config.Config, s
 
 
 def function_text(source: str, name: str) -> str | None:
-    """The definition of a C function; None where there is none."""
+    """The definition of a C function; None if there is none."""
     found = re.search(rf"^(?:static\s+)?(?:inline\s+)?void\s+{name}\s*\([^)]*\)\s*\{{", source,
                       re.M)
     if not found:
@@ -309,14 +309,14 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     target.write_text(body + "\n")
     if dropped:
-        draft.todo.append("config: PufferLib has no " + ", ".join(dropped) + "; left out")
+        draft.todo.append("config: PufferLib does not read " + ", ".join(dropped) + "; left out")
     changed = [name for name in dropped if name.rpartition(".")[2] in CHANGES_TRAINING]
     if changed:
-        draft.todo.append(f"config: {', '.join(changed)} changed what was learned here: tune again")
+        draft.todo.append(f"config: {', '.join(changed)} changed training here: tune again")
 
 
 def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) -> None:
-    """What the environment opens, at the same places below resources/."""
+    """The files that the environment opens, at the same places below resources/."""
     source = paths.working_dir(folder) / "resources"
     own = source / spec.name
     chosen = own if own.is_dir() else source if source.parent == folder else None
@@ -333,7 +333,7 @@ def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) ->
         draft.todo.append(f"resources: move {', '.join(stray[:5])} to resources/{spec.name}/, "
                           "where PufferLib keeps each environment's own, and correct the paths "
                           "in C")
-    draft.todo.append("resources: say where each file comes from and under which licence")
+    draft.todo.append("resources: say where each file comes from, and its licence")
 
 
 # -- the proof -----------------------------------------------------------------------
@@ -341,7 +341,7 @@ def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) ->
 
 def _compare(folder: Path, spec: Spec, settings: config.Config, exported: Path, scratch: Path
              ) -> None:
-    """The export is built through its binding.c and plays what the original plays."""
+    """Build the export through its binding.c, and check that it plays like the original."""
     twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
     job = {"env": dict(settings.env)}
     played = []
@@ -351,11 +351,11 @@ def _compare(folder: Path, spec: Spec, settings: config.Config, exported: Path, 
                                     {**job, "library": str(built.library)},
                                     lambda kind, payload: None, cwd=paths.working_dir(place)))
     if played[0] != played[1]:
-        raise BuildError("the exported environment does not play what the original plays",
+        raise BuildError("the exported environment does not play like the original",
                          where=folder, expected=played[0]["hash"], actual=played[1]["hash"],
                          hint="does the header change with the macros of binding.c?")
     if config.resolve(twin, spec=header.read(twin)).env != settings.env:
-        raise BuildError("the exported config does not give the original's [env]", where=folder)
+        raise BuildError("the exported config changes the original's [env]", where=folder)
 
 
 def play_work(job: dict, link: child.Link) -> dict:

@@ -1,8 +1,8 @@
 """A name and a template -> a project folder (cookiecutter). Nothing half-written stays.
 
-A template is rendered into a hidden folder beside the place where the project will stand, so
-that a full disk, a bad template or Ctrl-C leaves nothing behind; then it moves there in one
-step. Over an existing project (force), file after file is replaced, and put back if one fails.
+The template is rendered into a hidden folder next to the project's place, so a full disk, a bad
+template or Ctrl-C leaves nothing behind. Then the folder moves there in one step. In an existing
+project (force), files are replaced one by one, and all are restored if one fails.
 """
 from __future__ import annotations
 
@@ -14,44 +14,16 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-import unicodedata
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import paths, ui
-from ..base.errors import PufferError, RunError, UsageError, did_you_mean
+from ..base.errors import RunError, UsageError, did_you_mean
+from .naming import struct_name, validate_name
 
-MAX_NAME = 64
 TEMPLATES = ("squared", "target")
-
-# C11, C23 and C++20, the spellings of operators among them; linux and unix are macros of gcc
-KEYWORDS = frozenset("""
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
-    char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
-    constexpr constinit continue decltype default delete do double dynamic_cast else enum
-    explicit export extern false float for friend goto if inline int linux long main mutable
-    namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-    register reinterpret_cast requires restrict return short signed sizeof static static_assert
-    static_cast struct switch template this thread_local throw true try typedef typeid typename
-    typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor
-    xor_eq
-    """.split())
-
-# Headers of C, of POSIX and of ours: NAME.h on the include path would come before them
-HEADERS = frozenset("""
-    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
-    stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn
-    string tgmath threads time uchar wchar wctype aio alloca cpio dirent dlfcn endian error
-    fcntl features fmtmsg fnmatch ftw getopt glob grp iconv langinfo libgen malloc memory
-    monetary mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn
-    strings stropts syslog tar termios trace ulimit unistd utime utmpx values wordexp omp raylib
-    raymath rlgl raygui cuda cuda_runtime cublas_v2 puffer_abi puffer_prelude puffernet vecenv
-    """.split())
-
-# Types that stand in the templates, or in what they include, whatever raylib's version
-TYPES = frozenset("Log Agent Goal Dict DictItem Env StaticVec".split())
 
 
 @dataclass(frozen=True)
@@ -60,7 +32,7 @@ class Scaffold:
 
     folder: Path                    # absolute
     files: tuple[str, ...]          # what the template wrote, relative to folder
-    replaced: tuple[str, ...]       # those of them that were there before (force)
+    replaced: tuple[str, ...]       # those of them that existed before (force)
     next_commands: tuple[str, ...]  # what to type from the current folder
     repository: bool                # whether `git init` ran
     dry_run: bool
@@ -74,8 +46,8 @@ def new(name: str, *, template: str | os.PathLike = "squared",
     name            the folder, the header and (in CamelCase) the env struct; validate_name
     template        'squared', 'target', or a cookiecutter template: a folder, .zip or URL
     force           write into an existing folder; files that the template lacks stay
-    dry_run         write nothing; `files` says what would be
-    accept_hooks    let a template from elsewhere run its own code
+    dry_run         write nothing; `files` lists what would be written
+    accept_hooks    let a template that is not ours run its own code
     Raises UsageError (name, template, existing folder) and RunError (cannot write).
     """
     validate_name(name)
@@ -99,82 +71,10 @@ def new(name: str, *, template: str | os.PathLike = "squared",
     return Scaffold(folder, files, replaced, next_commands(folder), repository, dry_run)
 
 
-# -- names ---------------------------------------------------------------------------
-
-def struct_name(name: str) -> str:
-    """'my_env' -> 'MyEnv'"""
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def validate_name(name: str) -> None:
-    """Refuse, with a name that would do, what cannot name a folder, a header and a struct."""
-    problem = name_problem(name)
-    if problem is None:
-        return
-    folder, _, last = name.rpartition("/")
-    if folder and name_problem(last) is None:
-        hint = f"puffer-sdk new {last} --output-dir {shlex.quote(folder)}"
-    else:
-        hint = f"try: puffer-sdk new {suggest_name(name)}"
-    shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
-    raise UsageError(f"'{shown}' cannot name an environment: {problem}", hint=hint)
-
-
-def name_problem(name: str) -> str | None:
-    """What is wrong with a name, or None."""
-    if not name:
-        return "it is empty"
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
-            return ("it begins with '_', as the compiler's own names do" if name[0] == "_" else
-                    "folder and header are written in lower case")
-        return ("it is used in C, so it is made of the letters a-z, digits and '_', "
-                "and begins with a letter")
-    if len(name) > MAX_NAME:
-        return f"it has {len(name)} characters, and at most {MAX_NAME} fit"
-    if name in KEYWORDS:
-        return "that is a word of C or C++ itself"
-    if name == "binding":
-        return "binding.c is what a hand-written binding is called"
-    if name in HEADERS:
-        return f"{name}.h would hide the header <{name}.h>"
-    if struct_name(name) in TYPES or _is_taken(struct_name(name)):
-        return f"its struct would be {struct_name(name)}, and raylib or puffer-sdk has one already"
-    return None
-
-
-def suggest_name(name: str) -> str:
-    """The nearest name that is valid: 'My-Env' -> 'my_env', '2048' -> 'env_2048'."""
-    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
-    text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    text = re.sub(r"[^a-z0-9]+", "_", text).strip("_")
-    if not text:
-        return "my_env"
-    if text[0].isdigit():
-        text = "env_" + text
-    text = text[:MAX_NAME].rstrip("_")
-    return text if name_problem(text) is None else text[:MAX_NAME - 4].rstrip("_") + "_env"
-
-
-def _is_taken(struct: str) -> bool:
-    """Whether raylib's headers or ours say this word, so that a struct of it would not compile."""
-    from ..raylib import headers
-
-    if len(struct) == 1:                        # they name parameters of macros
-        return False
-    folders = [paths.include_dir()]
-    with suppress(PufferError, OSError):        # no wheel: then the compiler will say it
-        folders.append(headers.headers())
-    word = re.compile(rf"\b{struct}\b")
-    comments = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-    return any(word.search(comments.sub("", header.read_text(errors="replace")))
-               for folder in folders for header in sorted(folder.glob("*.h")))
-
-
 # -- templates -----------------------------------------------------------------------
 
 def find_template(template: str | os.PathLike) -> str:
-    """The folder of a template of ours; or a path or URL for cookiecutter, as it is."""
+    """The folder of a template of ours; a path or URL for cookiecutter stays as it is."""
     text = os.fspath(template)
     if text in TEMPLATES:
         return str(paths.data_dir("templates") / text)
@@ -187,7 +87,7 @@ def find_template(template: str | os.PathLike) -> str:
                          actual="none")
     if "://" in text or re.match(r"(gh|gl|bb):|[\w.-]+@[\w.-]+:", text):
         return text
-    raise UsageError(f"there is no template called '{text}'",
+    raise UsageError(f"there is no template '{text}'",
                      hint=did_you_mean(text, TEMPLATES) + "; or give a folder or a URL")
 
 
@@ -197,9 +97,9 @@ def is_ours(source: str) -> bool:
 
 
 def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch: Path) -> Path:
-    """Run cookiecutter, without a question and without its files in the user's home.
+    """Run cookiecutter without questions, and without files in the user's home.
 
-    Returns the one folder that it made in staging. scratch takes clones and replays.
+    Returns the folder that it made in staging. Clones and replays go to scratch.
     """
     from cookiecutter.exceptions import FailedHookException
     from cookiecutter.main import cookiecutter
@@ -226,10 +126,10 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
         os.chdir(before)
     made = Path(made)
     if made.parent != staging or not (made / f"{name}.h").is_file():
-        raise UsageError("the template makes no environment", where=source,
+        raise UsageError("the template does not make an environment", where=source,
                          expected=f"{name}/{name}.h", actual="a project without it",
-                         hint="call folder and header {{cookiecutter.name}}")
-    _tell_about_hooks(source, scratch, accept_hooks)
+                         hint="name folder and header {{cookiecutter.name}}")
+    _warn_about_hooks(source, scratch, accept_hooks)
     return made
 
 
@@ -238,25 +138,25 @@ def _what_it_said(error: Exception) -> str:
     from cookiecutter.exceptions import UnknownRepoType
 
     if isinstance(error, UnknownRepoType):
-        return "neither a .zip nor plainly git: write git+https://..."
+        return "it is not a .zip, and may not be git: write git+https://..."
     output = getattr(error, "output", None)
     return output.decode(errors="replace") if isinstance(output, bytes) else (
         str(error) or type(error).__name__)
 
 
-def _tell_about_hooks(source: str, scratch: Path, accepted: bool) -> None:
-    """Say so when a template has hooks that were left out."""
+def _warn_about_hooks(source: str, scratch: Path, accepted: bool) -> None:
+    """Warn if the template has hooks that did not run."""
     folders = [Path(source), *(scratch / "clones").glob("*"), *scratch.glob("tmp*/*")]
     if not accepted and any((folder / "hooks").is_dir() for folder in folders):
-        ui.warn("the template has hooks, and they did not run",
-                hint="read them, then run this again with --force --accept-hooks")
+        ui.warn("the template has hooks, which did not run",
+                hint="read them, then run it again with --force --accept-hooks")
 
 
 @contextmanager
 def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
     """No log lines, no password prompts, all temporary files in scratch.
 
-    An untrusted template is rendered in Jinja's sandbox and loads no extensions: text alone.
+    An untrusted template is rendered in Jinja's sandbox, without extensions: only as text.
     """
     from cookiecutter import utils
     from cookiecutter.environment import StrictEnvironment
@@ -265,7 +165,7 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
     class Sandbox(StrictEnvironment, SandboxedEnvironment):
         def _read_extensions(self, context):
             if super()._read_extensions(context):
-                raise ValueError("it loads Python code (_extensions): read it, then run this "
+                raise ValueError("it loads Python code (_extensions): read it, then run it "
                                  "again with --accept-hooks")
             return []
 
@@ -293,7 +193,7 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
 # -- files ---------------------------------------------------------------------------
 
 def refuse_existing(folder: Path, force: bool) -> None:
-    """Nothing is written over, unless force says so and it is a folder."""
+    """Nothing is overwritten without force, and only a folder with it."""
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -301,7 +201,7 @@ def refuse_existing(folder: Path, force: bool) -> None:
                          hint="move it away, or choose another name")
     if folder.resolve().name != folder.name:
         raise UsageError(f"'{folder.name}' is a link to a folder of another name", where=folder,
-                         hint="an environment's folder and header are called alike")
+                         hint="an environment's folder and header have the same name")
     if not force:
         raise UsageError(f"the folder '{folder.name}' exists already", where=folder,
                          hint="choose another name, or --force to write the template's files "
@@ -309,14 +209,14 @@ def refuse_existing(folder: Path, force: bool) -> None:
 
 
 def list_files(folder: Path) -> tuple[str, ...]:
-    """All files below a folder, relative and sorted; .git aside."""
+    """All files below a folder except .git, relative and sorted."""
     found = (p.relative_to(folder) for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
     return tuple(sorted(p.as_posix() for p in found if p.parts[0] != ".git"))
 
 
 @contextmanager
 def _staging(parent: Path | None, name: str) -> Iterator[Path]:
-    """A temporary folder in parent, removed in the end; and parent too, if it is new and empty."""
+    """A temporary folder in parent. It is removed at the end; so is parent, if new and empty."""
     made = []
     if parent is not None:
         missing = [p for p in (parent, *parent.parents) if not p.exists()]
@@ -332,12 +232,12 @@ def _staging(parent: Path | None, name: str) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         for folder in made:
             with suppress(OSError):
-                folder.rmdir()          # refuses when the project stands in it, as it should
+                folder.rmdir()          # fails if the project is in it, as it should
 
 
 @contextmanager
 def _disk_errors(folder: Path) -> Iterator[None]:
-    """What the file system refuses becomes a RunError that names the folder."""
+    """An OSError becomes a RunError that names the folder."""
     try:
         yield
     except OSError as error:
@@ -347,7 +247,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 
 def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) -> None:
-    """Put the rendered project in its place: at once, or file by file into what is there."""
+    """Move the rendered project into place: in one step, or file by file if the folder exists."""
     if not folder.exists():
         try:
             os.rename(rendered, folder)
@@ -381,7 +281,7 @@ def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) ->
 
 
 def _git_init(rendered: Path, folder: Path) -> bool:
-    """Make the project a repository, unless it will stand in one or there is no git."""
+    """Make the project a repository, unless it is inside one or git is not installed."""
     real = folder.resolve()
     inside = any((p / ".git").exists() for p in (real, *real.parents))
     if inside or (rendered / ".git").exists() or shutil.which("git") is None:

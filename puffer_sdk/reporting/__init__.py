@@ -1,0 +1,14 @@
+"""`puffer-sdk report`: measure an environment, and write a page of it.
+
+keeping      results of stages, kept on disk across interruptions
+machine      the settings, the environment and the machine around the numbers
+subject      ENV, settings -> Subject: what is measured, and a key of all it depends on
+measuring    runs in child processes: trajectories, speed
+curves       metrics of trainings -> curves, medians and histograms
+stages       Subject -> the report's data, stage by stage
+charts       numbers -> SVG
+summary      data -> the rows that a reader must know first
+page         data and pictures -> one HTML file, and Markdown for a pull request
+comparing    data of two reports -> what changed, and whether it exceeds the noise
+report       ENV -> report.html, .md and .json
+"""

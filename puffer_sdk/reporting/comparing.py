@@ -20,7 +20,7 @@ from ..base.errors import UsageError
 from . import curves
 from .charts import number
 from .page import DATA_ID
-from .stages import FORMAT
+from .subject import FORMAT
 from .summary import finals, in_seconds, size
 
 

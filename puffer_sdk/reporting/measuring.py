@@ -34,7 +34,7 @@ def trajectories(job: dict, link: child.Link) -> dict:
     """
     from ..env.library import Library
     from ..env.vec import VecEnv
-    from ..policy.evaluate import random_actions
+    from ..policy.players import random_actions
 
     resolved = Config.from_dict(job["config"])
     library = Library(job["library"], Path(job["folder"]))
@@ -106,7 +106,7 @@ class _Stepping:
 
     def turn(self, seconds: float) -> float:
         """Agent steps a second."""
-        from ..policy.evaluate import random_actions
+        from ..policy.players import random_actions
 
         vec, spent, ticks = self.vec, 0.0, 0
         began = time.perf_counter()
@@ -150,7 +150,7 @@ class _Training:
 
 def _make_vec(job: dict, link: child.Link):
     from ..env.library import Library
-    from ..training.train import make_vec
+    from ..training.worker import make_vec
 
     return make_vec(Library(job["library"], Path(job["folder"])), Config.from_dict(job["config"]),
                     0, link)

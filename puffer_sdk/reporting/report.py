@@ -5,11 +5,8 @@
     done.data                   the same as JSON-able data, timings under the key "timings"
     done.problems               why its status is 1; empty for a sound environment
 
-    stages.py, measuring.py     measure, piece by piece       keeping.py      keeps each piece
-    curves.py, machine.py       what is drawn and listed      comparing.py    two reports
-    summary.py, charts.py, page.py                            make the documents of it
 
-Two reports of the same sources and settings differ in their timings alone.
+Two reports of the same sources and settings differ only in their timings.
 """
 from __future__ import annotations
 
@@ -27,6 +24,7 @@ from ..training import runs
 from ..training.metrics import without_nan
 from . import comparing, page, stages, summary
 from .keeping import HINT, Keeper
+from .subject import Subject, open_subject
 
 SEEDS = 3
 MOST_SEEDS = 32
@@ -68,7 +66,7 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
     began = time.perf_counter()
     if not 1 <= seeds <= MOST_SEEDS:
         raise UsageError("--seeds is out of range", expected=f"1 to {MOST_SEEDS}", actual=seeds)
-    subject = stages.open_subject(env, settings, verbose=verbose)
+    subject = open_subject(env, settings, verbose=verbose)
     target = _target(output, subject.folder)
     base = _open_base(compare, settings, verbose)
     try:
@@ -104,14 +102,14 @@ def _target(output: str | os.PathLike | None, folder: Path) -> Path:
 
 
 def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object] | None,
-               verbose: bool) -> dict | stages.Subject | None:
+               verbose: bool) -> dict | Subject | None:
     """The base's data, or the environment that is to be measured for it."""
     if compare is None:
         return None
     if Path(compare).is_file():
         return comparing.load(Path(compare))
     try:
-        return stages.open_subject(compare, settings, verbose=verbose)
+        return open_subject(compare, settings, verbose=verbose)
     except UsageError as error:
         error.message = f"--compare {os.fspath(compare)}: {error.message}"
         raise

@@ -1,7 +1,7 @@
 """What runs inside a sandbox.  a job on stdin -> one JSON document on stdout
 
-It copies the input to /tmp, where the environment may write, and runs each step as a process of its
-own. Nothing here decides anything: reviewing/__init__.py reads the document, and trusts none of it.
+It copies the input to /tmp, where the environment may write, and runs each step in its own process.
+Nothing is decided here: review.py reads the document, and trusts none of it.
 """
 from __future__ import annotations
 

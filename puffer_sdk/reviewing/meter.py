@@ -1,8 +1,8 @@
-"""Count what a sandbox uses.  a command and its limits -> what it printed, and what ended it
+"""Measure what a sandbox uses.  a command and its limits -> what it printed, and what ended it
 
-Limits of single processes (setrlimit) do not add up, and AddressSanitizer needs address space
-without end. So this process looks at all descendants of the command, twenty times a second, and
-ends them all when they exceed something together.
+setrlimit limits single processes, not their sum, and AddressSanitizer needs unlimited address
+space. So this process looks at all descendants of the command twenty times per second, and ends
+them all when together they exceed a limit.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from ..base.errors import RunError
 
-PERIOD = 0.05                   # seconds between two looks
-OUTPUT = 64 << 20               # bytes that may come out
+PERIOD = 0.05                   # seconds between two measurements
+OUTPUT = 64 << 20               # bytes that it may print
 MEMORY_FIELDS = re.compile(rb"^(?:RssAnon|RssShmem|VmSwap):\s+(\d+) kB", re.M)
 
 
@@ -28,10 +28,10 @@ MEMORY_FIELDS = re.compile(rb"^(?:RssAnon|RssShmem|VmSwap):\s+(\d+) kB", re.M)
 class Limits:
     """What everything in the sandbox may use together."""
 
-    memory: int = 4 << 30       # bytes, the files in /tmp not among them
-    disk: int = 1 << 30         # bytes of files in /tmp, which live in memory
+    memory: int = 4 << 30       # bytes, without the files in /tmp
+    disk: int = 1 << 30         # bytes of files in /tmp, which are kept in memory
     seconds: float = 600.0
-    files: int = 200_000        # in /tmp: even an empty one takes memory, which nobody else counts
+    files: int = 200_000        # in /tmp: even empty ones use memory that nothing else counts
     processes: int = 256        # threads count as processes for the kernel's own limit
 
 
@@ -44,7 +44,7 @@ class Ended:
     stderr: bytes
     cause: str | None           # the limit that ended it; None: it ended by itself
     seconds: float
-    peak_memory: int            # bytes, as far as it was seen
+    peak_memory: int            # bytes, at the measurements
     peak_processes: int
 
 
@@ -80,7 +80,7 @@ def run(command: Sequence[str], *, env: Mapping[str, str], limits: Limits, stdin
 
 
 def _listen(child: subprocess.Popen, streams: dict, use: _Use, began: float) -> None:
-    """Until the command has ended and said all. Raises _Exceeded at a limit."""
+    """Read until the command has ended and printed everything. Raises _Exceeded at a limit."""
     looked = 0.0
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -108,7 +108,7 @@ def _listen(child: subprocess.Popen, streams: dict, use: _Use, began: float) -> 
 
 
 def _drain(selector, streams: dict) -> None:
-    """What is left in the pipes of a command that has ended."""
+    """Read what is left in the pipes of a command that has ended."""
     for key, _ in selector.select(0):
         while chunk := os.read(key.fd, 1 << 16):
             streams[key.fileobj] += chunk
@@ -117,7 +117,7 @@ def _drain(selector, streams: dict) -> None:
 
 
 def _end(child: subprocess.Popen, use: _Use) -> None:
-    """Kill whatever is left. The first process of the namespace takes all others along."""
+    """Kill whatever is left. When the namespace's first process dies, so do all others in it."""
     left = use.descendants()
     for pid in (child.pid, *left):
         with suppress(ProcessLookupError, PermissionError):
@@ -157,7 +157,7 @@ class _Use:
         self._looks = 0
 
     def descendants(self) -> list[int]:
-        """All of them, without the process itself; those that have ended left out."""
+        """All living descendants, without the process itself."""
         children: dict[int, list[int]] = {}
         for name in os.listdir("/proc"):
             if name.isdigit() and (found := _stat(name)) and found[0] not in "ZX":
@@ -170,14 +170,14 @@ class _Use:
         return found
 
     def look(self) -> None:
-        """Count. Raises _Exceeded."""
+        """Measure. Raises _Exceeded."""
         pids = [self.pid, *self.descendants()]
         self.processes = max(self.processes, len(pids))
         if len(pids) > self.limits.processes:
             raise _Exceeded(f"it had more than {self.limits.processes} processes")
         used = sum(map(_memory_of, pids))
         self._looks += 1
-        if self._looks % 10 == 0:               # rarer: it opens a folder for every process
+        if self._looks % 10 == 0:               # slow: it opens a folder for every process
             used += _unmapped(pids)
             if _files_of(pids) > self.limits.files:
                 raise _Exceeded(f"it made more than {self.limits.files:,} files")
@@ -195,7 +195,7 @@ def _memory_of(pid: int) -> int:
 
 
 def _files_of(pids: list[int]) -> int:
-    """Files in the /tmp that these processes see, where it is one of their own."""
+    """Files in these processes' /tmp, if it is their own."""
     for pid in reversed(pids):
         with suppress(OSError):
             place = f"/proc/{pid}/root/tmp"
@@ -206,7 +206,7 @@ def _files_of(pids: list[int]) -> int:
 
 
 def _unmapped(pids: list[int]) -> int:
-    """Bytes of memory files (memfd_create), which need not be mapped by anybody."""
+    """Bytes of memory files (memfd_create), which need not be mapped."""
     seen: dict[tuple[int, int], int] = {}
     for pid in pids:
         with suppress(OSError):

@@ -1,12 +1,11 @@
-"""Judge a stranger's environment without trusting it.  a folder or a patch -> Review
+"""Review an untrusted environment.  a folder or a patch -> Review
 
     review("their_env")                     check, in a sandbox
     review("0001-new-env.patch")            applied to a copy of this checkout, then the same
 
-sources.py copies what is reviewed, sandbox.py runs puffer-sdk on the copy where nothing of this
-machine can be reached, meter.py bounds it, inside.py is what runs there. What comes out was said
-by a place where the stranger's code ran: it is read with care, and shown without control
-characters.
+sources.py copies what is reviewed. sandbox.py runs puffer-sdk on the copy, isolated from this
+machine. meter.py limits it, and inside.py is what runs there. The output comes from where the
+untrusted code ran: it is read with care, and shown without control characters.
 """
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class EnvReview:
     folder: str                             # in the folder or patch that is reviewed
     steps: list[Step] = field(default_factory=list)
     check: dict | None = None               # the document of `check --format json`
-    cause: str | None = None                # what ended the review before its time
+    cause: str | None = None                # what ended the review early
     peak_memory: int = 0
     peak_processes: int = 0
     seconds: float = 0.0
@@ -75,7 +74,7 @@ class EnvReview:
 
 @dataclass
 class Review:
-    """All of it."""
+    """The verdict of each environment, and of all."""
 
     envs: list[EnvReview]
     sandbox: str                            # "bwrap", "unshare" or "none"
@@ -102,14 +101,14 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
            limits: Limits | None = None, strict: bool = False, budget: float = 1.0,
            build: bool = False, train: int = 0, report: bool = False,
            on_progress: Callable[[str, int, int], None] | None = None) -> Review:
-    """Check an environment that nobody here has written.
+    """Check an untrusted environment.
 
     source      a folder; or a patch, as a file or as its bytes
-    base        what a patch is for; None: the git checkout around the current folder
-    box         from sandbox.find(); Sandbox("none") runs strangers' code as you
-    strict, budget      as check takes them
-    build, train, report    these commands as well; train: so many steps
-    Raises UsageError for what cannot be reviewed, and where there is no sandbox.
+    base        the folder that a patch applies to; None: the current git checkout
+    box         from sandbox.find(); Sandbox("none") runs the code without isolation
+    strict, budget      as for check
+    build, train, report    also run these commands; train: for so many steps
+    Raises UsageError for what cannot be reviewed, and if there is no sandbox.
     """
     box = box or sandbox.find()
     limits = limits or Limits()
@@ -130,7 +129,7 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
 
 
 def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
-    """What inside.py is to run: words behind `python -m`."""
+    """What inside.py will run: the words after `python -m`."""
     steps = [{"name": "check", "words": ["puffer_sdk.reviewing.inside", "check", "{env}",
                                          json.dumps(options)]}]
     if build:
@@ -166,7 +165,7 @@ def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Co
 
 def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, steps: list[dict],
                 scratch: Path) -> EnvReview:
-    """One environment in a sandbox of its own: it cannot touch the others' verdicts."""
+    """One environment in its own sandbox: it cannot change the verdict of another."""
     apart = box.name != "none"
     inputs = {"/in": copy.folder}
     caches = {}
@@ -183,16 +182,16 @@ def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, step
 
 
 def _caches(steps: list[dict]) -> list[str]:
-    """Folders of the cache that spare these steps a minute of compiling, or the network."""
+    """Cache folders that save these steps a minute of compiling, or a download."""
     wanted = {step["name"] for step in steps}
     return ["trainer"] * bool(wanted & {"train", "report"}) + ["raylib"] * ("report" in wanted)
 
 
-# -- reading what came out -----------------------------------------------------------
+# -- reading the output --------------------------------------------------------------
 
 
 def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvReview:
-    """The document of inside.py as an EnvReview. Whatever is odd about it fails the review."""
+    """The document of inside.py as an EnvReview. Anything unexpected in it fails the review."""
     name = (root / env).resolve().name
     seen = EnvReview(name, env, cause=ended.cause, seconds=ended.seconds,
                      peak_memory=ended.peak_memory, peak_processes=ended.peak_processes)
@@ -201,7 +200,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
     try:
         document = plain(json.loads(ended.stdout.decode("utf-8", "replace")))
         if document.get("failed"):
-            seen.cause = f"the sandbox could not work: {document['failed']}"
+            seen.cause = f"the sandbox failed: {document['failed']}"
             return seen
         for step in steps:
             seen.steps.append(_read_step(step["name"], document["steps"][step["name"]], seen))
@@ -209,7 +208,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
             seen.files[file] = base64.b64decode(data, validate=True)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         said = plain(ended.stderr.decode(errors="replace")).strip().splitlines()
-        seen.cause = "it printed no result that can be read" + (f": {said[-1]}" if said else "")
+        seen.cause = "its result cannot be read" + (f": {said[-1]}" if said else "")
     return seen
 
 
@@ -222,13 +221,13 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
         lines = [(plain(str(text)), style if style in STYLES else None)
                  for text, style in found["lines"]]
         seen.check = found["check"]
-        # A verdict that does not fit the status is no verdict
+        # A verdict must match the status
         if (found["verdict"] == "pass") != (status == OK):
             raise ValueError("the verdict contradicts the status")
         return Step(name, status, seconds, lines)
     said = (facts["stdout"] if status == OK else facts["stderr"] + facts["stdout"]).strip()
     lines = [(text, None) for text in said.splitlines()[-KEPT:]
-             if not text.startswith("next ")]           # of no use outside
+             if not text.startswith("next ")]           # useless outside
     if name == "check" and status == OK:
         raise ValueError("a check without a report")
     return Step(name, status, seconds, lines)
@@ -238,7 +237,7 @@ STYLES = {"bold red", "bold yellow", "bold green", "dim", "cyan", "yellow"}
 
 
 def plain(item):
-    """The same without control characters: no text from inside may speak to a terminal."""
+    """The same without control characters: text from inside must not control a terminal."""
     if isinstance(item, str):
         return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
                        for c in item)

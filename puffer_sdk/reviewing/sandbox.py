@@ -1,16 +1,15 @@
-"""Run a program that nobody trusts.  a command and what it may read -> what it printed, and why it
-ended
+"""Run an untrusted program.  a command and what it may read -> what it printed, and why it ended
 
     box = find("auto")                      bubblewrap, else unshare of util-linux; or UsageError
     ended = box.run(command, inputs={"/in": folder}, limits=Limits())
 
-Inside there are: the system's programs and libraries, the compiler, this Python, this package and
-the inputs, all of them read-only; one small writable /tmp in memory, and nothing else of the
-machine. No network, no other processes, no HOME, none of our environment variables. Namespaces
-give all of that; meter.py outside counts memory, processes and seconds, and ends everything.
+Inside are the system's programs and libraries, the compiler, this Python, this package and the
+inputs, all read-only, and a small writable /tmp in memory. There is no network, no other process,
+no HOME and none of our environment variables. Namespaces do all of that. Outside, meter.py counts
+memory, processes and seconds, and ends everything at a limit.
 
-What it does not do: hide the CPU's model, defend against holes in the kernel, or make what comes
-out true. Code in there can print any verdict it likes.
+It does not hide the CPU's model, defend against kernel bugs, or make the output true: code inside
+can print any verdict it likes.
 """
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ from ..toolchain import compilers
 from . import meter
 from .meter import Ended, Limits
 
-TMP = "/tmp"                    # the one place that is writable inside
-SHM = 64 << 20                  # bytes of /dev/shm; sanitizers and multiprocessing want one
+TMP = "/tmp"                    # the only writable folder inside
+SHM = 64 << 20                  # bytes of /dev/shm; sanitizers and multiprocessing need it
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt",
           "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -42,7 +41,7 @@ HINTS = {"bwrap": "apt-get install bubblewrap (or your system's package of that 
 
 
 def environment(home: str = f"{TMP}/home", tmp: str = TMP) -> dict[str, str]:
-    """All variables that are set inside: none of ours but the compiler's name."""
+    """All environment variables inside. Of ours, only CC."""
     seen = {"PATH": os.pathsep.join(_program_dirs()), "HOME": home, "TMPDIR": tmp,
             "LANG": "C.UTF-8", "PUFFER_CACHE": f"{home}/cache", "NO_COLOR": "1",
             "PYTHONPATH": os.pathsep.join([str(paths.PACKAGE.parent), *map(str, _packages())]),
@@ -54,7 +53,7 @@ def environment(home: str = f"{TMP}/home", tmp: str = TMP) -> dict[str, str]:
 
 
 def _packages() -> list[Path]:
-    """Where Python's packages lie."""
+    """The folders of Python's packages."""
     return [Path(entry) for entry in sys.path
             if Path(entry).name in ("site-packages", "dist-packages")]
 
@@ -81,7 +80,7 @@ def readable() -> list[Path]:
     private = {Path("/"), Path.home(), *Path.home().parents, Path("/etc"), Path("/var")}
     for path in chosen:
         if path in private:
-            raise UsageError("Python or the compiler lies where a sandbox must not look",
+            raise UsageError("Python or the compiler is in a folder that a sandbox must not read",
                              where=path, expected="a folder of its own",
                              hint="install puffer-sdk into a virtual environment: python3 -m venv")
     return chosen
@@ -89,7 +88,7 @@ def readable() -> list[Path]:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A way to run a program apart from everything else."""
+    """A way to run a program in isolation."""
 
     name: str                   # "bwrap", "unshare" or "none"
     program: str = ""           # its path
@@ -97,9 +96,9 @@ class Sandbox:
 
     def run(self, command: Sequence[str], *, inputs: Mapping[str, Path], scratch: Path,
             limits: Limits, stdin: bytes = b"") -> Ended:
-        """Run it to its end, or to a limit. Nothing that it started is left.
+        """Run it to its end, or to a limit. Nothing that it started survives.
 
-        inputs     place inside -> folder outside, read-only
+        inputs     path inside -> folder outside, read-only
         scratch    an empty folder of ours, outside
         """
         uid = _spare_uid() if os.geteuid() == 0 else None
@@ -115,9 +114,9 @@ class Sandbox:
 
 
 def find(wanted: str = "auto") -> Sandbox:
-    """The first mechanism that works here. UsageError, saying why not, where none does.
+    """The first mechanism that works here. Raises UsageError with the reasons if none does.
 
-    wanted    "auto", or the one that it shall be: "bwrap" or "unshare"
+    wanted    "auto", "bwrap" or "unshare"
     """
     import tempfile
 
@@ -134,15 +133,15 @@ def find(wanted: str = "auto") -> Sandbox:
             return box
         refused[name] = f"does not work here: {said}"
     raise UsageError(
-        "there is no sandbox on this machine, and a review runs code of strangers",
+        "this machine has no sandbox, and a review runs untrusted code",
         expected="bubblewrap, or namespaces through unshare",
         detail="\n".join(f"{name} {why}" for name, why in refused.items()),
-        hint=f"{HINTS['bwrap']}; in a container, allow user namespaces. --no-sandbox runs their "
-             "code as you, with your files and your network")
+        hint=f"{HINTS['bwrap']}; in a container, allow user namespaces. --no-sandbox runs the "
+             "code without isolation, with your files and your network")
 
 
 def _probe(box: Sandbox, scratch: Path) -> str | None:
-    """None if a program runs in there; else what was said."""
+    """None if a program runs inside; else the error."""
     try:
         ended = box.run(["/bin/sh", "-c", "test -r /proc/self/maps && test -w /tmp && echo alive"],
                         inputs={}, scratch=scratch, limits=Limits(seconds=20))
@@ -155,7 +154,7 @@ def _probe(box: Sandbox, scratch: Path) -> str | None:
 
 
 def _spare_uid() -> int:
-    """A user without files and, but for this review, without processes: root steps down to it."""
+    """A user id without files, and without processes except this review: root changes to it."""
     return 20_000 + os.getpid() % 40_000
 
 
@@ -164,10 +163,10 @@ def _kernel() -> tuple[int, ...]:
 
 
 def _bounded(limits: Limits, uid: int | None) -> list[str]:
-    """The words that set the kernel's own limits, above the meter's.
+    """The words that set the kernel's limits, above the meter's.
 
-    They hold when a fork bomb leaves the meter no time to look. Kernels before 5.14 would count the
-    user's other processes as well.
+    They hold even if a fork bomb leaves the meter no time to look. Kernels before 5.14 would also
+    count the user's other processes.
     """
     words = ["prlimit", "--core=0", f"--fsize={limits.disk}"]
     if uid is not None or _kernel() >= (5, 14):
@@ -176,7 +175,7 @@ def _bounded(limits: Limits, uid: int | None) -> list[str]:
 
 
 def _drop(uid: int | None) -> list[str]:
-    """The words that give up what is left of root's powers, before the program starts."""
+    """The words that drop root's remaining capabilities before the program starts."""
     words = ["setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]
     if uid is not None:
         words += [f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
@@ -196,7 +195,7 @@ def _bwrap(program: str, command: list[str], inputs: dict[str, Path], scratch: P
             words += ["--cap-add", power]
         command = [*_drop(uid), *command]
     words += ["--perms", "1777", "--size", str(limits.disk), "--tmpfs", TMP]
-    made = {Path("/"), Path(TMP)}       # bwrap's own way of making parents closes them to others
+    made = {Path("/"), Path(TMP)}       # bwrap would make parents that others cannot read
     for path in readable():
         for parent in reversed(path.parents):
             if parent not in made:
@@ -225,7 +224,7 @@ def _is_alias(path: Path) -> bool:
 
 def _unshare(program: str, command: list[str], inputs: dict[str, Path], scratch: Path,
              limits: Limits, uid: int | None) -> list[str]:
-    """The same by hand: a shell in fresh namespaces lays out the root, then moves into it."""
+    """The same by hand: a shell in new namespaces builds the root, then pivots into it."""
     script = ["set -eu",
               f"mount -t tmpfs -o mode=755,nosuid,nodev,size=4m puffer {_q(scratch)}",
               f"cd {_q(scratch)}", "mkdir ./tmp",
@@ -256,7 +255,7 @@ def _unshare(program: str, command: list[str], inputs: dict[str, Path], scratch:
 
 
 def _read_only(source: Path, place: str) -> list[str]:
-    """Shell lines: source appears at .place, with all that is mounted below it, read-only."""
+    """Shell lines: mount source and everything mounted below it at .place, read-only."""
     target = f".{_q(place)}"
     make = f"mkdir -p {target}" if source.is_dir() else \
         f"mkdir -p {_q('.' + os.path.dirname(place))}; : > {target}"
@@ -271,5 +270,5 @@ def _q(path: object) -> str:
 
 
 def python(module: str) -> list[str]:
-    """The words that run a module of ours inside."""
+    """The words that run one of our modules inside."""
     return [sys.executable, "-s", "-m", module]

@@ -1,8 +1,8 @@
-"""What is to be reviewed, as a copy.  a folder or a patch -> Copy: files, and the envs among them
+"""A copy of what is reviewed.  a folder or a patch -> Copy: files, and the environments among them
 
-Nothing is compiled or run here. A patch is applied by git to a copy of a base folder; what could
-reach beyond that copy (paths that leave it, links, submodules) and what nobody can read in a diff
-(binary parts) is refused before.
+Nothing is compiled or run here. git applies a patch to a copy of a base folder. Before that, the
+patch is refused if it could reach beyond the copy (paths that leave it, links, submodules) or has
+parts that nobody can read in a diff (binary files).
 """
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MAX_PATCH = 16 << 20
 MAX_FILES = 20_000
 SKIPPED = {".git", ".hg", ".svn", "build", "runs", ".venv", "venv", "node_modules", "__pycache__",
            ".pytest_cache", ".ruff_cache"}
-DEPTH = 4               # folders below the one that is given, where environments are looked for
+DEPTH = 4               # how many folders deep environments are searched for
 
-# In a diff, lines of content begin with ' ', '+' or '-': these stand in its headers alone
+# In a diff, lines of content begin with ' ', '+' or '-': these patterns match only headers
 _LINK = re.compile(r"^(?:(?:new|old|deleted)(?: file)? mode|index \S+) 120000$", re.M)
 _MODULE = re.compile(r"^(?:(?:new|old|deleted)(?: file)? mode|index \S+) 160000$", re.M)
 _BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)$", re.M)
@@ -52,9 +52,9 @@ def copy_folder(source: Path, target: Path, *, limit: int) -> Copy:
     copy_files(source, _walk(source), target, limit)
     envs = [folder for folder in _folders(target, DEPTH) if paths.is_env_folder(folder)]
     if not envs:
-        raise UsageError("there is no environment in this folder", where=source,
+        raise UsageError("this folder contains no environment", where=source,
                          expected="NAME/NAME.h here or below", actual="none",
-                         hint="an environment's folder and header are called alike")
+                         hint="an environment's folder and header have the same name")
     return Copy(target, tuple(env.relative_to(target).as_posix() for env in envs))
 
 
@@ -143,19 +143,19 @@ def _between(path: Path, root: Path) -> Iterable[Path]:
 
 
 def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> Copy:
-    """base as it is, then the patch; the envs that the patch touches.
+    """Copy base, apply the patch, and find the envs that it changes.
 
-    base    the folder that its paths begin in; None: the git checkout around the current folder
+    base    the folder that its paths start from; None: the current git checkout
     """
     _refuse_unreadable(data)
     root = _base(base)
     copy_files(root, _tracked(root), target, limit)
     changed = _changes(data, target)
     _git(target, ["apply", "--whitespace=nowarn", "-"], data,
-         "the patch does not fit the files that it is for", root)
+         "the patch does not apply to the base", root)
     for name in changed:
         if (target / name).is_symlink() or (target / name).is_dir():
-            raise UsageError("the patch makes something that is not a plain file", where=name)
+            raise UsageError("the patch creates something other than a plain file", where=name)
     envs: dict[str, None] = {}
     beside = []
     for name in changed:
@@ -165,7 +165,7 @@ def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> 
         else:
             envs[found] = None
     if not envs:
-        raise UsageError("the patch touches no environment", where=root,
+        raise UsageError("the patch changes no environment", where=root,
                          actual=None, detail="\n".join(changed),
                          hint="an environment is a folder NAME with a NAME.h in it")
     for place, folders, files in os.walk(target):
@@ -186,14 +186,14 @@ def _refuse_unreadable(data: bytes) -> None:
         match = pattern.search(text)
         if match:
             line = text.count("\n", 0, match.start()) + 1
-            raise UsageError(f"the patch holds {what}", where=f"line {line} of the patch",
+            raise UsageError(f"the patch contains {what}", where=f"line {line} of the patch",
                              hint=hint)
     for match in _MOVED.finditer(text):
         _refuse_path(match[1].strip('"'))
 
 
 def _changes(data: bytes, target: Path) -> list[str]:
-    """The files that git will write, as git itself reads the patch."""
+    """The files that git will write, according to git itself."""
     listed = _git(target, ["apply", "--numstat", "-z", "-"], data,
                   "this is not a patch that git can read", None)
     names = []
@@ -204,7 +204,7 @@ def _changes(data: bytes, target: Path) -> list[str]:
         shown = name.decode("utf-8", "surrogateescape")
         _refuse_path(shown)
         if added == b"-":
-            raise UsageError("the patch holds a binary file", where=shown,
+            raise UsageError("the patch contains a binary file", where=shown,
                              hint="nobody can read it in a diff; ask for its source")
         names.append(shown)
     if not names:
@@ -229,15 +229,15 @@ def _base(base: Path | None) -> Path:
     for folder in (here, *here.parents):
         if (folder / ".git").exists():
             return folder
-    raise UsageError("a patch is for a git checkout, and this folder is in none", where=here,
+    raise UsageError("a patch needs a git checkout, and this folder is not in one", where=here,
                      hint="change into the checkout, or name it: --base FOLDER")
 
 
 def _tracked(root: Path) -> Iterable[str]:
-    """What git knows of: secrets and virtual environments beside it are left out."""
+    """The files that git tracks. Untracked secrets and virtual environments are left out."""
     if not (root / ".git").exists():
         return _walk(root)
-    # A repository may name a program that watches its files; not here
+    # A repository's config can name a program that watches its files: never run it
     done = subprocess.run(["git", "-C", str(root), "-c", "core.fsmonitor=false", "ls-files", "-z"],
                           capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
@@ -248,7 +248,7 @@ def _tracked(root: Path) -> Iterable[str]:
 
 
 def _git(folder: Path, words: list[str], data: bytes, complaint: str, base: Path | None) -> bytes:
-    """git, in a folder that is no repository, with no one's settings."""
+    """Run git in a folder that is not a repository, without anybody's settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     clean |= {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent), "LC_ALL": "C",
               "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -256,18 +256,18 @@ def _git(folder: Path, words: list[str], data: bytes, complaint: str, base: Path
         done = subprocess.run(["git", *words], cwd=folder, input=data, capture_output=True,
                               check=False, env=clean, timeout=120)
     except OSError as error:
-        raise UsageError("a patch needs git to be applied", detail=str(error),
+        raise UsageError("applying a patch needs git", detail=str(error),
                          hint="install git") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise UsageError(complaint, where=base, detail="\n".join(said.splitlines()[:10]),
-                         hint="another base: --base FOLDER" if base else
+                         hint="choose another base: --base FOLDER" if base else
                          "make it with: git format-patch, or git diff")
     return done.stdout
 
 
 def _env_of(root: Path, name: str) -> str | None:
-    """The environment that a file belongs to, by where it lies."""
+    """The environment that a file belongs to, by its path."""
     place = Path(name)
     for parent in place.parents:
         if parent != Path(".") and paths.is_env_folder(root / parent):

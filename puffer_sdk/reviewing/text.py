@@ -1,4 +1,4 @@
-"""A Review for people: lines and their styles, and its report as a page that is safe to open."""
+"""What people see of a Review: lines with styles, and report files that are safe to open."""
 from __future__ import annotations
 
 import html
@@ -11,8 +11,8 @@ from .review import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
 
-# The report was made where a stranger's code ran. A frame without allow-scripts runs nothing, and
-# the policy lets nothing be fetched
+# The report was made where untrusted code ran. A frame without allow-scripts runs no script, and
+# the policy allows no fetch
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -27,11 +27,11 @@ media-src data:; font-src data:; style-src 'unsafe-inline'; frame-src 'self' dat
 
 
 def lines(review: Review) -> Iterator[Line]:
-    """Each environment's steps, then what the patch changes besides, then the verdict."""
+    """Each environment's steps, then what else the patch changes, then the verdict."""
     for env in review.envs:
         yield from _env_lines(env, alone=len(review.envs) == 1)
     for text in review.beside:
-        yield f"also changes {text}: it belongs to no environment, read it", "yellow"
+        yield f"also changes {text}: it belongs to no environment; read it", "yellow"
     failed = [env.name for env in review.envs if env.verdict == "fail"]
     count = len(review.envs)
     what = f"{count} environment{'s' * (count > 1)}"
@@ -61,7 +61,7 @@ def _env_lines(env: EnvReview, alone: bool) -> Iterator[Line]:
 
 
 def write_reports(review: Review, folder: Path) -> list[Path]:
-    """NAME.html and NAME.md of each environment's report, in a folder that is made."""
+    """Write NAME.html and NAME.md of each environment's report into a new or existing folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -23,7 +23,7 @@ from .cuda_finding import (
 
 OLDEST_GPU = (8, 0)                     # the first with bf16
 OLDEST_NVCC = (12, 0)                   # older ones create graphs with another call
-DRIVER_HINT = "install NVIDIA's driver, or train on the CPU: --train.device cpu"
+ON_CPU = "--train.device cpu"            # options that train on the CPU instead
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,13 @@ class Readiness:
                f"{shown(self.driver.version)}"
 
 
-def examine() -> Readiness:
-    """Looks in the order in which things are needed; quick where there is no driver."""
+def examine(on_cpu: str = ON_CPU) -> Readiness:
+    """Looks in the order in which things are needed; quick where there is no driver.
+
+    on_cpu    the options that train on the CPU instead, for the hint
+    """
     driver = find_driver()
-    problem, hint = driver_problem(driver)
+    problem, hint = driver_problem(driver, on_cpu)
     if problem:
         return Readiness(problem, hint, driver)
     nvcc = find_nvcc(driver)
@@ -65,18 +68,20 @@ def examine() -> Readiness:
     return Readiness(problem, hint, driver, nvcc, cublaslt)
 
 
-def driver_problem(driver: Driver | None) -> tuple[str | None, str | None]:
+def driver_problem(driver: Driver | None,
+                   on_cpu: str = ON_CPU) -> tuple[str | None, str | None]:
     """(what is wrong, what to do), or (None, None)."""
+    hint = f"install NVIDIA's driver, or train on the CPU: {on_cpu}"
     if driver is None:
-        return "no NVIDIA driver on this machine", DRIVER_HINT
+        return "no NVIDIA driver on this machine", hint
     if driver.problem:
-        return f"the NVIDIA driver finds no GPU that it can use: {driver.problem}", DRIVER_HINT
+        return f"the NVIDIA driver finds no GPU that it can use: {driver.problem}", hint
     if not driver.gpus:
         return "the NVIDIA driver finds no GPU", "look at CUDA_VISIBLE_DEVICES"
     gpu = driver.gpus[0]
     if gpu.capability < OLDEST_GPU:
         return (f"the {gpu.name}'s compute capability {shown(gpu.capability)} is below "
-                f"{shown(OLDEST_GPU)}", "train on the CPU: --train.device cpu")
+                f"{shown(OLDEST_GPU)}", f"train on the CPU: {on_cpu}")
     return None, None
 
 
@@ -158,17 +163,19 @@ def reason() -> str:
     return examine().reason
 
 
-def choose_device(setting: str, asked: str = "train.device cuda") -> tuple[str, str]:
+def choose_device(setting: str, asked: str = "train.device cuda",
+                  on_cpu: str = ON_CPU) -> tuple[str, str]:
     """train.device of the native trainer -> ("cuda" or "cpu", why). auto imitates no GPU.
 
-    asked    what asks for a GPU, if one is asked for
+    asked     what asks for a GPU, if one is asked for
+    on_cpu    the options that train on the CPU instead, for the hint
     Raises UsageError where a GPU is asked for and cannot be used.
     """
     if setting == "cpu":
         return "cpu", "train.device is cpu"
     if setting == "cuda" and is_emulated():
         return "cuda", reason()
-    found = examine()
+    found = examine(on_cpu)
     if not found.problem:
         return "cuda", found.reason
     if setting == "cuda":

@@ -1,0 +1,18 @@
+"""Training: environment + settings -> a run folder with metrics and checkpoints.
+
+In reading order:
+
+    train         the parent: settings, run folder, progress, result
+    worker        the child: envs and trainer, epoch by epoch; checkpoints
+    loop          Trainer: rollout() and update() for the user's own loop
+    backends      which trainer: native or PyTorch, CPU or GPU
+    schedules     what both trainers share: sizes, learning rate, entropy coefficient
+    native/       the trainer in C and CUDA
+    reference/    the trainer in plain PyTorch, to read and to test against
+    runs          run folders: create, find, list, compare, delete
+    locks         one process trains a run
+    checkpoint    checkpoint files: save, load, does it fit
+    metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard
+    dashboard     what the terminal shows during training
+    profiling     where the time of training goes
+"""

@@ -1,7 +1,7 @@
-"""Which trainer computes.  settings -> NativePPO or TorchPPO, and the actor that belongs to it
+"""Choose the trainer.  settings -> NativePPO or TorchPPO, and the actor that belongs to it
 
-The native trainer computes by default, on a GPU where one can be used. PyTorch is needed for a
-network of one's own ([policy] torch_class), and for the referee.
+The native trainer is the default, on a GPU where one can be used. Only the user's own network
+([policy] torch_class) and the reference trainer need PyTorch.
 """
 from __future__ import annotations
 
@@ -17,41 +17,44 @@ from ..settings.config import Config
 if TYPE_CHECKING:
     import numpy as np
 
-SMALL_WORK = 1 << 19                # agent steps of a minibatch x hidden size: one thread is faster
+SMALL_WORK = 1 << 19    # agent steps of a minibatch x hidden size, below which one thread is faster
 
 
 def require(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> None:
-    """What the settings' trainer needs is there: PyTorch, or the compiled native trainer.
+    """Check for what the settings' trainer needs: PyTorch, or the native trainer, compiled here.
 
-    folder    the environment's, which is compiled for the GPU where it shall play there
-    Raises UsageError without PyTorch or without a usable GPU where one is asked for, BuildError
-    where the native trainer or the environment does not compile.
+    folder    the environment's, which is compiled too if it runs on the GPU
+    Raises UsageError where PyTorch is missing or no GPU is usable and the settings need one,
+    BuildError where the native trainer or the environment does not compile.
     """
     if resolved.train.backend == "torch":
         require_torch(resolved)
     elif resolved.train.device == "cuda":
-        from ..toolchain import gpu
-        from .native import cuda
-        plays = resolved.vec.device == "cuda"
-        try:
-            gpu.choose_device("cuda", "vec.device cuda" if plays else "train.device cuda")
-        except UsageError as error:             # all that keeps this run off the CPU
-            also = " --vec.device cpu" * plays + " --train.gpus 1" * (resolved.train.gpus > 1)
-            error.hint = error.hint and error.hint.replace("--train.device cpu",
-                                                           f"--train.device cpu{also}")
-            raise
-        gpu.require_gpus(resolved.train.gpus)
-        cuda.build(verbose=verbose)
-        if plays and folder is not None:
-            from .native.envs import build_program
-            build_program(folder, verbose=verbose)
+        require_gpu(resolved, folder, verbose=verbose)
     else:
         from .native import build_trainer
         build_trainer(verbose=verbose)
 
 
+def require_gpu(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> None:
+    """require, for the native trainer on a GPU."""
+    from ..toolchain import gpu
+    from .native import cuda
+
+    envs_too = resolved.vec.device == "cuda"
+    on_cpu = [gpu.ON_CPU, *(["--vec.device cpu"] if envs_too else []),
+              *(["--train.gpus 1"] if resolved.train.gpus > 1 else [])]
+    gpu.choose_device("cuda", "vec.device cuda" if envs_too else "train.device cuda",
+                      " ".join(on_cpu))
+    gpu.require_gpus(resolved.train.gpus)
+    cuda.build(verbose=verbose)
+    if envs_too and folder is not None:
+        from .native.envs import build_program
+        build_program(folder, verbose=verbose)
+
+
 def require_actor(trained: Config, *, verbose: bool = False) -> None:
-    """require, for playing with a checkpoint's weights."""
+    """require, for acting with a checkpoint's weights."""
     if trained.policy.torch_class:
         require_torch(trained)
     else:
@@ -69,11 +72,11 @@ def require_torch(resolved: Config) -> None:
 
 
 def use_threads(resolved: Config) -> None:
-    """Let PyTorch compute on as many threads as the sizes alone say.
+    """Set PyTorch's number of threads by the sizes only.
 
-    Its products and sums round differently on different numbers of threads. So that number
-    depends neither on vec.num_threads nor on the machine: a run gives the same bytes whatever
-    they are. Small products go to one thread, which is done before a second has woken up.
+    Its products and sums round differently on different numbers of threads. So the number depends
+    neither on vec.num_threads nor on the machine, and a run gives the same bytes whatever they
+    are. Small products use one thread: it is done before a second one has woken up.
     """
     import torch
 
@@ -82,7 +85,7 @@ def use_threads(resolved: Config) -> None:
 
 
 def with_class_file(resolved: Config, folder: Path) -> Config:
-    """policy.torch_class by its absolute path: the file lies beside the header, or here."""
+    """policy.torch_class by its absolute path: next to the header, or in this folder."""
     file, colon, name = resolved.policy.torch_class.rpartition(":")
     for parent in (folder, Path.cwd()):
         if file and (parent / file).is_file():
@@ -92,8 +95,7 @@ def with_class_file(resolved: Config, folder: Path) -> Config:
 
 
 def where_trained(resolved: Config) -> str:
-    """Where the network is trained, and why there: "on the CPU (no NVIDIA driver on this machine)"
-    """
+    """Where the network trains, and why: "on the CPU (no NVIDIA driver on this machine)"."""
     where, given = "the CPU", f"train.device is {resolved.train.device}"
     if resolved.train.device == "cuda":
         where = "a GPU" if resolved.train.gpus == 1 else f"{resolved.train.gpus} GPUs"
@@ -110,7 +112,7 @@ def where_trained(resolved: Config) -> str:
 def make_trainer(vec, resolved: Config, *, timed: bool = False):
     """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO."""
     if resolved.train.backend == "torch":
-        from .reference import TorchPPO
+        from .reference.ppo import TorchPPO
         use_threads(resolved)
         return TorchPPO(vec, resolved, resolved.train.device)
     from .native import NativePPO
@@ -119,7 +121,7 @@ def make_trainer(vec, resolved: Config, *, timed: bool = False):
 
 def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,
                greedy: bool = False, threads: int = 1):
-    """Acts for all agents of `vec` with a checkpoint's weights: NativeActor, or torch_ppo.Actor.
+    """The actor of a checkpoint's weights, for all agents of `vec`: NativeActor or reference Actor.
 
     trained    the settings that the checkpoint was trained with
     """
@@ -128,7 +130,8 @@ def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: in
         exact = replace(trained, train=replace(trained.train, precision="fp32"))
         return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                            seed, vec.num_agents, greedy=greedy, threads=threads)
-    from .reference import Actor, build_policy, load_weights
+    from .reference.actions import Actor
+    from .reference.policy import build_policy, load_weights
 
     use_threads(trained)
     policy = build_policy(vec.obs_size, vec.act_sizes, trained)

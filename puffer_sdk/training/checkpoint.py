@@ -1,14 +1,14 @@
 """Save and load a training state.  tensors + facts <-> runs/NAME/NNNN/checkpoints/STEP.safetensors
 
 A checkpoint is a safetensors file: any tool that reads the format reads the weights. Its metadata
-holds what a resumed run needs besides tensors, as one JSON text under the key "puffer":
+holds what else a resumed run needs, as one JSON text under the key "puffer":
 
     format_version   1; a greater one is refused
     env              name, spec hash, observation size and type, head widths
     config           the resolved settings
     counters         epoch, global step, ... (the trainer's own)
     epoch, step      where the run was
-    goal             where it was first met, if it was: {"goal", "step", "seconds"}
+    goal             when it was first reached, if it was: {"goal", "step", "seconds"}
 """
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import RunError, UsageError
+from ..settings.goal import Goal
 
 FORMAT_VERSION = 1
 
@@ -38,6 +39,11 @@ class Checkpoint:
     def step(self) -> int:
         """Agent steps trained before it was written."""
         return int(self.facts["step"])
+
+    def reached(self, goal: Goal | None) -> dict | None:
+        """{"goal", "step", "seconds"}: when the run first reached this goal; None if it did not."""
+        met = self.facts.get("goal")
+        return met if met and met["goal"] == str(goal) else None
 
 
 def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
@@ -65,7 +71,7 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a writer that was killed left half. Call it when nobody writes there."""
+    """Remove files that a killed writer left half. Call it only when nobody writes there."""
     for path in folder.glob(".*.safetensors.*"):
         with contextlib.suppress(OSError):
             path.unlink()
@@ -109,7 +115,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float]) -> None:
-    """Refuse a checkpoint of another environment, or of other sizes.
+    """Raises UsageError if a checkpoint is of another environment or other sizes.
 
     env         the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
     settings    [env] as it would be now

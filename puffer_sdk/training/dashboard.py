@@ -1,4 +1,4 @@
-"""What a person sees while a policy trains: a panel that redraws, or plain lines in a pipe."""
+"""The progress of training.  rows of metrics -> a live panel, or plain lines in a pipe"""
 from __future__ import annotations
 
 import math
@@ -11,7 +11,7 @@ from ..base import ui
 from ..settings.config import Config
 from .runs import Run
 
-PLAIN_EVERY = 2.0               # seconds between two plain lines; more as the run grows old
+PLAIN_EVERY = 2.0               # seconds between two plain lines; more as the run gets longer
 PLAIN_MOST = 60.0
 REDRAW_EVERY = 0.1
 WIDEST = 100                    # columns of the panel
@@ -25,20 +25,20 @@ ROWS = 6                        # below each column's heading
 
 
 class Dashboard:
-    """Fed with rows of metrics; draws them to stderr for as long as the context lasts."""
+    """Draws rows of metrics to stderr while the context lasts."""
 
     def __init__(self, run: Run, config: Config, where: str = ""):
-        """where: the device, and why that one"""
+        """where    the device, and why that one"""
         self.run, self.config, self.where = run, config, where
         batch = config.vec.total_agents * config.train.horizon
         self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
         self.name = run.folder.parent.name
         self.row: dict = {}
         self.env: dict = {}             # the last known value of every env/ key
-        self.curve: list[float] = []    # perf (or what comes next) at each epoch with episodes
-        self.stopping = False           # a signal came: the child is saving
+        self.curve: list[float] = []    # perf (or the next of HEADLINE) of each epoch with episodes
+        self.stopping = False           # after a signal: the child is saving
         self.began = self.drawn = time.monotonic()
-        self.said = None                # the epoch of the last plain line
+        self.printed = None                # the epoch of the last plain line
         self.live = None
 
     def __enter__(self) -> Dashboard:
@@ -64,7 +64,7 @@ class Dashboard:
             self.plain_line()
 
     def update(self, row: dict) -> None:
-        """A new row of metrics."""
+        """Take a new row of metrics."""
         self.row = row
         self.env.update({k.removeprefix("env/"): v for k, v in row.items()
                          if k.startswith("env/")})
@@ -73,7 +73,7 @@ class Dashboard:
             self.curve.append(self.env[headline])
 
     def headline(self) -> str | None:
-        """The number that the curve shows: perf, or what there is in its place."""
+        """The name of the number that the curve shows: the first of HEADLINE that the env logs."""
         return next((name for name in HEADLINE if name in self.env), None)
 
     def tick(self) -> None:
@@ -83,22 +83,22 @@ class Dashboard:
             if now - self.drawn >= REDRAW_EVERY:
                 self.drawn = now
                 self.live.update(self.panel(), refresh=True)
-        elif self.row and (self.said is None or now - self.drawn >= self.pause(now)):
+        elif self.row and (self.printed is None or now - self.drawn >= self.pause(now)):
             self.drawn = now
             self.plain_line()
 
     def pause(self, now: float) -> float:
-        """Seconds between plain lines: a long run is not told by thousands of them."""
+        """Seconds between plain lines: more in a long run, so that it does not print thousands."""
         return min(PLAIN_MOST, max(PLAIN_EVERY, (now - self.began) / 30))
 
     # -- plain ---------------------------------------------------------------
 
     def plain_line(self) -> None:
-        """One line a row; a row is told once."""
+        """Print the current row, once."""
         row = self.row
-        if row["epoch"] == self.said:
+        if row["epoch"] == self.printed:
             return
-        self.said = row["epoch"]
+        self.printed = row["epoch"]
         width = len(f"{self.total:,}")
         parts = [f"{min(1.0, row['step'] / self.total):4.0%}", f"{row['step']:{width},} steps",
                  f"{short(row['sps']):>5}/s"]
@@ -133,7 +133,7 @@ class Dashboard:
                      subtitle_align="right", border_style="blue", padding=(0, 1))
 
     def head(self, width: int):
-        """The bar, and below it the speed and the clock."""
+        """The progress bar, and below it speed and time."""
         from rich.text import Text
 
         step, sps = self.row.get("step", 0), self.row.get("sps", 0.0)
@@ -180,7 +180,7 @@ class Dashboard:
 
     @staticmethod
     def column(title: str, rows: list[tuple[str, str]], width: int):
-        """Names to the left, numbers to the right, ROWS lines always: the panel keeps its size."""
+        """Names left, numbers right. Always ROWS lines, so that the panel keeps its size."""
         from rich.text import Text
 
         lines = [Text(title, style="bold")]
@@ -191,7 +191,7 @@ class Dashboard:
         return Text("\n").join(lines)
 
     def time_column(self, width: int):
-        """How an epoch's time is spent."""
+        """How an epoch spends its time."""
         from rich.text import Text
 
         seconds = {name: self.row.get(f"time/{name}", 0.0) for name in PARTS}
@@ -212,7 +212,7 @@ class Dashboard:
 
 @contextmanager
 def quiet_keys() -> Iterator[None]:
-    """The terminal does not write ^C into the panel when that is pressed."""
+    """Stop the terminal from writing ^C into the panel."""
     import termios
 
     try:

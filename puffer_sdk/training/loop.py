@@ -1,4 +1,4 @@
-"""Trainer: training for loops of your own.  a VecEnv and settings -> rollout(), update(), save()"""
+"""Trainer: training in your own loop.  a VecEnv and settings -> rollout(), update(), save()"""
 from __future__ import annotations
 
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Trainer:
-    """A policy and its training over one VecEnv, for loops of your own.
+    """A policy and its training over one VecEnv, for your own loop.
 
         vec = puffer_sdk.make("my_env", num_envs=1024)
         with puffer_sdk.Trainer(vec, {"train.learning_rate": 0.02}) as trainer:
@@ -31,24 +31,24 @@ class Trainer:
                 print(trainer.global_step, vec.log(), losses)
             trainer.save("policy.safetensors")      # for `puffer-sdk eval`, or load()
 
-    vec       its envs are reset before the first rollout; play none of them in between
-    config    settings over those of the environment's ini, or a Config of configure()'s
-    Also here: epoch, total_epochs, global_step, batch_size, horizon, agents, learning_rate.
-    Raises UsageError where sizes or settings contradict each other.
+    vec       the first rollout resets its envs; do not step them yourself in between
+    config    settings over those of the environment's ini, or a Config from configure()
+    Attributes: epoch, total_epochs, global_step, batch_size, horizon, agents, learning_rate.
+    Raises UsageError if sizes or settings contradict each other.
     """
 
     def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None):
         self.config = _config_for(vec, config)
         self._trainer = backends.make_trainer(vec, self.config)
         self._env_facts = _facts_of(vec)
-        self._rolled_out = False        # whether there is something to learn from
+        self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
         self.metrics: dict[str, float] = {}     # what the last update() returned
 
     # -- the loop
 
     def rollout(self) -> None:
-        """`horizon` ticks of all agents with the present policy."""
+        """`horizon` ticks of all agents with the current policy."""
         began, self._rolled_out = time.perf_counter(), False
         self._trainer.rollout()
         self._rolled_out = True
@@ -64,7 +64,7 @@ class Trainer:
         return self.metrics
 
     def use(self, vec: VecEnv) -> None:
-        """Go on with other envs, as many agents of the same sizes, say of a harder level."""
+        """Continue with other envs, for example a harder level: as many agents, the same sizes."""
         self._trainer.barrier(vec)
         self.config = replace(self.config, env=vec.env_settings)
 
@@ -74,7 +74,7 @@ class Trainer:
                             doc="updates that train.total_timesteps allows")
     global_step = property(lambda self: self._trainer.global_step, doc="agent steps trained on")
     finished = property(lambda self: self._trainer.finished,
-                        doc="True once train.total_timesteps are done; going on is allowed")
+                        doc="True once train.total_timesteps are done; you may continue")
     learning_rate = property(lambda self: self._trainer.learning_rate, doc="of the next update")
     agents = property(lambda self: self._trainer.agents, doc="N")
     horizon = property(lambda self: self._trainer.horizon, doc="T")
@@ -92,7 +92,7 @@ class Trainer:
         return self._trainer.parameters
 
     def touch(self) -> None:
-        """Say that weights were written to."""
+        """Call this after writing to weights."""
         if self.config.train.backend != "torch":
             self._trainer.touch()
 
@@ -107,7 +107,7 @@ class Trainer:
         return checkpoint.save(Path(path), self._trainer.state_tensors(), facts)
 
     def load(self, path: str | os.PathLike) -> None:
-        """Go on from a checkpoint, with fresh episodes. UsageError where it does not fit."""
+        """Continue from a checkpoint, with fresh episodes. UsageError if it does not fit."""
         past = checkpoint.load(Path(path))
         vec = self._trainer.vec
         checkpoint.check_fits(past, self._env_facts, vec.env_settings)
@@ -120,7 +120,7 @@ class Trainer:
     # -- the end
 
     def close(self) -> None:
-        """Let threads and memory go. The envs stay open: they are yours."""
+        """Free threads and memory. The envs stay open: they are yours."""
         if self.config.train.backend != "torch":
             self._trainer.close()
 
@@ -132,16 +132,16 @@ class Trainer:
 
 
 def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None) -> Config:
-    """The settings that hold for these envs: their number and [env] are as they were made."""
+    """The settings for these envs, whose number and [env] are already fixed."""
     folder = vec.library.folder
     if not isinstance(given, Config):
         asked = dict(given or {})
         own = {"vec.total_agents": vec.num_agents, "vec.num_buffers": vec.num_buffers}
         for name, value in asked.items():
             if name.startswith("env.") or name in own:
-                raise UsageError(f"{name} is settled: these envs are made", where=name,
+                raise UsageError(f"{name} cannot change: these envs exist already", where=name,
                                  expected="settings of the training", actual=value,
-                                 hint="give it to puffer_sdk.make")
+                                 hint="pass it to puffer_sdk.make")
         asked.update(own)
         given = config.resolve(folder, asked, warn_unread=False) if folder \
             else config.defaults(asked)
@@ -152,7 +152,7 @@ def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None) -> Con
 
 
 def _facts_of(vec: VecEnv) -> dict[str, object]:
-    """What a checkpoint says of its environment."""
+    """What a checkpoint says about its environment."""
     about, folder = vec.description, vec.library.folder
     return {"name": folder.name if folder else about.name,
             "spec_hash": header.read(folder).hash() if folder else None,

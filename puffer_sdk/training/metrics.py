@@ -1,4 +1,4 @@
-"""Where metrics go while a run lasts: metrics.jsonl always; Weights & Biases, TensorBoard if asked.
+"""Where metrics go during a run: metrics.jsonl always; Weights & Biases, TensorBoard on request.
 
 All sinks get the same rows, described in docs/reference/metrics.md.
 """
@@ -18,7 +18,7 @@ EXTRAS = {"wandb": "wandb", "tensorboard": "tensorboardX"}     # option -> modul
 
 
 def require(**wanted: bool) -> None:
-    """Raises UsageError when a sink that is wanted is not installed: before anything runs."""
+    """Raises UsageError if a requested sink is not installed: before anything runs."""
     for name, module in EXTRAS.items():
         if wanted.get(name) and find_spec(module) is None:
             raise UsageError(f"--{name} needs a package that is not installed",
@@ -27,7 +27,7 @@ def require(**wanted: bool) -> None:
 
 
 def without_nan(value):
-    """The same, with None for the numbers that JSON cannot write: NaN and the infinities."""
+    """The same value, with None in place of what JSON cannot write: NaN and the infinities."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -38,7 +38,7 @@ def without_nan(value):
 
 
 class open_sinks:
-    """A context in which log(row) sends a row of metrics to every sink."""
+    """A context manager; log(row) sends a row of metrics to every sink."""
 
     def __init__(self, run: Run, config: Config, *, wandb: bool = False,
                  tensorboard: bool = False):
@@ -62,7 +62,7 @@ class open_sinks:
 
 
 class JsonLines:
-    """metrics.jsonl: one object a line, written as it comes, whole or not at all."""
+    """metrics.jsonl: one object per line, written at once, whole or not at all."""
 
     def __init__(self, run: Run):
         self.path = run.metrics_path
@@ -92,7 +92,7 @@ class JsonLines:
 
 
 class Wandb:
-    """A Weights & Biases run named after ours. WANDB_MODE=offline works as it always does."""
+    """A Weights & Biases run named after ours. WANDB_MODE=offline works as usual."""
 
     def __init__(self, run: Run, config: Config):
         import wandb

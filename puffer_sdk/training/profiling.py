@@ -1,11 +1,11 @@
-"""Where the time of training goes.  environment + settings -> a table, and nothing on the disk
+"""Where the time of training goes.  environment + settings -> a table; no files
 
-A child trains for some seconds as `train` would, with the clocks of the native trainer read at
-the end. Shares are of all threads' time; what no phase claims is waiting: for a lock, for the
-slowest worker, for a core that another process has.
+A child trains for some seconds as `train` would, then reads the clocks of the native trainer.
+Shares are of all threads' time. The time of no phase is waiting: for a lock, for the slowest
+worker, for a core that another process uses.
 
-On a GPU there is a second run, in which every kernel is timed by itself: without graphs, so it
-takes longer, and each kernel has the GPU for itself.
+On a GPU a second run times every kernel by itself. It works without graphs, so it takes longer,
+and each kernel has the GPU to itself.
 """
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..settings import config
 from ..settings.config import Config
 from . import backends
 
-WARM_UP = 0.4           # part of the seconds that is not counted: caches, clocks, page faults
-EPOCHS = 3              # that are counted at least
-RATE_SECONDS = 0.4      # of measuring matrix products, before training and after it
+WARM_UP = 0.4           # share of the seconds that is not measured: caches, clocks, page faults
+EPOCHS = 3              # measured, at least
+RATE_SECONDS = 0.4      # to measure matrix products, before training and after it
 WAITING = "waiting"
 
 
@@ -34,7 +34,7 @@ class Phase:
     name: str               # "rollout: environments", "update: Muon", ..., "waiting"
     seconds: float          # of all threads together
     share: float            # of all threads' time
-    ns_per_step: float      # what it adds to the time of one agent step
+    ns_per_step: float      # its part of the time of one agent step
 
 
 @dataclass(frozen=True)
@@ -42,37 +42,37 @@ class Kernel:
     """One kernel, product or kind of copy on the GPU."""
 
     name: str
-    calls: float            # an epoch
-    microseconds: float     # a call
+    calls: float            # per epoch
+    microseconds: float     # per call
     share: float            # of the seconds of all kernels
-    bandwidth: float        # bytes/s, what it reads and writes counted once
-    of_copy: float          # the same, as a share of what a copy reaches
+    bandwidth: float        # bytes/s; each byte read or written counts once
+    of_copy: float          # the same, as a share of copy_rate
     flops: float            # FLOP/s, of products
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What was measured, and on what."""
+    """The measured times, and the sizes they belong to."""
 
     env: str
-    steps: int                  # agent steps that were counted
-    seconds: float              # that they took
+    steps: int                  # agent steps measured
+    seconds: float              # they took this long
     steps_per_second: float
     phases: list[Phase]         # in the order of an epoch, waiting last; shares add up to 1
-    gflops: float               # GFLOP/s of the network, as if all its products were dense
-    matmul_gflops: float        # what the same threads reach in matrix products alone
+    gflops: float               # GFLOP/s of the network, counting all its products as dense
+    matmul_gflops: float        # of the same threads in matrix products only
     flops_per_step: float
     threads: int
     path: str                   # instruction set: "avx512", "avx2", "neon", "generic"
     precision: str              # "fp32" or "bf16"
-    blocks: int                 # that the agents are cut into in a rollout ...
-    block_agents: int           # ... and agents of each
+    blocks: int                 # of agents in a rollout ...
+    block_agents: int           # ... and agents in each
     lockstep: bool              # whether all agents tick together
     bytes: int                  # memory of the trainer
     gpu: dict | None = None     # NativePPO.gpu()
     kernels: list[Kernel] = field(default_factory=list)     # on a GPU, the slowest first
-    busy: float | None = None   # seconds of all kernels over the seconds that an epoch takes
-    copy_rate: float | None = None      # bytes/s that a copy on the GPU reaches, read and written
+    busy: float | None = None   # seconds of all kernels / seconds of an epoch
+    copy_rate: float | None = None      # bytes/s of a copy on the GPU, reads plus writes
 
     def to_dict(self) -> dict:
         """JSON-able."""
@@ -82,10 +82,10 @@ class Profile:
 def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: float = 3.0,
             on_progress: Callable[[str, float, float], None] | None = None,
             verbose: bool = False) -> Profile:
-    """Train on ENV (a folder or a name) for some seconds, and say where they went.
+    """Train on ENV (a folder or a name) for some seconds, and measure where the time goes.
 
     on_progress   called as on_progress("training", done, total)
-    Raises UsageError where the settings ask for the PyTorch trainer, whatever train raises.
+    Raises UsageError if the settings ask for the PyTorch trainer, and what train raises.
     """
     folder = paths.find_env(env)
     built = build.build(folder, verbose=verbose)
@@ -110,7 +110,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
 
 
 def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> float:
-    """Floating-point operations of one agent's pass through the network: two a weight."""
+    """Floating-point operations of one agent's forward pass: two per weight."""
     return 2.0 * (obs_size * hidden + 3 * layers * hidden**2 + hidden * (sum(act_sizes) + 1))
 
 
@@ -118,9 +118,9 @@ def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> floa
 
 
 def work(job: dict, link: child.Link) -> dict:
-    """The child's target: a Profile as a dict; empty if it was asked to stop."""
+    """The child's target: a Profile as a dict; empty if it had to stop."""
     from ..env.library import Library
-    from .train import make_vec
+    from .worker import make_vec
 
     resolved = Config.from_dict(job["config"])
     vec = make_vec(Library(job["library"], Path(job["folder"])), resolved, 0, link)
@@ -129,7 +129,7 @@ def work(job: dict, link: child.Link) -> dict:
     warm = WARM_UP * job["seconds"]
     train(trainer, warm, link, 0.0)
     if link.stop:
-        return {}                               # nobody asks for it: the parent was interrupted
+        return {}                               # the parent was interrupted
     trainer.stats()
     before, began = trainer.counters, time.perf_counter()
     train(trainer, job["seconds"] - warm, link, warm)
@@ -158,7 +158,7 @@ def work(job: dict, link: child.Link) -> dict:
 
 
 def product_rate(trainer, resolved: Config) -> float:
-    """FLOP/s that matrix products reach alone, where this trainer computes."""
+    """FLOP/s of matrix products only, on the device of this trainer."""
     from .native import library
 
     if trainer.gpu():
@@ -168,7 +168,7 @@ def product_rate(trainer, resolved: Config) -> float:
 
 
 def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
-    """Every kernel timed by itself, on the GPU: Kernels as dicts, and how busy they keep it."""
+    """Time every kernel by itself, on the GPU: Kernels as dicts, and how busy they keep the GPU."""
     with backends.make_trainer(vec, resolved, timed=True) as trainer:
         trainer.rollout()
         trainer.update()                        # loads the kernels
@@ -201,7 +201,7 @@ def train(trainer, seconds: float, link: child.Link, before: float) -> None:
 
 
 def phases(seconds: Mapping[str, float], total: float, steps_per_second: float) -> list[dict]:
-    """Phases as dicts. total: of all threads; what no phase claims of it is waiting."""
+    """Phases as dicts. total: seconds of all threads; those of no phase are waiting."""
     claimed = sum(seconds.values())
     every = {**seconds, WAITING: max(0.0, total - claimed)}
     total = max(total, claimed)                 # clocks of several cores may differ a little

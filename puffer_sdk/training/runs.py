@@ -1,16 +1,16 @@
-"""Run folders: made, described, listed, compared, deleted.
+"""Run folders: create, describe, list, compare, delete.
 
     runs/squared/0007/
       run.json            {"status", "tag", "started", "ended", "pid", "pid_started", "host",
                            "step", "total"}: written whole, under a temporary name, then renamed
-      config.ini          the resolved settings          spec.json      what the header said
+      config.ini          the resolved settings          spec.json      the header's Spec
       metrics.jsonl       one object per logged epoch    checkpoints/   *.safetensors
 
 Two processes that start at once get two folders: a run is prepared under a hidden name and
 renamed to the next free number, which only one of them can take.
 
-status      running, finished, interrupted or failed, as the run itself says; `killed` for one
-            that says running and whose process is gone; `damaged` where run.json cannot be read
+status      running, finished, interrupted or failed, by run.json; `killed` if that says running
+            and its process is gone; `damaged` if run.json cannot be read
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last records
 
 @dataclass(frozen=True)
 class Run:
-    """One run's folder. Everything is read when asked for: another process may be writing."""
+    """One run's folder. Each property reads the file anew: another process may be writing."""
 
     folder: Path
 
@@ -45,7 +45,7 @@ class Run:
 
     @property
     def info(self) -> dict:
-        """run.json, or {} where it cannot be read."""
+        """run.json, or {} if it cannot be read."""
         try:
             info = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -80,9 +80,9 @@ class Run:
         return self.folder / "checkpoints"
 
     def set_status(self, status: str, **facts: object) -> None:
-        """Note how the run stands, and facts such as step=4096 or error='...'.
+        """Store the status, and facts such as step=4096 or error='...'.
 
-        'running' also notes this process as the one that runs it. Raises RunError.
+        'running' also stores this process as the one that runs it. Raises RunError.
         """
         if status not in STATUSES:
             raise ValueError(f"{status!r} is not one of {STATUSES}")
@@ -94,7 +94,7 @@ class Run:
         self._write(info)
 
     def set_progress(self, **facts: object) -> None:
-        """Note facts (step=..., total=...) and leave the status as it is. Raises RunError."""
+        """Store facts (step=..., total=...) and keep the status. Raises RunError."""
         self._write({**self.info, **facts})
 
     def _write(self, info: dict) -> None:
@@ -109,14 +109,14 @@ class Run:
                        if not path.name.startswith(".")), key=order)
 
     def metrics(self) -> list[dict]:
-        """All records. Lines that a killed writer left half are passed over."""
+        """All records, without lines that a killed writer left half."""
         try:
             return _records(self.metrics_path.read_bytes())
         except OSError:
             return []
 
     def last_metrics(self) -> dict:
-        """The newest record, or {}; reads the file's end only."""
+        """The newest record, or {}; reads only the file's end."""
         try:
             with self.metrics_path.open("rb") as file:
                 file.seek(0, os.SEEK_END)
@@ -127,7 +127,7 @@ class Run:
         return records[-1] if records else {}
 
     def settings(self) -> dict[str, str]:
-        """config.ini as {'train.gamma': '0.99'}, unchecked; {} where it cannot be read."""
+        """config.ini as {'train.gamma': '0.99'}, unchecked; {} if it cannot be read."""
         try:
             entries, _, _ = inifile.read(self.config_path)
         except PufferError:
@@ -225,7 +225,7 @@ def delete_run(run: Run) -> None:
 
 
 def compare_runs(first: Run, second: Run) -> dict:
-    """What differs: {'settings': {key: (a, b)}, 'metrics': {key: (a, b)}}; None where absent.
+    """What differs: {'settings': {key: (a, b)}, 'metrics': {key: (a, b)}}; None for a missing key.
 
     Metrics are the last record of each, env/ first, times left out.
     """
@@ -239,7 +239,7 @@ def compare_runs(first: Run, second: Run) -> dict:
 
 
 def best_score(runs: list[Run]) -> dict | None:
-    """{'metric': 'perf', 'value': 0.98, 'run': 7}: the best last value; score without perf."""
+    """{'metric': 'perf', 'value': 0.98, 'run': 7}: the best last perf, or else score."""
     last = [(run, run.last_metrics()) for run in runs]
     for metric in ("perf", "score"):
         scored = [(record[f"env/{metric}"], run.number) for run, record in last
@@ -295,13 +295,13 @@ def _status(info: dict) -> str:
 
 
 def _process() -> dict:
-    """Who runs: a process id alone may be given to another process later."""
+    """This process. A later process may get the same id, so its start time belongs to it."""
     return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
             "host": socket.gethostname()}
 
 
 def _start_time(pid: int) -> int | None:
-    """Clock ticks from boot to the start of a process; None where that cannot be known."""
+    """Clock ticks from boot to the start of a process; None if unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         fields = stat.rpartition(")")[2].split()    # the name before may hold anything

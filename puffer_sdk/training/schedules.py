@@ -1,4 +1,4 @@
-"""What every trainer of ours shares: sizes that fit, schedules, refusals. No arithmetic on arrays.
+"""What both trainers share: checks of sizes and masks, schedules. No arithmetic on arrays.
 
 Sizes: N agents, T horizon, A sum of head widths.
 """
@@ -24,7 +24,7 @@ def cosine(start: float, floor_ratio: float, progress: float) -> float:
 
 
 def check_sizes(vec, train) -> None:
-    """Raises UsageError where the envs' sizes and [train] cannot be together."""
+    """Raises UsageError if the envs' sizes and [train] do not fit together."""
     minibatch, horizon = train.minibatch_size, train.horizon
     batch = vec.num_agents * horizon
     if minibatch < horizon or minibatch % horizon:
@@ -33,7 +33,7 @@ def check_sizes(vec, train) -> None:
                          expected=f"a multiple of train.horizon ({horizon})", actual=minibatch,
                          hint=f"use --train.minibatch-size {near}")
     if minibatch > batch:
-        raise UsageError("train.minibatch_size is more than one rollout gives",
+        raise UsageError("train.minibatch_size is more than one rollout",
                          expected=f"at most {vec.num_agents} agents * horizon {horizon} = {batch}",
                          actual=minibatch, hint=f"use --train.minibatch-size {batch}, or more "
                          "vec.total_agents")
@@ -44,7 +44,7 @@ def check_sizes(vec, train) -> None:
 
 
 def check_same_envs(new, old) -> None:
-    """Envs that a trainer goes on with have the sizes of those before."""
+    """Raises UsageError if new envs differ in size from the old ones."""
     def sizes(vec) -> dict[str, object]:
         return {"number of agents": vec.num_agents, "observation size": vec.obs_size,
                 "observation type": vec.observations.dtype.name,
@@ -59,7 +59,7 @@ def check_same_envs(new, old) -> None:
 
 
 def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.ndarray]) -> None:
-    """Raises UsageError where a checkpoint lacks one of these tensors, or has another size."""
+    """Raises UsageError if a checkpoint lacks one of these tensors, or has another size."""
     for name, shape in shapes.items():
         if name not in tensors:
             raise UsageError(f"the checkpoint has no tensor '{name}'",
@@ -71,7 +71,7 @@ def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.
 
 
 def check_mask(mask: np.ndarray, act_sizes: Sequence[int], where: str) -> None:
-    """Every discrete head of every agent needs a legal action. mask (n, A)."""
+    """Raises RunError if a discrete head of an agent has no legal action. mask (n, A)."""
     first = 0
     for head, width in enumerate(act_sizes):
         legal = mask[:, first:first + width].any(axis=1)
@@ -83,9 +83,9 @@ def check_mask(mask: np.ndarray, act_sizes: Sequence[int], where: str) -> None:
 
 
 class Schedules:
-    """How far training has come, and what follows from it.
+    """The schedules of a trainer: progress, learning rate, entropy coefficient.
 
-    A trainer has: settings ([train]), agents, horizon, and epoch, which counts its updates.
+    The trainer has settings ([train]), agents, horizon, and epoch, which counts its updates.
     """
 
     @property
@@ -103,7 +103,7 @@ class Schedules:
 
     @property
     def progress(self) -> float:
-        """What schedules follow: 0 in the first epoch, 1 when training is over."""
+        """0 in the first epoch, 1 at the end of training. All schedules follow it."""
         return min(1.0, self.epoch / self.total_epochs)
 
     @property

@@ -48,14 +48,15 @@ def run(field: Path, *words: str) -> subprocess.CompletedProcess:
 
 
 def test_a_field_of_one_game(field):
-    before = (ROOT / "docs" / "checker.md").read_bytes()
+    page = ROOT / "docs" / "why" / "checker.md"
+    before = page.read_bytes()
     done = run(field)
     assert done.returncode == 0, done.stderr
     assert "1 games, 3 faults: 1 found (33%), 0 false alarms." in done.stdout
     assert "| bandit | 3 | 1 | 1 | 1 | 0 |" in done.stdout
     assert "- bandit-03: other odds are another game (expected PUF411)" in done.stdout
     assert "bandit-02: the same, under a wrong name (expected PUF999; reported " in done.stdout
-    assert (ROOT / "docs" / "checker.md").read_bytes() == before, "only the own field is written"
+    assert page.read_bytes() == before, "only the own field is written"
 
 
 def test_an_edit_that_does_not_fit_is_named(field):

@@ -13,10 +13,10 @@ import pytest
 from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import BuildError, UsageError
-from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.report import terminal
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.projects import scaffold
 
 BROKEN = sorted(p for p in (SPECIMENS / "broken").iterdir() if (p / f"{p.name}.h").is_file())
@@ -72,7 +72,7 @@ def test_correct_env_is_left_in_peace(folder, copy):
 
 def test_every_rule_has_a_specimen_and_a_page():
     seen = set().union(*(expected_codes(folder) for folder in BROKEN))
-    known = rules.load()
+    known = registry.load()
     assert set(known) == seen
     for code, rule in known.items():
         assert re.fullmatch(r"PUF\d{3}", code)

@@ -14,16 +14,17 @@ from helpers.places import ROOT
 
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import BuildError
-from puffer_sdk.checking import allowing, rules
+from puffer_sdk.checking import allowing
 from puffer_sdk.checking.check import CheckResult, check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.report import sarif, terminal, watching
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch
 
 # -- allowing ------------------------------------------------------------------------
 
-KNOWN = {code: rule.name for code, rule in rules.load().items()}
+KNOWN = {code: rule.name for code, rule in registry.load().items()}
 
 
 def allow(text: str, *findings: Finding, ini=None, untested=(), name="dock.h"):
@@ -303,7 +304,7 @@ def test_the_page_of_rules_is_fresh():
 
 def test_the_manual_names_every_option_and_key(tmp_path):
     from puffer_sdk.cli.check import command
-    text = (ROOT / "docs" / "reference" / "check.md").read_text()
+    text = (ROOT / "docs" / "guides" / "check.md").read_text()
     for option in command.params:
         for name in option.opts:
             if name.startswith("--") and "." not in name:
@@ -317,7 +318,7 @@ def test_the_manual_shows_what_is_printed(tmp_path, capsys, monkeypatch):
     from helpers.sessions import blocks, session, shape
     specimen("puf302_traffic", tmp_path / "traffic")
     monkeypatch.chdir(tmp_path)
-    for text in blocks(ROOT / "docs" / "reference" / "check.md", "console"):
+    for text in blocks(ROOT / "docs" / "guides" / "check.md", "console"):
         ((line, shown),) = session(text)
         main([*line.split()[1:], *QUICK])
         printed = [shape(line) for line in capsys.readouterr().out.splitlines()]

@@ -11,8 +11,9 @@ from helpers.check_fixtures import QUICK, made, specimen
 
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.checking.check import CheckResult, check
-from puffer_sdk.checking.facts import Finding
+from puffer_sdk.checking.finding import Finding, span
 from puffer_sdk.checking.fixes import fixing, remedies
+from puffer_sdk.checking.fixes.edits import Edit
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch
 
@@ -93,8 +94,8 @@ static void observe(Dock* d) {
 """
 
 
-def one_hot(text: str, element: str = "3-4") -> str:
-    found = Finding("PUF302", "m", "dock.h", 1, element=element, remedy="one-hot")
+def one_hot(text: str, element: tuple[int, int] = (3, 4)) -> str:
+    found = Finding("PUF302", "m", "dock.h", 1, element=span(*element), remedy=element)
     result = made([found], files={"dock.h": text.encode()})
     fixes = fixing.propose(result)
     return fixing.edited(result, fixes)["dock.h"] if fixes else ""
@@ -130,8 +131,8 @@ def test_fix_leaves_other_stores_alone(change):
 
 
 def test_fix_does_not_reach_beyond_a_one_hot():
-    assert one_hot(ONE_HOT, "3-5") == ""        # element 5 is OBS_GOAL
-    assert one_hot(ONE_HOT, "1-4") == ""
+    assert one_hot(ONE_HOT, (3, 5)) == ""        # element 5 is OBS_GOAL
+    assert one_hot(ONE_HOT, (1, 4)) == ""
 
 
 def test_constants_are_read_from_enums_and_macros():
@@ -144,7 +145,8 @@ def test_constants_are_read_from_enums_and_macros():
 
 def test_fix_renames_a_key_and_drops_num_atns():
     ini = b"[env]\r\nmax_tick = 3\r\n[vec]\r\nmax_ticks = 4\r\n"
-    found = Finding("PUF105", "m", "dock.ini", 2, actual="'max_tick'", remedy="max_ticks")
+    found = Finding("PUF105", "m", "dock.ini", 2, actual="'max_tick'",
+                    remedy=("max_tick", "max_ticks"))
     result = made([found], files={"dock.ini": ini})
     (fix,) = fixing.propose(result)
     assert fixing.edited(result, [fix])["dock.ini"].startswith("[env]\r\nmax_ticks = 3\r\n")
@@ -152,7 +154,7 @@ def test_fix_renames_a_key_and_drops_num_atns():
     assert fixing.propose(result) == []         # it is there already
 
     def atns(text, **files):
-        found = Finding("PUF112", "m", next(iter(files), "dock.h").replace("_", "."), 2, remedy="2")
+        found = Finding("PUF112", "m", next(iter(files), "dock.h").replace("_", "."), 2, remedy=2)
         result = made([found], files={found.file: text.encode()})
         return fixing.edited(result, fixing.propose(result))[found.file]
     assert atns("#pragma once\n#define NUM_ATNS 1\nx\n") == "#pragma once\nx\n"
@@ -170,8 +172,8 @@ def two_files(tmp_path) -> CheckResult:
     (folder / "dock.ini").write_bytes(b"[env]\nsped = 3\n")
     (folder / "dock.h").chmod(0o640)
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    return made([stale("rewards", 2), Finding("PUF105", "m", "dock.ini", 2, actual="'sped'",
-                                              remedy="speed")], folder=folder, files=files)
+    misspelt = Finding("PUF105", "m", "dock.ini", 2, actual="'sped'", remedy=("sped", "speed"))
+    return made([stale("rewards", 2), misspelt], folder=folder, files=files)
 
 
 def test_fixes_are_written_whole_and_undone_whole(two_files):
@@ -252,7 +254,7 @@ def test_a_fix_that_does_not_compile_is_undone(tmp_path, monkeypatch):
     hurdles = specimen("puf321_hurdles", tmp_path / "hurdles")
     before = (hurdles / "hurdles.h").read_bytes()
     monkeypatch.setattr(remedies, "clear_arrays", lambda texts, file, line, arrays: [
-        remedies.Edit(file, 0, 0, "this is no C;\n")])
+        Edit(file, 0, 0, "this is no C;\n")])
     assert main(["check", str(hurdles), *QUICK, "--fix", "--yes"]) == 4
     assert (hurdles / "hurdles.h").read_bytes() == before
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from puffer_sdk.checking import rules
-from puffer_sdk.checking.facts import Facts, Finding
+from puffer_sdk.checking.facts import Facts
+from puffer_sdk.checking.finding import Finding
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.checking.source import actions, demo, effects, read
 from puffer_sdk.env import header
 from puffer_sdk.settings.config import resolve
@@ -72,7 +73,7 @@ def facts_of(folder: Path) -> Facts:
 
 
 def found(facts: Facts, code: str) -> list[Finding]:
-    return list(rules.load()[code].function(facts))
+    return list(registry.load()[code].function(facts))
 
 
 def line_of(facts: Facts, text: str, file: str = "game.h") -> int:

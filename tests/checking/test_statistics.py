@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.places import SPECIMENS, TESTS
+from helpers.places import SPECIMENS
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.experiments import moments
@@ -22,7 +22,7 @@ def changed(tmp_path):
     """A copy of an environment of tests/ with texts of its header replaced."""
     def make(name: str, *changes: tuple[str, str], ini: str | None = None) -> Path:
         target = tmp_path / Path(name).name
-        shutil.copytree(TESTS / name, target, ignore=shutil.ignore_patterns("build"))
+        shutil.copytree(SPECIMENS / name, target, ignore=shutil.ignore_patterns("build"))
         path = target / f"{target.name}.h"
         text = path.read_text()
         for old, new in changes:

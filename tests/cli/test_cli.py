@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from puffer_sdk import cli
+from puffer_sdk.cli.commands import COMMANDS, LATER
 
 
 def run(*args, cwd=None, **env):
@@ -22,11 +23,11 @@ def test_help_lists_every_command_and_loads_nothing_heavy():
             "print('LOADED', sorted(heavy & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "LOADED []" in done.stdout
-    for name in cli.COMMANDS:
+    for name in COMMANDS:
         assert re.search(rf"^  {name} ", done.stdout, re.M)
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name):
     done = run(name, "--help", COLUMNS="80")
     assert done.returncode == 0, done.stderr
@@ -59,7 +60,8 @@ def test_without_a_command_the_page_of_help_is_shown():
     ("runs compare dock 1 2", "puffer-sdk runs compare dock/1 dock/2"),
     ("runs compare 1 latest dock", "puffer-sdk runs compare dock/1 dock/latest"),
     ("runs compare 1 2 3", "puffer-sdk runs compare my_env/3 my_env/7"),
-    ("clean --all --dry-run", "name an environment, or the cache alone: puffer-sdk clean --cache"),
+    ("clean --all --dry-run",
+     "name an environment, or clean only the cache: puffer-sdk clean --cache"),
     ("clean --dry-run", "name an environment, or make one: puffer-sdk new my_env"),
 ])
 def test_a_refused_line_hints_at_its_own_command(words, hint, tmp_path, monkeypatch, capsys):
@@ -78,7 +80,7 @@ def test_misspelt_command(word, hint):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", sorted(cli.LATER))
+@pytest.mark.parametrize("name", sorted(LATER))
 def test_commands_of_later_versions_say_so_in_one_sentence(name):
     done = run(name, "my_env")
     assert done.returncode == 2

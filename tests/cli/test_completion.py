@@ -13,8 +13,9 @@ import pytest
 
 from puffer_sdk import cli
 from puffer_sdk.base import paths
-from puffer_sdk.checking import rules
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.cli import completing
+from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 from puffer_sdk.training import runs
 
@@ -52,7 +53,7 @@ def offered(*words: str) -> list[str]:
 
 @pytest.mark.parametrize("line, some", [
     ("tr", {"train"}),
-    ("", set(cli.COMMANDS)),
+    ("", set(COMMANDS)),
     ("train m", {"my_env"}),
     ("check ", {"my_env", "other", "breakout"}),
     ("check my_env --st", {"--strict", "--stats"}),
@@ -94,10 +95,7 @@ def test_a_path_is_completed_as_such_and_mistakes_offer_nothing(here):
 
 
 def test_rules_are_read_as_they_are():
-    from importlib import import_module
-    for module in rules.MODULES:
-        import_module(f"puffer_sdk.checking.rules.{module}")
-    assert completing.rules() == {code: rule.name for code, rule in rules.RULES.items()}
+    assert completing.rules() == {code: rule.name for code, rule in registry.load().items()}
 
 
 def test_every_setting_is_offered(here):

@@ -116,7 +116,7 @@ def test_batch_prints_stack_variables_and_rows(broken, capsys):
 
 def test_the_page_shows_what_is_printed(broken, capsys):
     folder, _ = broken("my_env")
-    page = (ROOT / "docs" / "debug.md").read_text()
+    page = (ROOT / "docs" / "guides" / "debug.md").read_text()
     shown = re.search(r"^\$ puffer-sdk debug my_env --batch\n(.*?)^```", page, re.M | re.S)[1]
     cli.main(["debug", str(folder), "--batch"])
 
@@ -265,7 +265,7 @@ def test_refusals(broken, squared, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(binaries))
     assert cli.main(["debug", str(folder), "--batch"]) == 4
     said = capsys.readouterr().err
-    assert "there is no gdb or lldb on this machine" in said
+    assert "gdb or lldb is not installed" in said
     assert "hint: sudo apt-get install -y gdb" in said
 
 
@@ -273,7 +273,7 @@ def test_a_debugger_that_cannot_run_is_named(failure, tmp_path):
     fake = tmp_path / "gdb"
     fake.write_text("#!/bin/sh\necho 'ptrace: Operation not permitted.'\n")
     fake.chmod(0o755)
-    with pytest.raises(RunError, match="did not come to the fault") as caught:
+    with pytest.raises(RunError, match="did not reach the fault") as caught:
         debug.diagnose(failure("divides"), debugger.Tool("gdb", str(fake)))
     assert "Operation not permitted" in caught.value.detail
 

@@ -54,26 +54,26 @@ def test_every_page_is_in_the_navigation():
     assert all(page.exists() or is_made(page) for page in named)
 
 
-@pytest.mark.parametrize("name", ["docs/what-it-does.md", "docs/benchmarks.md"])
+@pytest.mark.parametrize("name", ["docs/why/what-it-does.md", "docs/why/benchmarks.md"])
 def test_tables_hold_the_measured_figures(name):
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         import bench
     finally:
         sys.path.pop(0)
-    figures = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    figures = json.loads((ROOT / "docs" / "data" / "benchmarks.json").read_text())
     assert bench.table(figures) in (ROOT / name).read_text(), "run `make bench`"
 
 
 def test_contract_page_names_what_the_reader_demands():
     from puffer_sdk.env import header
-    text = (ROOT / "docs" / "contract.md").read_text()
+    text = (ROOT / "docs" / "reference" / "contract.md").read_text()
     for word in (*header.REQUIRED, *header.FUNCTIONS, *header.BINDING_MACROS):
         assert f"`{word}" in text or f" {word}`" in text or f"* {word}" in text, word
 
 
 def test_contract_page_python_runs(tmp_path):
-    (text,) = blocks(ROOT / "docs" / "contract.md", "python")
+    (text,) = blocks(ROOT / "docs" / "reference" / "contract.md", "python")
     import puffer_sdk
     puffer_sdk.new("my_env", output_dir=tmp_path)
     done = subprocess.run([sys.executable, "-c", text + "assert observations.any()\n"],
@@ -82,7 +82,7 @@ def test_contract_page_python_runs(tmp_path):
 
 
 def test_trainer_page_python_runs(tmp_path):
-    (text,) = blocks(ROOT / "docs" / "trainer.md", "python")
+    (text,) = blocks(ROOT / "docs" / "trainer" / "native.md", "python")
     done = subprocess.run([sys.executable, "-c", text + "assert losses and episodes and weights\n"],
                           cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -102,8 +102,8 @@ def test_the_checkers_page_holds_the_measured_figures():
         import bench_check
     finally:
         sys.path.pop(0)
-    figures = json.loads((ROOT / "docs" / "checker.json").read_text())
+    figures = json.loads((ROOT / "docs" / "data" / "checker.json").read_text())
     text = bench_check.table(figures)
-    assert text in (ROOT / "docs" / "checker.md").read_text(), "run `make bench`"
+    assert text in (ROOT / "docs" / "why" / "checker.md").read_text(), "run `make bench`"
     for mutant in figures["mutants"]:
         assert mutant["planted"] >= 20 and mutant["check"] > 0

@@ -19,32 +19,32 @@ from helpers.sessions import session, shape
 from puffer_sdk.base import paths
 
 # What stands in the folder in which a page's sessions run, beside what they make themselves
-BRINGS = {"ten-minutes.html": {}, "tutorial/first.html": {"drips": "docs/tutorial/step6"},
-          "tutorial/porting.html": {"hilo": "docs/tutorial/porting/hilo"},
-          "tutorial/ocean.html": {"drum": "tests/specimens/ocean/drum"}}
+BRINGS = {"tutorials/ten-minutes.html": {},
+          "tutorials/first.html": {"drips": "docs/tutorials/drips/step6"},
+          "tutorials/porting.html": {"hilo": "docs/tutorials/porting/hilo"},
+          "tutorials/ocean.html": {"drum": "tests/specimens/ocean/drum"}}
 # The test that runs, compiles or makes the other blocks of a page: file, and what it is called
 CLAIMED = {
-    "checker.html": ("docs/test_docs.py", "test_the_checkers_page_holds_the_measured_figures"),
-    "clean.html": ("projects/test_clean.py", "clean"),
-    "completion.html": ("cli/test_completion.py", "completion"),
-    "debug.html": ("debugging/test_debug.py", "debug.md"),
-    "container.html": ("project/test_container.py", "container.md"),
-    "contract.html": ("docs/test_docs.py", "test_contract_page_python_runs"),
-    "export.html": ("policy/test_exporting.py", 'PAGE = ROOT / "docs" '
-                                         '/ "export.md"'),
-    "pull-requests.html": ("projects/test_ocean_export.py", "pull-requests.md"),
-    "report.html": ("reporting/test_report.py", '"docs" / "report.md"'),
-    "review.html": ("reviewing/test_review.py", '"docs" / "review.md"'),
-    "play.html": ("docs/test_docs_blocks.py", "test_the_play_page_prints_what_it_shows"),
-    "programs.html": ("docs/test_docs_blocks.py",
+    "why/checker.html": ("docs/test_docs.py", "test_the_checkers_page_holds_the_measured_figures"),
+    "guides/clean.html": ("projects/test_clean.py", "clean"),
+    "guides/completion.html": ("cli/test_completion.py", "completion"),
+    "guides/debug.html": ("debugging/test_debug.py", "debug.md"),
+    "share/container.html": ("project/test_container.py", "container.md"),
+    "reference/contract.html": ("docs/test_docs.py", "test_contract_page_python_runs"),
+    "guides/export.html": ("policy/test_exporting.py", '"docs" / "guides" / "export.md"'),
+    "share/pull-requests.html": ("projects/test_ocean_export.py", "pull-requests.md"),
+    "share/report.html": ("reporting/test_report.py", '"docs" / "share" / "report.md"'),
+    "share/review.html": ("reviewing/test_review.py", '"docs" / "share" / "review.md"'),
+    "guides/play.html": ("docs/test_docs_blocks.py", "test_the_play_page_prints_what_it_shows"),
+    "guides/programs.html": ("docs/test_docs_blocks.py",
                       "test_the_programs_page_shows_code_of_the_template"),
-    "recording.html": ("pictures/test_recording.py", "docs/recording.md"),
-    "reference/check.html": ("checking/test_check_cli.py", '"docs" / "reference" / "check.md"'),
+    "guides/recording.html": ("pictures/test_recording.py", "docs/guides/recording.md"),
+    "guides/check.html": ("checking/test_check_cli.py", '"docs" / "guides" / "check.md"'),
     "reference/files.html": ("docs/test_docs_blocks.py", "test_the_files_page_reads_a_checkpoint"),
-    "reference/raylib.html": ("raylib/test_raylib.py", "raylib"),
-    "reference/repro.html": ("docs/test_docs_blocks.py",
+    "guides/raylib.html": ("raylib/test_raylib.py", "raylib"),
+    "guides/repro.html": ("docs/test_docs_blocks.py",
                              "test_the_repro_page_shows_what_is_written"),
-    "trainer.html": ("docs/test_docs.py", "test_trainer_page_python_runs"),
+    "trainer/native.html": ("docs/test_docs.py", "test_trainer_page_python_runs"),
 }
 PREAMBLE = "#include <stddef.h>\n"
 
@@ -77,8 +77,8 @@ def accounted(block: docs_site.Block) -> bool:
     return block.page in CLAIMED or is_settings(block) or block.page in LAYOUTS
 
 
-LAYOUTS = {"reference/profile.html"}        # the usage line, which the CLI page holds as well
-FRAGMENTS = {"tutorial/many-agents.html", "tutorial/ocean.html"}
+LAYOUTS = {"guides/profile.html"}        # the usage line, which the CLI page holds as well
+FRAGMENTS = {"tutorials/many-agents.html", "tutorials/ocean.html"}
 
 
 def is_settings(block: docs_site.Block) -> bool:
@@ -161,7 +161,7 @@ def test_the_files_page_reads_a_checkpoint(trained, tmp_path):
 
 
 def test_the_programs_page_shows_code_of_the_template():
-    text = (DOCS / "programs.md").read_text()
+    text = (DOCS / "guides" / "programs.md").read_text()
     (block,) = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
     program = (ROOT / "templates/squared/{{cookiecutter.name}}/{{cookiecutter.name}}.c").read_text()
     program = program.replace("{{ cookiecutter.name }}", "my_env").replace(
@@ -172,7 +172,7 @@ def test_the_programs_page_shows_code_of_the_template():
 
 
 def test_the_play_page_prints_what_it_shows():
-    text = (DOCS / "play.md").read_text()
+    text = (DOCS / "guides" / "play.md").read_text()
     (block,) = re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
     ((command, shown),) = session(block)
     assert command == "puffer-sdk play my_env"
@@ -182,9 +182,9 @@ def test_the_play_page_prints_what_it_shows():
 
 
 def test_the_repro_page_shows_what_is_written():
-    """The names in its excerpt are those that the template of the programs writes."""
-    text = (DOCS / "reference" / "repro.md").read_text()
-    template = (paths.PACKAGE / "checking" / "repro.c.jinja").read_text()
+    """The names in its excerpt are those that the package of the programs writes."""
+    text = (DOCS / "guides" / "repro.md").read_text()
+    written = "".join(path.read_text() for path in (paths.PACKAGE / "checking" / "repro").iterdir()
+                      if path.is_file())
     for word in ("REPRO_SCRIPT", "REPRO(", ".code", ".expect", ".array", ".seed", ".seat"):
-        assert word in text
-        assert word in template or word in (paths.PACKAGE / "checking" / "repro.py").read_text()
+        assert word in text and word in written

@@ -5,6 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from helpers import docs_site
 from helpers.docs_site import ROOT  # puts tools/site on the path
 from mkdocs.exceptions import PluginError
 
@@ -36,9 +37,19 @@ def test_a_fill_that_cannot_be_made_is_refused(hooks, fill):
         hooks.on_page_markdown(f"text\n\n<!-- fill: {fill} -->\n", page("index.md"), None, None)
 
 
+def test_pages_that_moved_lead_to_where_they_are(site):
+    for old, new in (("ten-minutes.html", "tutorials/ten-minutes.html"),
+                     ("reference/check.html", "../guides/check.html"),
+                     ("tutorial/first.html", "../tutorials/first.html"),
+                     ("trainer.html", "trainer/native.html")):
+        assert docs_site.redirect((site / old).read_text()) == new
+        assert ((site / old).parent / new).resolve().is_file()
+        assert old not in docs_site.pages(site)
+
+
 def test_a_fill_keeps_its_indentation(hooks):
     made = hooks.on_page_markdown("??? example\n\n    <!-- fill: header step1 -->\n",
-                                  page("tutorial/first.md"), None, None)
+                                  page("tutorials/first.md"), None, None)
     lines = made.splitlines()[2:]
     assert lines[0].startswith('    ```c title="drips.h"') and lines[-1] == "    ```"
     assert all(line == "" or line.startswith("    ") for line in lines)
@@ -46,7 +57,7 @@ def test_a_fill_keeps_its_indentation(hooks):
 
 def test_links_to_the_repository_lead_to_pages_that_show_the_file(hooks):
     made = hooks.on_page_markdown("[a](../../examples/pong/pong.h) [b](first.md#x) [c](../gone.h)",
-                                  page("tutorial/porting.md"), None, None)
+                                  page("tutorials/porting.md"), None, None)
     assert made == "[a](../source/examples/pong/pong.h.md) [b](first.md#x) [c](../gone.h)"
     shown = hooks.source_pages(ROOT / "docs")
     assert (ROOT / "examples/pong/pong.h").read_text() in shown["source/examples/pong/pong.h.md"]

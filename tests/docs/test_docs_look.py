@@ -102,7 +102,7 @@ def test_faint_and_wide_pages_are_noticed(address, browser):
 def test_the_bug_switch(address, browser):
     """Each position shows its own panel, and the game that was trained with its fault."""
     import measure
-    page = open_page(browser, address + "tutorial/first.html", DESK, "light")
+    page = open_page(browser, address + "tutorials/first.html", DESK, "light")
     for variant in (*measure.faults(), measure.SOUND):
         page.evaluate(f"document.querySelector('input[value={variant}]').click()")
         shown = page.evaluate("[...document.querySelectorAll('.switch section')].filter("
@@ -120,7 +120,7 @@ def test_the_bug_switch(address, browser):
 def test_without_the_script_all_panels_show(address, browser):
     page = browser.open("about:blank")
     page.call("Network.setBlockedURLs", urls=["*site.js*"])
-    page.call("Page.navigate", url=address + "tutorial/first.html")
+    page.call("Page.navigate", url=address + "tutorials/first.html")
     page.wait_for("location.pathname.endsWith('first.html') && document.readyState === 'complete'")
     shown = page.evaluate("[...document.querySelectorAll('.switch section')].filter("
                           "s => s.offsetParent).length")

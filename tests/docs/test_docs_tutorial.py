@@ -105,7 +105,7 @@ def test_the_ported_game_was_a_program(tmp_path):
     """before.c compiles without a warning and plays: halving finds each number in four tries."""
     program = tmp_path / "before"
     subprocess.run([os.environ.get("CC", "cc"), "-Wall", "-Wextra", "-Werror", "-O1",
-                    str(ROOT / "docs/tutorial/porting/before.c"), "-o", str(program)], check=True)
+                    str(ROOT / "docs/tutorials/porting/before.c"), "-o", str(program)], check=True)
     done = subprocess.run([str(program)], input="x\n", capture_output=True, text=True, timeout=10)
     assert done.stdout == "A number from 1 to 15. You have 4 tries.\n"
     game = subprocess.Popen(["stdbuf", "-oL", str(program)], stdin=subprocess.PIPE,

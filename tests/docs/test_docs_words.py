@@ -9,7 +9,7 @@ from helpers import docs_site
 from helpers.docs_site import DOCS, ROOT
 
 from puffer_sdk.base import errors
-from puffer_sdk.checking import rules
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.settings import table as settings
 
 NOT_SETTINGS = {"torch.export", "eval.log", "check.yml"}      # a module, files
@@ -60,7 +60,7 @@ def test_turning_says_what_each_setting_of_training_does():
 
 
 def test_every_rule_that_is_named_has_a_page(site):
-    known = rules.load()
+    known = registry.load()
     for code in known:
         assert (site / "reference" / "rules" / f"{code}.html").is_file()
     named = {code for page in docs_site.pages(site)
@@ -69,7 +69,7 @@ def test_every_rule_that_is_named_has_a_page(site):
 
 
 def test_the_number_of_rules_is_that_of_the_rules(site):
-    count = len(rules.load())
+    count = len(registry.load())
     named = {int(number) for page in docs_site.pages(site)
              for number in re.findall(r"(\d+) rules[.:]", (site / page).read_text())}
     assert named == {count}

@@ -4,18 +4,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from helpers.places import TESTS
+from helpers.places import SPECIMENS
 
-from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import CheckResult
+from puffer_sdk.checking.rules import registry
 
 QUICK = ["--budget", "0.01"]
 
 
 def specimen(name: str, target: Path) -> Path:
-    """A copy of tests/broken/NAME or tests/correct/NAME as the env `target`."""
-    source = next(TESTS / kind / name for kind in ("broken", "correct")
-                  if (TESTS / kind / name).is_dir())
+    """A copy of tests/specimens/broken/NAME or correct/NAME as the env `target`."""
+    source = next(SPECIMENS / kind / name for kind in ("broken", "correct")
+                  if (SPECIMENS / kind / name).is_dir())
     target.mkdir()
     for path in source.glob("*.[hci]*"):
         shutil.copy(path, target / path.name.replace(name, target.name))
@@ -25,8 +25,8 @@ def specimen(name: str, target: Path) -> Path:
 def made(findings=(), *, folder=Path("/games/dock"), files=None, **parts) -> CheckResult:
     """A CheckResult that nobody checked."""
     for finding in findings:
-        finding.name = finding.name or rules.load()[finding.code].name
-        finding.severity = finding.severity or rules.load()[finding.code].severity
+        finding.name = finding.name or registry.load()[finding.code].name
+        finding.severity = finding.severity or registry.load()[finding.code].severity
     bad = any(finding.severity == "error" for finding in findings)
     coverage = {"env_steps": 1_000, "envs": 2, "agents_per_env": 1, "terminals": 3,
                 "truncations": 0, "logged": 3, "nonzero_rewards": 4, "deep": {}, "rules": 24,

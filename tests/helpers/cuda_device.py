@@ -58,7 +58,7 @@ class Device:
     def __init__(self, library: Path):
         self.lib = ffi().dlopen(str(library))
         error = ffi().new("char[2048]")
-        self.device, self.held = self.lib.device_open(0, error), []
+        self.device, self.held = self.lib.device_open(0, ffi().new("int32_t*"), error), []
         if self.device == ffi().NULL:
             raise RuntimeError(ffi().string(error).decode())
         self.main = self.lib.stream_open(self.device)

@@ -27,7 +27,7 @@ PLACEHOLDERS = ("COMMAND",)
 class Block:
     """A code block of a page, without markup."""
 
-    page: str               # "tutorial/first.html"
+    page: str               # "tutorials/first.html"
     language: str           # "text" for what is only indented
     text: str
 
@@ -44,10 +44,17 @@ class Block:
 
 
 def pages(site: Path) -> list[str]:
-    """The pages that somebody wrote: not those that only show a file of the repository."""
-    found = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    return sorted(name for name in found if not name.startswith(("source/", "tutorial/games/"))
+    """The pages that somebody wrote: no redirects, no pages that show a file of the repository."""
+    found = (path.relative_to(site).as_posix() for path in site.rglob("*.html")
+             if not redirect(path.read_text()))
+    return sorted(name for name in found if not name.startswith(("source/", "tutorials/games/"))
                   and name != "404.html")
+
+
+def redirect(text: str) -> str | None:
+    """Where a page of the redirects plugin leads, relative to itself; None for other pages."""
+    found = re.search(r'<meta http-equiv="refresh" content="0; url=([^"]+)">', text)
+    return found and found[1]
 
 
 @cache
@@ -108,8 +115,7 @@ def problem(words: list[str]) -> str | None:
 
     if not words or words[0].startswith("-") or words[0] in PLACEHOLDERS:
         return None
-    command = cli.cli.get_command(click.Context(cli.cli), words[0]) \
-        if words[0] in cli.COMMANDS else None
+    command = cli.cli.get_command(click.Context(cli.cli), words[0])
     if command is None:
         return f"there is no command {words[0]!r}"
     if isinstance(command, click.Group) and len(words) > 1:

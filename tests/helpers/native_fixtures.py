@@ -13,9 +13,9 @@ import torch
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.ppo_fixtures import FakeVec, settings
 
-from puffer_sdk.training import reference
 from puffer_sdk.training.native import NativePPO
 from puffer_sdk.training.native.library import available_paths, has_bf16
+from puffer_sdk.training.reference import policy, ppo
 
 # Odd on purpose: nothing here is a multiple of a register, a tile or a cache line
 SIZES = dict(hidden_size=20, num_layers=1, horizon=7, minibatch_size=21, total_timesteps=63 * 20)
@@ -35,7 +35,7 @@ if has_bf16():
     VARIANTS["bf16"] = dict(path="avx512", precision="bf16")
 
 
-class Referee(reference.TorchPPO):
+class Referee(ppo.TorchPPO):
     """The referee, remembering what each minibatch saw and said.
 
     Where the algorithm has a kink (a candidate's product at 0, a ratio or a value at its clip),
@@ -65,7 +65,7 @@ class Referee(reference.TorchPPO):
             products = torch.nn.functional.linear(x, weight)
             hid = products[..., :x.shape[-1]].abs()
             self.margin = min(self.margin, float(hid.min() / hid.max()))
-            x = reference.LayerScan.apply(products, x, batch["state0"][:, number], keep)
+            x = policy.LayerScan.apply(products, x, batch["state0"][:, number], keep)
 
     def rows_now(self) -> dict[str, np.ndarray]:
         """values_now, ratio_now, advantages (N, T) after an update, as the native trainer has them.
@@ -73,7 +73,7 @@ class Referee(reference.TorchPPO):
         A row's advantage is that of the last minibatch that took it; of the first one if none did.
         """
         t, values, ratio = self.settings, self.values.clone(), torch.ones_like(self.values)
-        advantages = reference.advantages(
+        advantages = ppo.advantages(
             self._clipped_rewards()[0], values, self.bootstrap, self.ended, self.truncated, ratio,
             t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip).clone()
         for (rows, _), (batch, (_, _, value, new_ratio)) in zip(self.picks, self.seen):

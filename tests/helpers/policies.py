@@ -14,7 +14,8 @@ import torch
 
 from puffer_sdk.policy import export as exporting
 from puffer_sdk.settings import config
-from puffer_sdk.training import checkpoint, reference
+from puffer_sdk.training import checkpoint
+from puffer_sdk.training.reference.policy import Policy, zero_ended
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Made:
     """A checkpoint with the network that it came from."""
 
     path: Path
-    policy: reference.Policy
+    policy: Policy
     config: config.Config
     agents: int
     obs_size: int
@@ -48,7 +49,7 @@ class Made:
         if self.config.policy.num_layers:
             return exporting.export(self.path, to, target)
         p, t = self.config.policy, self.config.train
-        policy = exporting.Policy(
+        policy = exporting.TrainedPolicy(
             self.path, self.path.stem, 1, self.obs_size, self.dtype.name, self.act_sizes,
             p.hidden_size, 0, bool(t.scale_obs), "", self.config, self.tensors)
         target.write_bytes(exporting.WRITERS[to](policy))
@@ -78,7 +79,7 @@ class Made:
         policy = self.policy.double()
         state, rows = policy.initial_state(self.agents), []
         for observations, ended in zip(script.observations, script.ended):
-            state = reference.zero_ended(state, torch.from_numpy(ended))
+            state = zero_ended(state, torch.from_numpy(ended))
             logits, value, state = policy.step(torch.from_numpy(observations), state)
             rows.append((logits.numpy(), value.numpy()))
         self.policy.float()
@@ -92,7 +93,7 @@ def make_policy(folder: Path, act_sizes=(5,), *, hidden=16, layers=1, obs_size=6
     settings = config.defaults({"policy.hidden_size": hidden, "policy.num_layers": max(layers, 1),
                                 "train.scale_obs": int(scale)})
     settings = replace(settings, policy=replace(settings.policy, num_layers=layers))
-    policy = reference.Policy(obs_size, act_sizes, hidden, layers, scale)
+    policy = Policy(obs_size, act_sizes, hidden, layers, scale)
     policy.initialise(seed)
     with torch.no_grad():
         for weight in policy.parameters():

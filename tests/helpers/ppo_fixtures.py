@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from puffer_sdk.training.reference.ppo import TorchPPO
+
 TRAIN = dict(seed=1, total_timesteps=10_000, learning_rate=0.02, anneal_lr=0, min_lr_ratio=0.0,
              gamma=0.9, gae_lambda=0.9, replay_ratio=1.0, clip_coef=0.2, vf_coef=2.0,
              vf_clip_coef=0.2, max_grad_norm=1.5, ent_coef=0.01, anneal_ent_coef=0,
@@ -130,3 +132,17 @@ class Recall(FakeVec):
         self.terminals[:] = last
         self.tick = (self.tick + 1) % self.LENGTH
         self.observe()
+
+
+def make_reference(act_sizes=(3,), vec=None, **changes) -> TorchPPO:
+    """The reference trainer over `vec`, or over a FakeVec."""
+    return TorchPPO(vec or FakeVec(act_sizes), settings(**changes))
+
+
+def train_reference(epochs=1, **changes):
+    """(trainer, metrics of the last epoch)"""
+    trainer = make_reference((3, 1), **changes)
+    for _ in range(epochs):
+        trainer.rollout()
+        metrics = trainer.update()
+    return trainer, metrics

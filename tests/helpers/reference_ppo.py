@@ -1,7 +1,7 @@
 """The algorithm once more, slow on purpose: NumPy, float64, one loop per index. The tests' oracle.
 
 Nothing here is shared with the trainers but the formulas. Gradients are central differences, so
-no derivative is written down twice. Sizes: S segments, T ticks, D, H, A as in torch_ppo.
+no derivative is written down twice. Sizes: S segments, T ticks, D, H, A as in training/reference.
 """
 import math
 

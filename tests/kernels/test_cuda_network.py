@@ -317,14 +317,14 @@ def loss_case(kind, S, T, masked, N=9):
         first += width
     rollout["actions"] = rollout["actions"].astype(np.float32)
     out, logstd = normal(7, R, A + 1), np.linspace(-1, 0.5, sizes.count(1)).astype(np.float32)
-    q, verdict = np.float32(0.5 + random.random(S)), {"mean": 0.1, "scale": 0.7}
+    q, results = np.float32(0.5 + random.random(S)), {"mean": 0.1, "scale": 0.7}
     advantage = np.repeat(q, T) * ((rollout["advantages"][at] - np.float32(0.1)) * np.float32(0.7))
     batch = {"actions": rollout["actions"][at], "advantage": advantage,
              "logprob_old": rollout["logprobs"][at], "value_old": rollout["values"][at],
              "returns": rollout["returns"][at]}
     repeated = np.array([row in rows[:s] for s, row in enumerate(rows)], np.uint8)
     return sizes, rows, at, out, logstd, mask, batch, {
-        **rollout, "rows": rows, "q": q, "repeated": repeated, "verdict": verdict,
+        **rollout, "rows": rows, "q": q, "repeated": repeated, "results": results,
         "masks": mask, "logstd": logstd}
 
 

@@ -1,4 +1,4 @@
-"""cuda_traffic.h: what a launch reads and writes, from its arguments."""
+"""kernels/cuda/traffic.h: what a launch reads and writes, from its arguments."""
 import re
 
 import cffi
@@ -9,7 +9,7 @@ from helpers.kernel_library import KERNELS
 from puffer_sdk.toolchain import compilers
 
 SOURCE = """
-#include "cuda_traffic.h"
+#include "kernels/cuda/traffic.h"
 double traffic(int32_t kernel, const void* args) { return cuda_traffic(kernel, args); }
 void arrays(int32_t kernel, const void* args, CudaArrays* to) { *to = cuda_arrays(kernel, args); }
 """
@@ -38,7 +38,7 @@ def traffic(tmp_path_factory, ffi):
     source.write_text(SOURCE)
     compilers.compile_to(made, [*compilers.find_compiler().command, "-std=c11", "-Wall", "-Wextra",
                                 "-Werror", "-fPIC", "-shared", f"-I{KERNELS.parent}", source],
-                         source=source, what="cuda_traffic.h")
+                         source=source, what="traffic.h")
     return ffi.dlopen(str(made))
 
 

@@ -26,7 +26,7 @@ def schedule(**known):
             "second_bias": 1 - 0.999 ** 3, **known}
 
 
-def verdict(**known):
+def results(**known):
     return {"mean": 0.25, "scale": 0.5, "clip": 0.5, **known}
 
 
@@ -49,8 +49,8 @@ def test_an_epoch_begins(cuda, count, clip):
 # ---- advantages -------------------------------------------------------------------------------
 
 
-def judge(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7, rho_clip=1.1, c_clip=0.9,
-          verdict=None):
+def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7,
+                       rho_clip=1.1, c_clip=0.9, results=None):
     random = np.random.default_rng(N + T)
     ended = (random.random((N, T)) < 0.15).astype(np.float32)
     known = {"rewards": 2 * normal(1, N, T), "values": normal(2, N, T),
@@ -59,9 +59,9 @@ def judge(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7, rho_cli
              "bootstrap": normal(4, N)}
     settings = {"gamma": 0.97, "gae_lambda": 0.9, "rho_clip": rho_clip, "c_clip": c_clip,
                 "reward_clip": clip}
-    got = cuda.segments_judge(
+    got = cuda.advantages_compute(
         **known, **settings, count=N if which is None else len(which), T=T, which=which,
-        repeated=repeated, prio_alpha=alpha, verdict=verdict,
+        repeated=repeated, prio_alpha=alpha, results=results,
         advantages=blank(N, T), returns=blank(N, T), sums=blank(N, 5, dtype=np.float64),
         weights=blank(N, dtype=np.float64))
     return known, settings, got
@@ -77,7 +77,7 @@ def expected(generic, known, settings, segment):
 @pytest.mark.parametrize("stop", [0, 1])
 def test_after_a_stop_no_advantage_moves(cuda, stop):
     """What went bad is to be found where it was."""
-    *_, got = judge(cuda, 9, 5, verdict={"stop": stop})
+    *_, got = compute_advantages(cuda, 9, 5, results={"stop": stop})
     untouched = blank(9, 5)
     for array in (got.advantages, got.returns):
         assert same(array, untouched) == bool(stop)
@@ -86,7 +86,7 @@ def test_after_a_stop_no_advantage_moves(cuda, stop):
 @pytest.mark.parametrize("N, T", [(1, 1), (33, 7), (70, 32), (37, 33), (5, 131)])
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip):
-    known, settings, got = judge(cuda, N, T, clip=clip)
+    known, settings, got = compute_advantages(cuda, N, T, clip=clip)
     for segment in range(N):
         advantages, returns, sums = expected(generic, known, settings, segment)
         if cuda.exact:
@@ -102,12 +102,12 @@ def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip):
         assert np.allclose(got.advantages, want, rtol=1e-5, atol=4e-6)
 
 
-def test_picked_segments_alone_are_judged_and_each_once(cuda):
+def test_only_picked_segments_get_advantages_and_each_once(cuda):
     N, T = 50, 40
     which = np.int32([7, 3, 7, 49, 0, 3, 20])
-    repeated = np.uint8([0, 0, 1, 0, 0, 1, 1])              # nobody judges 20: only told so
-    everything = judge(cuda, N, T)[2]
-    some = judge(cuda, N, T, which=which, repeated=repeated, alpha=0.0)[2]
+    repeated = np.uint8([0, 0, 1, 0, 0, 1, 1])              # 20 is left out: it is marked
+    everything = compute_advantages(cuda, N, T)[2]
+    some = compute_advantages(cuda, N, T, which=which, repeated=repeated, alpha=0.0)[2]
     for name in "advantages", "returns", "sums":
         want = blank(*getattr(everything, name).shape, dtype=getattr(everything, name).dtype)
         want[[0, 3, 7, 49]] = getattr(everything, name)[[0, 3, 7, 49]]
@@ -195,12 +195,12 @@ def test_a_minibatch_is_measured(cuda, S, T, norm_adv):
     sums[:, 0], sums[:, 1] = advantages.sum(1), (advantages ** 2).sum(1)
     rows = np.random.default_rng(S).integers(0, N, S).astype(np.int32)
     got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=rows, sums=sums,
-                             totals=None, verdict=verdict(norm=4.5))
+                             totals=None, results=results(norm=4.5))
     mine = advantages[rows]
     mean, scale = (mine.mean(), 1 / (mine.std() + 1e-8)) if norm_adv else (0, 1)
-    assert np.isclose(got.verdict["mean"], mean, rtol=1e-6, atol=1e-9)
-    assert np.isclose(got.verdict["scale"], scale, rtol=1e-6) or S * T == 1
-    assert got.verdict["norm"] == 4.5 and got.verdict["clip"] == 0.5
+    assert np.isclose(got.results["mean"], mean, rtol=1e-6, atol=1e-9)
+    assert np.isclose(got.results["scale"], scale, rtol=1e-6) or S * T == 1
+    assert got.results["norm"] == 4.5 and got.results["clip"] == 0.5
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
@@ -213,21 +213,21 @@ def test_minibatches_of_several_ranks_are_measured_as_one(cuda, ranks, norm_adv)
         sums = np.zeros((S, 5))
         sums[:, 0], sums[:, 1] = mine.sum(1), (mine ** 2).sum(1)
         got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=np.arange(S, dtype=np.int32),
-                                 sums=sums, totals=blank(2, dtype=np.float64), verdict=verdict())
-        assert same(got.verdict["mean"], verdict()["mean"])     # decided by the next
+                                 sums=sums, totals=blank(2, dtype=np.float64), results=results())
+        assert same(got.results["mean"], results()["mean"])     # decided by the next
         totals.append(got.totals)
     got = cuda.ranks_measure(ranks=ranks, norm_adv=norm_adv, rows=float(ranks * S * T),
-                             totals=np.array(totals), verdict=verdict(norm=4.5))
+                             totals=np.array(totals), results=results(norm=4.5))
     mean, scale = (advantages.mean(), 1 / (advantages.std() + 1e-8)) if norm_adv else (0, 1)
-    assert np.isclose(got.verdict["mean"], mean, rtol=1e-6, atol=1e-9)
-    assert np.isclose(got.verdict["scale"], scale, rtol=1e-6) and got.verdict["norm"] == 4.5
+    assert np.isclose(got.results["mean"], mean, rtol=1e-6, atol=1e-9)
+    assert np.isclose(got.results["scale"], scale, rtol=1e-6) and got.results["norm"] == 4.5
 
 
 def test_equal_advantages_have_no_spread(cuda):
     sums = np.tile([3 * 0.1, 3 * 0.1 ** 2, 0.3, 0, 0], (4, 1))
     got = cuda.batch_measure(S=4, T=3, norm_adv=1, rows=np.arange(4, dtype=np.int32), sums=sums,
-                             totals=None, verdict=verdict())
-    assert 1e7 < got.verdict["scale"] <= np.float32(1e8)
+                             totals=None, results=results())
+    assert 1e7 < got.results["scale"] <= np.float32(1e8)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
@@ -310,7 +310,7 @@ def test_squares_of_a_gradient(cuda):
 def decide(cuda, squares, losses, **before):
     return cuda.update_decide(rows=50.0, max_grad_norm=1.5, squares=np.float64([squares]),
                               losses=np.asarray(losses, np.float64),
-                              verdict=verdict(**before)).verdict
+                              results=results(**before)).results
 
 
 LOSSES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
@@ -343,7 +343,7 @@ def test_momentum_and_normalisation(cuda, generic):
     matrices, chunks, vectors, size = layout(*SHAPES)
     gradient, momentum = normal(1, size), normal(2, size)
     common = {"chunks": len(chunks), "chunk": chunks}
-    got = cuda.muon_momentum(**common, verdict=verdict(), mu=0.95, gradient=gradient,
+    got = cuda.muon_momentum(**common, results=results(), mu=0.95, gradient=gradient,
                              momentum=momentum, update=blank(size),
                              parts=blank(len(chunks), dtype=np.float64))
     want_m, want_u = generic.nesterov(0.95, 0.5, gradient[:vectors], momentum[:vectors])
@@ -376,7 +376,7 @@ def test_no_update_has_the_factor_of_a_tiny_one(cuda):
 def apply(cuda, narrow=True, **known):
     matrices, chunks, vectors, size = layout(*SHAPES)
     X, weights = normal(1, size), normal(2, size)
-    got = cuda.muon_apply(schedule=schedule(), verdict=verdict(**known), chunks=len(chunks),
+    got = cuda.muon_apply(schedule=schedule(), results=results(**known), chunks=len(chunks),
                           chunk=chunks, matrix=matrices, X=X, weights=weights,
                           narrow=blank(size, dtype=np.uint16) if narrow else None)
     return matrices, vectors, X, weights, got
@@ -402,12 +402,12 @@ def test_after_a_stop_nothing_moves(cuda):
     assert same(got.weights, weights) and same(got.narrow, blank(len(weights), dtype=np.uint16))
     matrices, chunks, _, size = layout(*SHAPES)
     momentum = normal(2, size)
-    moved = cuda.muon_momentum(chunks=len(chunks), chunk=chunks, verdict=verdict(stop=1), mu=0.95,
+    moved = cuda.muon_momentum(chunks=len(chunks), chunk=chunks, results=results(stop=1), mu=0.95,
                                gradient=blank(size), momentum=momentum, update=blank(size),
                                parts=blank(len(chunks), dtype=np.float64))
     assert same(moved.momentum, momentum)
     m, v, w = (normal(seed, 3) for seed in range(3))
-    got = cuda.adam_step(schedule=schedule(), verdict=verdict(stop=1), count=3, beta2=0.999,
+    got = cuda.adam_step(schedule=schedule(), results=results(stop=1), count=3, beta2=0.999,
                          eps=1e-12, gradient=blank(3), m=m, v=v, weights=w)
     assert same(got.m, m) and same(got.v, v) and same(got.weights, w)
 
@@ -424,7 +424,7 @@ def test_adam(cuda, count):
         ppo.muon(weights, {"logstd": 0.5 * gradient.astype(float)}, moments, 0.015, Settings, step)
         got = cuda.adam_step(
             schedule=schedule(first_bias=1 - 0.9 ** step, second_bias=1 - 0.999 ** step),
-            verdict=verdict(), count=count, beta2=0.999, eps=1e-12, gradient=gradient, m=m, v=v,
+            results=results(), count=count, beta2=0.999, eps=1e-12, gradient=gradient, m=m, v=v,
             weights=w)
         w, m, v = got.weights, got.m, got.v
     assert np.allclose(w, weights["logstd"], rtol=1e-6, atol=1e-7)

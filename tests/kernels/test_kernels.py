@@ -3,6 +3,7 @@
 Every instruction set of this CPU is tested, and the drivers made of single floats; at sizes that
 are multiples of nothing.
 """
+import ast
 import re
 
 import numpy as np
@@ -326,6 +327,11 @@ def test_the_coefficients_are_the_algorithms():
     text = (KERNELS / "kernels.h").read_text().partition("MUON_COEFFICIENTS")[2]
     numbers = re.findall(r"-?\d\.\d+(?=f)", text.partition("typedef")[0])
     assert [float(one) for one in numbers] == list(np.ravel(reference.ppo.COEFFICIENTS))
+    training = KERNELS.parent / "puffer_sdk" / "training"       # the PyTorch trainer's
+    found = [re.search(r"^NEWTON_SCHULZ = (\(.*?\)\))$", path.read_text(), re.M | re.S)
+             for path in training.rglob("*.py")]
+    ours, = (ast.literal_eval(match[1]) for match in found if match)
+    assert np.array_equal(ours, reference.ppo.COEFFICIENTS)
     values = np.geomspace(0.003, 1, 10_001)
     for a, b, c in reference.ppo.COEFFICIENTS:
         values = a * values + b * values ** 3 + c * values ** 5

@@ -39,15 +39,15 @@ static void step(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
     for (int32_t env = first; env < first + count; env++) play(env);
 }
 
-static int give_up(const char* error) {
-    fprintf(stderr, "%s\n", error);
+static int give_up(const PufferTrainerError* error) {
+    fprintf(stderr, "%s\n", error->text);
     return 1;
 }
 
 int train(int path, int threads);
 
 int train(int path, int threads) {
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferTrainerError error = {0};
     PufferTrainerConfig config = {
         .version = PUFFER_TRAINER_VERSION, .struct_size = sizeof config, .agents = N,
         .horizon = T, .obs_dtype = PUFFER_U8, .obs_size = D, .num_atns = K,
@@ -64,8 +64,8 @@ int train(int path, int threads) {
     for (int env = 0; env <= ENVS; env++) first_row[env] = env * PER_ENV;
     for (int env = 0; env < ENVS; env++) play(env);
     if (!puffer_trainer_path_available(path)) return 2;
-    PufferTrainer* trainer = puffer_trainer_create(&config, error);
-    if (!watches || !trainer) return give_up(error);
+    PufferTrainer* trainer = puffer_trainer_create(&config, &error);
+    if (!watches || !trainer) return give_up(&error);
     PufferTrainerEnvs envs = {.api = &api, .vec = (PufferVec*)ticks, .num_envs = ENVS,
                               .first_row = first_row,
                               .observations = observations, .actions = actions,
@@ -73,10 +73,10 @@ int train(int path, int threads) {
                               .truncations = truncations, .action_mask = masks,
                               .watches = watches};
     PufferTrainerLosses losses;
-    if (puffer_trainer_attach(trainer, &envs, error)) return give_up(error);
+    if (puffer_trainer_attach(trainer, &envs, &error)) return give_up(&error);
     for (int epoch = 0; epoch < EPOCHS; epoch++)
-        if (puffer_trainer_rollout(trainer, error)
-            || puffer_trainer_update(trainer, &losses, error)) return give_up(error);
+        if (puffer_trainer_rollout(trainer, &error)
+            || puffer_trainer_update(trainer, &losses, &error)) return give_up(&error);
     PufferTrainerTensor tensor;
     for (int i = 0; puffer_trainer_tensor(trainer, i, &tensor); i++) {
         if (tensor.kind != PUFFER_WEIGHT) continue;

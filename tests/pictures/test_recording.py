@@ -1,11 +1,13 @@
 """Recordings: what an env drew is what the files hold, and what was measured is what they show."""
 import json
 import math
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from puffer_sdk.env import build, child, opening, vec
 from puffer_sdk.pictures import film as filming
 from puffer_sdk.pictures import montage, record
 from puffer_sdk.policy import evaluate
+from puffer_sdk.settings import config
 from puffer_sdk.training import train
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -179,7 +182,7 @@ def test_envs_with_windows_of_different_sizes(shoot, drawing):
 
 def seeds(folder):
     with opening.make(folder, num_envs=16, seed=0) as envs:
-        resolved = evaluate.config.resolve(folder)
+        resolved = config.resolve(folder)
         return [vec.mix_seed(resolved.eval.seed, env) for env in range(envs.num_envs)]
 
 
@@ -211,7 +214,7 @@ def test_the_pace_that_the_env_asks_for_is_the_gifs_and_nobody_waits(drawing, cl
     done = cli("eval", drawing, "--baselines", "--gif", "a.gif", "--episodes", 20,
                "--ticks", 120, "--env.fps", 1, timeout=28)
     assert done.returncode == 0, done.stderr
-    assert "recorded  a.gif: 200 x 100, 120 frames, 120.0 s at 1 a second" in done.stdout
+    assert "recorded  a.gif: 200 x 100, 120 frames, 120.0 s at 1 fps" in done.stdout
     _, delays, _ = decoded(tmp_path / "a.gif")
     assert sum(delays) == 12000
 
@@ -283,18 +286,18 @@ def test_beside_shows_each_as_it_is_alone(drawing, trained, tmp_path):
 
 def test_the_side_that_ends_first_is_dimmed(drawing, trained, tmp_path):
     """Episodes of one length end together; so the right one is cut short by hand."""
-    studio = record.Studio(record.Shot(frames=tmp_path / "f"), ["trained", "random"],
+    compositor = record.Compositor(record.Options(frames=tmp_path / "f"), ["trained", "random"],
                               tmp_path / "ring", None)
     ring = filming.Ring(tmp_path / "ring", 4, (20, 40, 3), make=True)
-    with studio:
-        studio.on_event("opening", {"slots": 4, "shape": [20, 40, 3], "fps": 5})
+    with compositor:
+        compositor.on_event("opening", {"slots": 4, "shape": [20, 40, 3], "fps": 5})
         for policy, ticks in (("trained", 3), ("random", 2)):
             for tick in range(ticks):
                 ring.pictures[tick] = 50 * (tick + 1)
-                studio.on_event("frame", {"slot": tick, "done": 0.5, "policy": policy})
-            studio.on_event("pane", {"policy": policy, "ticks": ticks, "episodes": [],
+                compositor.on_event("frame", {"slot": tick, "done": 0.5, "policy": policy})
+            compositor.on_event("pane", {"policy": policy, "ticks": ticks, "episodes": [],
                                      "ended": True})
-        assert studio.finish("x").frames == 3
+        assert compositor.finish("x").frames == 3
     frames = read(tmp_path / "f")
     assert [int(frame[-1, 0, 0]) for frame in frames] == [50, 100, 150]
     assert [int(frame[-1, -1, 0]) for frame in frames[:2]] == [50, 100]
@@ -338,9 +341,9 @@ def test_a_parent_that_is_slow_loses_no_picture(drawing, tmp_path, monkeypatch):
     """The ring has 64 places at most: the child has to wait."""
     shots = []
     for name, each in (("slow", 0.004), ("quick", 0)):
-        monkeypatch.setattr(record.Studio, "write",
-                            lambda studio, picture, each=each, write=record.Studio.write:
-                            (filming.isolation.time.sleep(each), write(studio, picture)))
+        monkeypatch.setattr(record.Compositor, "write",
+                            lambda compositor, picture, each=each, write=record.Compositor.write:
+                            (time.sleep(each), write(compositor, picture)))
         film = record.record(drawing, {"env.length": 100}, model=None, frames=tmp_path / name,
                       ticks=200, episodes=2)
         shots.append(read(tmp_path / name))
@@ -378,7 +381,7 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
     (tmp_path / "tmp").mkdir()
     process = start("eval", drawing, "--baselines", "--gif", "a.gif", "--frames", "frames",
                     "--ticks", 10**6, "--episodes", 10**6,
-                    env={**filming.os.environ, "TMPDIR": str(tmp_path / "tmp")})
+                    env={**os.environ, "TMPDIR": str(tmp_path / "tmp")})
     wait_until(lambda: list(tmp_path.glob("frames/.frame_000020*")))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
@@ -395,11 +398,11 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
     ({"fps": 0.0}, "--fps is out of range"), ({"fps": math.nan}, "--fps is out of range"),
     ({"env_index": -1}, "--env-index is too small"), ({"width": 2}, "--width is too small"),
     ({"width": 99999}, "--width is too large"),
-    ({"beside": "random"}, "recorded already"), ({"gif": None}, "needs a file"),
+    ({"beside": "random"}, "already shows random play"), ({"gif": None}, "needs a file"),
     ({"gif": "no/such/a.gif"}, "no such folder"), ({"frames": "full"}, "holds other files"),
-    ({"mp4": "full"}, "needs the name of a file"), ({"mp4": "a.gif"}, "would be one file"),
-    ({"gif": "a.png"}, "the GIF would bear the name of another format"),
-    ({"mp4": "b.gif"}, "the film would bear the name of another format")])
+    ({"mp4": "full"}, "needs the name of a file"), ({"mp4": "a.gif"}, "are the same file"),
+    ({"gif": "a.png"}, "the GIF has the suffix of another format"),
+    ({"mp4": "b.gif"}, "the film has the suffix of another format")])
 def test_what_is_refused(options, text, drawing, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
@@ -420,14 +423,14 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_played(drawing, cap
 
 def test_the_command(drawing, trained, cli, tmp_path):
     """Table and recording in one go, without a display and from anywhere."""
-    bare = {key: value for key, value in filming.os.environ.items() if key != "DISPLAY"}
+    bare = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
     done = cli("eval", drawing, "--load-model-path", trained, "--gif", "a.gif", "--mp4", "b.mp4",
                "--frames", "c", "--grid", "2x2", "--ticks", 10, env=bare)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].strip() == "drawing, per episode"
     said = [line for line in lines if line.startswith("recorded")]
-    assert re.fullmatch(r"recorded  a\.gif: 412 x 212, 10 frames, 0\.3 s at 30 a second, \d+ KB",
+    assert re.fullmatch(r"recorded  a\.gif: 412 x 212, 10 frames, 0\.3 s at 30 fps, \d+ KB",
                         said[0])
     assert said[1].startswith("recorded  b.mp4: 412 x 212") and \
         said[2] == "recorded  c: 412 x 212, 10 frames, PNG"
@@ -450,7 +453,7 @@ def test_json_holds_the_recording(drawing, cli, tmp_path):
 
 def test_options_of_a_recording_need_one(drawing, cli):
     done = cli("eval", drawing, "--baselines", "--grid", "4x4")
-    assert done.returncode == 2 and "--grid is about a recording" in done.stderr
+    assert done.returncode == 2 and "--grid needs a recording" in done.stderr
 
 
 def test_what_ocean_envs_do(tmp_path):
@@ -463,8 +466,8 @@ def test_what_ocean_envs_do(tmp_path):
 
 
 def test_the_page_as_written(squared, cli, tmp_path):
-    """Every command and the Python of docs/recording.md; the line that it shows."""
-    page = (ROOT / "docs" / "recording.md").read_text()
+    """Every command and the Python of docs/guides/recording.md; the line that it shows."""
+    page = (ROOT / "docs" / "guides" / "recording.md").read_text()
     shutil.copytree(squared, tmp_path / "my_env", ignore=shutil.ignore_patterns("build", ".git"))
     for old in list((tmp_path / "my_env").glob("squared.*")):
         text = old.read_text().replace("squared", "my_env")

@@ -11,7 +11,7 @@ from puffer_sdk.env import build
 from puffer_sdk.env.abi import ffi
 from puffer_sdk.env.library import Library
 from puffer_sdk.playing import rebuilding
-from puffer_sdk.playing.game import Dice, Game, Policy
+from puffer_sdk.playing.game import DicePlayer, Game, PolicyPlayer
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
 from puffer_sdk.training import checkpoint, train
@@ -58,28 +58,28 @@ def test_going_back_and_forward_again_is_exact(env, templates):
     assert len({str(s[1:4]) for s in seen}) > 30        # it moved
     game.back(25)
     assert snapshot(game) == seen[35] and len(game.history) == 60
-    game.again()
+    game.redo()
     assert snapshot(game) == seen[36]
     for _ in range(24):
-        game.again()
+        game.redo()
     assert snapshot(game) == seen[60]
     game.back(1000)
     assert snapshot(game) == seen[0]
 
 
 @pytest.mark.parametrize("kept", [2000, 5])
-def test_a_policy_remembers_what_it_knew(kept, squared, learned, monkeypatch):
-    """From what was kept, and by living through it once more where nothing was."""
-    monkeypatch.setattr("puffer_sdk.playing.game.KNOWN_TICKS", kept)
+def test_a_policys_state_goes_back_too(kept, squared, learned, monkeypatch):
+    """From a stored state, and by playing the ticks again where none is stored."""
+    monkeypatch.setattr("puffer_sdk.playing.game.STATE_TICKS", kept)
     game = game_of(squared, past=learned)
-    assert isinstance(game.mind, Policy) and "196,608" in game.mind.name
+    assert isinstance(game.player, PolicyPlayer) and "196,608" in game.player.name
     seen = []
     for _ in range(40):
         game.advance()
         seen.append((snapshot(game), game.values.tolist(), len(game.curve)))
     game.back(17)
     assert (snapshot(game), game.values.tolist(), len(game.curve)) == seen[22]
-    game.again()
+    game.redo()
     assert (snapshot(game), game.values.tolist(), len(game.curve)) == seen[23]
 
 
@@ -97,7 +97,7 @@ def test_after_going_back_another_future_is_possible(squared):
     assert game.tick == 11 == len(game.history) and game.history[10].tolist() == [[2.0]]
     assert [a.tolist() for a in game.history[:10]] == [a.tolist() for a in past[:10]]
     game.back(5)
-    game.again()
+    game.redo()
     assert game.history[10].tolist() == [[2.0]]
 
 
@@ -105,7 +105,7 @@ def test_dice_depend_on_seed_and_tick(target):
     rolls = {}
     for seed in (1, 2):
         game = game_of(target, seed)
-        assert isinstance(game.mind, Dice) and game.values is None
+        assert isinstance(game.player, DicePlayer) and game.values is None
         for _ in range(5):
             game.advance()
         rolls[seed] = np.array(game.history)
@@ -119,7 +119,7 @@ def test_dice_depend_on_seed_and_tick(target):
 def test_dice_obey_masks():
     vec = SimpleNamespace(num_agents=2, act_sizes=(3, 1, 2), actions=np.zeros((2, 3), np.float32),
                           action_mask=np.array([[0, 1, 0, 1, 1, 0], [1, 0, 1, 1, 0, 1]], np.uint8))
-    dice = Dice(5)
+    dice = DicePlayer(5)
     seen = np.array([dice.propose(vec)[0] for _ in range(200)])
     assert set(seen[:, 0, 0]) == {1} and set(seen[:, 1, 0]) == {0, 2}
     assert set(seen[:, 0, 2]) == {0} and set(seen[:, 1, 2]) == {1}
@@ -177,7 +177,7 @@ def test_another_struct_or_size_begins_a_new_game(old, new, fits, mine, learned)
         game.advance()
     said = game.adopt(*rebuilt(mine, old, new), fits)
     assert "a new game" in said and game.tick == 0 and game.history == []
-    assert isinstance(game.mind, Policy) == fits
+    assert isinstance(game.player, PolicyPlayer) == fits
     game.advance()
 
 

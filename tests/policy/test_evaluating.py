@@ -10,8 +10,10 @@ from helpers.playground import flags, overrides
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import eval as eval_command
 from puffer_sdk.env import build, library
-from puffer_sdk.policy import evaluate
-from puffer_sdk.policy.evaluate import PER_EPISODE, PER_TICKS
+from puffer_sdk.policy import evaluate, players, scoring
+from puffer_sdk.policy.intervals import clustered_mean, student_t
+from puffer_sdk.policy.models import find_model
+from puffer_sdk.policy.scoring import PER_EPISODE, PER_TICKS
 from puffer_sdk.settings import config
 from puffer_sdk.training import checkpoint, train
 
@@ -65,14 +67,14 @@ def test_episodes_mean_and_interval(faulty, trained):
 def test_students_t():
     for freedom, value in ((1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (12, 2.179),
                            (30, 2.042), (1000, 1.962)):
-        assert evaluate.student_t(freedom) == pytest.approx(value, rel=0.01)
+        assert student_t(freedom) == pytest.approx(value, rel=0.01)
 
 
 def test_the_interval_is_over_environments():
     values, envs = [1, 1, 1, 1, 3, 3, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1]
-    mean, half = evaluate.clustered_mean(values, envs)
+    mean, half = clustered_mean(values, envs)
     assert mean == 2 and half == pytest.approx(12.706 * math.sqrt(2) / math.sqrt(2))
-    assert evaluate.clustered_mean(values, [0] * 8) == (2, None)
+    assert clustered_mean(values, [0] * 8) == (2, None)
 
 
 def test_every_agent_plays_the_same_number_of_episodes(faulty):
@@ -104,7 +106,7 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
     settings = {**env_settings(agents=2, mortal=1), "eval.steps": 10, "eval.episodes": 64}
     result = evaluate.evaluate(faulty, settings, model=None)
     for score in result.scores.values():
-        assert score.ticks == 10 * evaluate.PATIENCE
+        assert score.ticks == 10 * scoring.PATIENCE
         assert score.unfinished == 32 and score.count == 32
     eval_command.print_table(result)
     assert "random play: 32 agents did not finish within 200 ticks" in capsys.readouterr().err
@@ -118,8 +120,8 @@ def test_a_policy_that_outlives_eval_steps_is_waited_for_where_episodes_are_know
     link = SimpleNamespace(stop=False, watches=lambda: None, emit=lambda *_, **__: None)
     scores = {}
     for endings in (False, True):
-        match = evaluate._Match(library.Library(built.library), resolved, "random", link)
-        scores[endings] = match.play(evaluate._random_player(match.vec, resolved), endings)
+        scorer = scoring.Scorer(library.Library(built.library), resolved, "random", link)
+        scores[endings] = scorer.play(players.random_player(scorer.vec, resolved), endings)
     assert (scores[False].unit, scores[False].ticks) == (PER_TICKS, 30)
     assert (scores[True].unit, scores[True].ticks) == (PER_EPISODE, 100)
 
@@ -134,7 +136,7 @@ def test_greedy_play_is_the_likeliest_action(faulty, trained, tmp_path):
 def test_ways_to_name_a_policy(which, faulty, trained, tmp_path):
     newest = trained / "checkpoints" / max(p.name for p in (trained / "checkpoints").iterdir())
     which = {"FOLDER": trained, "FILE": newest}.get(which, which)
-    assert evaluate.find_model(trained.parent, str(which)) == newest
+    assert find_model(trained.parent, str(which)) == newest
 
 
 @pytest.mark.parametrize(("settings", "text"), [

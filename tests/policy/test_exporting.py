@@ -154,7 +154,7 @@ def own_network(tmp_path):
     made = make_policy(tmp_path, act_sizes=(3,), obs_size=4)
     config = replace(made.config, policy=replace(
         made.config.policy, torch_class=f"{tmp_path / 'memory.py'}:Memory"))
-    from puffer_sdk.training import reference
+    from puffer_sdk.training.reference import policy as reference
     network = reference.build_policy(4, (3,), config)
     facts = {**checkpoint.load(made.path).facts, "config": config.to_dict()}
     tensors = {name: p.detach().numpy() for name, p in network.named_parameters()}
@@ -164,7 +164,7 @@ def own_network(tmp_path):
 
 @pytest.mark.parametrize("to", ["c", "onnx"])
 def test_a_network_of_ones_own_is_refused_where_it_cannot_go(own_network, tmp_path, to):
-    with pytest.raises(UsageError, match="a network of one's own cannot be exported") as caught:
+    with pytest.raises(UsageError, match="a network of your own cannot be exported") as caught:
         export.export(own_network[0].path, to, tmp_path / "out")
     assert "memory.py:Memory" in caught.value.actual and caught.value.hint == "--to torch takes it"
     assert not (tmp_path / "out").exists()
@@ -415,9 +415,9 @@ def test_exporting_to_c_imports_neither_torch_nor_onnx(tmp_path):
     assert done.stdout.strip() == "set()"
 
 
-# ---- docs/export.md ---------------------------------------------------------------------------
+# ---- docs/guides/export.md --------------------------------------------------------------------
 
-PAGE = ROOT / "docs" / "export.md"
+PAGE = ROOT / "docs" / "guides" / "export.md"
 
 
 def test_the_page_works_as_written(project, tmp_path):

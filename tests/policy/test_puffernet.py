@@ -18,8 +18,8 @@ import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.policy.export import export
 from puffer_sdk.raylib import headers
-from puffer_sdk.training import reference
 from puffer_sdk.training.native import NativeActor
+from puffer_sdk.training.reference.actions import ActionHeads, Actor, apply_mask
 
 TRAINABLE = [case for case in CASES if case != "no layers"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
@@ -105,8 +105,8 @@ def test_agrees_with_the_native_trainer(case, play, tmp_path):
     _, logits, values = play(made, script)
     actor = NativeActor(made.tensors, made.config, made.dtype, made.obs_size, made.act_sizes, 5,
                         made.agents)
-    heads = reference.ActionHeads(made.act_sizes)
-    native = reference.Actor(made.policy, made.act_sizes, 0, made.agents)
+    heads = ActionHeads(made.act_sizes)
+    native = Actor(made.policy, made.act_sizes, 0, made.agents)
     for tick in range(len(script.ended)):
         actor.ended(script.ended[tick])
         mask = script.masks[tick] if made.masked else None
@@ -114,7 +114,7 @@ def test_agrees_with_the_native_trainer(case, play, tmp_path):
         assert_close(values[tick], native_values)
         own = torch.from_numpy(logits[tick].copy())
         if made.masked:
-            own = reference.apply_mask(own, native.to_mask(mask))
+            own = apply_mask(own, native.to_mask(mask))
         own = heads.log_prob(own, getattr(made.policy, "logstd", None), torch.from_numpy(actions))
         assert_close(own.detach().numpy(), log_probs)
 

@@ -126,7 +126,7 @@ def test_a_step_runs_in_a_root_of_its_own(container, tmp_path):
 
 
 def test_the_page_says_what_the_file_says():
-    page = (ROOT / "docs" / "container.md").read_text()
+    page = (ROOT / "docs" / "share" / "container.md").read_text()
     text = FILE.read_text()
     bases = re.findall(r"BASE=(nvidia\S+)", page)
     assert bases == re.findall(r"BASE=(nvidia\S+)", text) and len(bases) == 1

@@ -61,6 +61,6 @@ def test_the_changelog_is_kept():
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", head) for head in heads[1:])
     kinds = set(re.findall(r"^### (.*)$", text, re.M))
     assert kinds and kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-    from puffer_sdk import cli
-    for name in cli.COMMANDS:
+    from puffer_sdk.cli.commands import COMMANDS
+    for name in COMMANDS:
         assert re.search(rf"`{name}`|puffer-sdk {name}\b", text), f"{name} is not in the changelog"

@@ -131,7 +131,7 @@ def test_both_copies_say_the_same(files, flows):
 
 
 def test_the_pages_example_calls_what_there_is(flows, tmp_path):
-    page = (ROOT / "docs" / "pull-requests.md").read_text()
+    page = (ROOT / "docs" / "share" / "pull-requests.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
     (tmp_path / "example.yml").write_text(text)
     validate("github-workflows", tmp_path / "example.yml")

@@ -141,7 +141,7 @@ def test_runs_go_only_when_asked_and_agreed(env, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert cli.main(["clean", str(env), "--runs"]) == 1
     assert first.folder.exists() and second.folder.exists()
-    assert "delete these 2 runs for good?" in capsys.readouterr().err
+    assert "delete these 2 runs permanently?" in capsys.readouterr().err
     assert cli.main(["clean", str(env), "--runs", "--dry-run"]) == 0
     assert "would remove" in capsys.readouterr().out and first.folder.exists()
     assert cli.main(["clean", str(env), "--runs", "--yes", "--format", "json"]) == 0

@@ -10,12 +10,12 @@ import pytest
 from helpers.places import ROOT
 
 from puffer_sdk.base.errors import BuildError
-from puffer_sdk.projects import doctor
+from puffer_sdk.projects import doctor, gpu_probes, probes, probing, raylib_probes
+from puffer_sdk.projects.probing import Finding
 from puffer_sdk.raylib import fetch, headers, recipes
 from puffer_sdk.training.native import library
 
 pytest_plugins = ["helpers.cuda_places"]
-
 
 
 def run_doctor(*args, drop=(), **env):
@@ -41,7 +41,7 @@ def test_a_machine_with_everything(tmp_path):
         assert found[name]["status"] == "ok", found[name]
     assert "headers compile" in found["raylib"]["found"]
     assert found["cache"]["found"] == str(tmp_path)
-    assert found["trainer"]["found"] == "not compiled yet; the first training does, once"
+    assert found["trainer"]["found"] == "not compiled yet; the first training does it"
     assert list(tmp_path.iterdir()) == []                   # looking leaves no trace
     assert [item["name"] for item in report["findings"]] == \
         [probe.__name__.removeprefix("probe_") for probe in doctor.PROBES]
@@ -56,7 +56,7 @@ def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     starts = {line.index(line.split()[2], 14) for line in rows}
     assert len(starts) == 1
     assert out.splitlines()[0].startswith("puffer-sdk ")
-    assert out.rstrip().endswith("everything that environments need is here")
+    assert out.rstrip().endswith("everything that environments need is installed")
 
 
 def test_an_empty_path(tmp_path):
@@ -77,7 +77,7 @@ def test_a_cc_that_is_not_there(tmp_path):
     assert status == 1
     assert "missing   compiler" in out
     assert "no-such-cc" in out and "get it: unset CC" in out
-    assert out.rstrip().endswith("to be mended first: compiler")
+    assert out.rstrip().endswith("fix first: compiler")
 
 
 def test_a_compiler_without_a_c_library(tmp_path, monkeypatch):
@@ -86,7 +86,7 @@ def test_a_compiler_without_a_c_library(tmp_path, monkeypatch):
                       'echo "hello.c:1:10: fatal error: math.h: No such file" >&2; exit 1\n')
     broken.chmod(0o755)
     monkeypatch.setenv("CC", str(broken))
-    found = doctor.probe_compiler()
+    found = probes.probe_compiler()
     assert found.status == "missing"
     assert "math.h" in found.found and "gcc" in found.get
 
@@ -95,7 +95,7 @@ def test_a_home_that_cannot_be_written(monkeypatch, capsys):
     monkeypatch.delenv("PUFFER_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "/dev/null")
-    found = doctor.probe_cache()
+    found = probes.probe_cache()
     assert found.status == "optional" and doctor.is_healthy([found])
     assert "/dev/null/.cache/puffer-sdk cannot be written" in found.found
     assert "PUFFER_CACHE" in found.get
@@ -103,15 +103,15 @@ def test_a_home_that_cannot_be_written(monkeypatch, capsys):
 
 
 def test_no_place_to_write_at_all(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "_cannot_write", lambda folder: "Read-only file system")
-    found = doctor.probe_cache()
+    monkeypatch.setattr(probes, "_cannot_write", lambda folder: "Read-only file system")
+    found = probes.probe_cache()
     assert found.status == "missing"
     assert not doctor.is_healthy([found])
 
 
 def test_a_missing_wheel(monkeypatch):
     monkeypatch.setattr(headers, "VARIANTS", ("a_wheel_that_nobody_made",))
-    found = doctor.probe_raylib()
+    found = raylib_probes.probe_raylib()
     assert (found.status, found.get) == ("missing", f"pip install {headers.PIN}")
 
 
@@ -122,13 +122,14 @@ def test_which_raylib_serves_which_build(monkeypatch, tmp_path):
     monkeypatch.setattr(fetch, "APT", tmp_path)
     (tmp_path / "sources.list").write_text("deb http://mirror.example/debian sid main\n")
     monkeypatch.setattr(fetch, "find_source", lambda **how: pytest.fail("fetched"))
-    probes = (doctor.probe_raylib_desktop, doctor.probe_raylib_headless, doctor.probe_raylib_web)
-    for probe in probes:
+    wanted = (raylib_probes.probe_raylib_desktop, raylib_probes.probe_raylib_headless,
+              raylib_probes.probe_raylib_web)
+    for probe in wanted:
         found = probe()
         assert found.status == "ok"
         assert found.found == "6.0, fetched at the first build from github.com, else mirror.example"
     monkeypatch.setenv("PUFFER_OFFLINE", "1")
-    desktop, headless, web = (probe() for probe in probes)
+    desktop, headless, web = (probe() for probe in wanted)
     why = "no source in the cache, and PUFFER_OFFLINE is set"
     assert (desktop.status, desktop.found) == ("optional", f"{headers.find_wheel()}, the wheel; "
                                                + why)
@@ -136,29 +137,29 @@ def test_which_raylib_serves_which_build(monkeypatch, tmp_path):
     assert all("PUFFER_RAYLIB" in found.get for found in (desktop, headless, web))
     monkeypatch.setattr(fetch, "cached_source", lambda: tmp_path)
     (tmp_path / "raylib.h").write_text('#define RAYLIB_VERSION  "6.0"\n')
-    assert {probe().found for probe in probes} == {"6.0, source from the cache"}
+    assert {probe().found for probe in wanted} == {"6.0, source from the cache"}
     monkeypatch.setenv("PUFFER_RAYLIB", str(tmp_path / "nowhere"))
-    assert {probe().status for probe in probes} == {"missing"}
-    assert "nothing of that name" in doctor.probe_raylib_web().found
+    assert {probe().status for probe in wanted} == {"missing"}
+    assert "nothing of that name" in raylib_probes.probe_raylib_web().found
     assert not (tmp_path / "cache").exists()
 
 
 def test_what_windows_and_pages_lack(monkeypatch):
     monkeypatch.setattr(recipes, "_WINDOW", "#include <X11/not_installed.h>\n")
-    found = doctor.probe_raylib_desktop()
+    found = raylib_probes.probe_raylib_desktop()
     assert found.status == "optional" and doctor.is_healthy([found])
     assert found.found == (f"{headers.find_wheel()}, the wheel; windows cannot be compiled here: "
                            "X11/not_installed.h is missing")
     assert "libx11" in found.get.lower()
     monkeypatch.setenv("PATH", "/nowhere")
-    assert doctor.probe_raylib_web().found == "needs emscripten"
+    assert raylib_probes.probe_raylib_web().found == "needs emscripten"
 
 
 def test_another_version_of_the_wheel_is_said(monkeypatch):
     real = headers.find_wheel()
     monkeypatch.setattr(headers, "find_wheel",
                         lambda: headers.Wheel("raylib", "6.2.0", real.folder))
-    found = doctor.probe_raylib()
+    found = raylib_probes.probe_raylib()
     assert found.status == "ok"
     pinned = headers.PIN.partition("==")[2]
     assert f"6.2.0 (tested with {pinned})" in found.found
@@ -169,25 +170,25 @@ def test_packages_that_are_not_installed(monkeypatch):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", nothing)
-    assert doctor.probe_libclang().status == "missing"
-    torch = doctor.probe_torch()
+    assert probes.probe_libclang().status == "missing"
+    torch = probes.probe_torch()
     assert (torch.status, torch.get) == ("optional", "pip install 'puffer-sdk[torch]'")
 
 
 def test_the_trainer(monkeypatch):
     made = library.build_trainer()
-    found = doctor.probe_trainer()
+    found = probes.probe_trainer()
     assert found.status == "ok" and found.found.startswith("compiled; ")
     assert "generic" in found.found and "bf16" in found.found
-    monkeypatch.setattr(doctor, "ask", lambda *command: None)
-    assert doctor.probe_trainer() == doctor.Finding(
-        "trainer", "missing", f"{made} does not open", "delete it: it is compiled again")
-    monkeypatch.setattr(library, "sources", lambda: (_ for _ in ()).throw(
+    monkeypatch.setattr(probes, "ask", lambda *command: None)
+    assert probes.probe_trainer() == Finding(
+        "trainer", "missing", f"{made} does not open", "delete it, and it is compiled again")
+    monkeypatch.setattr(library.sources, "for_cpu", lambda: (_ for _ in ()).throw(
         BuildError("the sources are not there", where="trainer", hint="install again")))
-    assert doctor.probe_trainer().status == "missing"
+    assert probes.probe_trainer().status == "missing"
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
-    assert doctor.probe_trainer().status == "optional"
+    assert probes.probe_trainer().status == "optional"
 
 
 @pytest.mark.parametrize(("said", "expected"), [
@@ -197,8 +198,8 @@ def test_the_trainer(monkeypatch):
 ])
 def test_what_torch_can_do(monkeypatch, said, expected):
     monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
-    monkeypatch.setattr(doctor, "ask_in_time", lambda *command: said)
-    assert doctor.probe_torch() == doctor.Finding("torch", "ok", expected)
+    monkeypatch.setattr(probes, "ask_in_time", lambda *command: said)
+    assert probes.probe_torch() == Finding("torch", "ok", expected)
 
 
 @pytest.mark.parametrize(("module", "status", "expected"), [
@@ -212,31 +213,31 @@ def test_a_torch_that_does_not_import(monkeypatch, tmp_path, module, status, exp
     (tmp_path / "torch.py").write_text(module + "\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
-    asked = doctor.ask_in_time
+    asked = probing.ask_in_time
     if "sleep" in module:
-        monkeypatch.setattr(doctor, "ask_in_time", lambda *command: asked(*command, seconds=1))
-    found = doctor.probe_torch()
+        monkeypatch.setattr(probes, "ask_in_time", lambda *command: asked(*command, seconds=1))
+    found = probes.probe_torch()
     assert (found.status, found.found) == (status, expected)
     assert bool(found.get) == (status == "optional")
 
 
 def test_without_a_driver_the_rows_of_a_gpu_are_short(no_cuda):
-    assert doctor.probe_gpu() == doctor.Finding("gpu", "optional",
+    assert gpu_probes.probe_gpu() == Finding("gpu", "optional",
                                                 "no NVIDIA driver; training runs on the CPU")
-    assert doctor.probe_cuda_trainer() == doctor.Finding(
+    assert gpu_probes.probe_cuda_trainer() == Finding(
         "cuda_trainer", "optional", "training runs on the CPU: no NVIDIA driver on this machine")
-    nvcc, cublaslt = doctor.probe_nvcc(), doctor.probe_cublaslt()
+    nvcc, cublaslt = gpu_probes.probe_nvcc(), gpu_probes.probe_cublaslt()
     assert (nvcc.status, nvcc.found) == ("optional",
                                          "no nvcc; training on an NVIDIA GPU needs it")
-    assert (cublaslt.status, cublaslt.found) == ("optional", "not looked for, for want of nvcc")
+    assert (cublaslt.status, cublaslt.found) == ("optional", "not looked for: there is no nvcc")
     assert "puffer-sdk[cuda]" in nvcc.get and "puffer-sdk[cuda]" in cublaslt.get
 
 
 def test_the_compiler_of_environments_has_a_row(monkeypatch, tmp_path):
-    found = doctor.probe_nvrtc()
+    found = gpu_probes.probe_nvrtc()
     assert found.status == "ok" and "libnvrtc.so." in found.found
     monkeypatch.setenv("PUFFER_NVRTC", str(tmp_path))
-    assert doctor.probe_nvrtc() == doctor.Finding(
+    assert gpu_probes.probe_nvrtc() == Finding(
         "nvrtc", "optional", "environments cannot be compiled for a GPU: PUFFER_NVRTC names no "
         "library that is there", "correct it, or unset it")
 
@@ -245,26 +246,26 @@ def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc,
     fake_driver(version=13010, gpus=(("NVIDIA H200", 9, 0, 140), ("NVIDIA H200", 9, 0, 140)))
     home = fake_nvcc("13.0")
     monkeypatch.setenv("CUDA_HOME", str(home))
-    assert doctor.probe_gpu() == doctor.Finding(
+    assert gpu_probes.probe_gpu() == Finding(
         "gpu", "ok", "2 GPUs, the first: NVIDIA H200 (sm_90), 140 GiB, driver for CUDA 13.1")
-    assert doctor.probe_nvcc() == doctor.Finding("nvcc", "ok", f"13.0 ({home / 'bin' / 'nvcc'})")
-    lacks = doctor.probe_cublaslt()
+    assert gpu_probes.probe_nvcc() == Finding("nvcc", "ok", f"13.0 ({home / 'bin' / 'nvcc'})")
+    lacks = gpu_probes.probe_cublaslt()
     assert lacks.found == "no cuBLASLt (libcublasLt.so.13); training on an NVIDIA GPU needs it"
-    found = doctor.probe_cuda_trainer()
+    found = gpu_probes.probe_cuda_trainer()
     assert found.status == "optional" and "no cuBLASLt" in found.found and found.get
     (home / "lib64").mkdir()
     (home / "lib64" / "libcublasLt.so.13").touch()
-    assert doctor.probe_cublaslt().found == str(home / "lib64" / "libcublasLt.so.13")
-    assert doctor.probe_cuda_trainer() == doctor.Finding(
+    assert gpu_probes.probe_cublaslt().found == str(home / "lib64" / "libcublasLt.so.13")
+    assert gpu_probes.probe_cuda_trainer() == Finding(
         "cuda_trainer", "ok", "an NVIDIA H200 (sm_90), driver for CUDA 13.1; not compiled yet; "
-        "the first training does, once")
+        "the first training does it")
 
 
 def test_an_imitated_gpu_is_told(no_cuda, monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA", "emulated")
-    assert doctor.probe_cuda_trainer().found == "an emulated GPU (PUFFER_CUDA=emulated)"
+    assert gpu_probes.probe_cuda_trainer().found == "an emulated GPU (PUFFER_CUDA=emulated)"
     monkeypatch.setenv("PUFFER_CUDA", "simulated")
-    assert doctor.probe_cuda_trainer().status == "missing"
+    assert gpu_probes.probe_cuda_trainer().status == "missing"
 
 
 def test_a_program_that_never_answers_is_given_up(tmp_path):
@@ -272,16 +273,16 @@ def test_a_program_that_never_answers_is_given_up(tmp_path):
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
     start = time.monotonic()
-    assert doctor.ask(slow, seconds=0.3) is None
+    assert probing.ask(slow, seconds=0.3) is None
     assert time.monotonic() - start < 3
-    assert doctor.ask(tmp_path / "gone") is None
+    assert probing.ask(tmp_path / "gone") is None
 
 
 def test_a_probe_that_breaks_does_not_hide_the_others(monkeypatch):
     def probe_moon():
         raise RuntimeError("eclipse")
 
-    monkeypatch.setattr(doctor, "PROBES", (probe_moon, doctor.probe_python))
+    monkeypatch.setattr(doctor, "PROBES", (probe_moon, probes.probe_python))
     moon, python = doctor.examine()
     assert (moon.name, moon.status, moon.found) == ("moon", "missing",
                                                     "could not be examined: eclipse")
@@ -289,13 +290,13 @@ def test_a_probe_that_breaks_does_not_hide_the_others(monkeypatch):
 
 
 def test_an_old_python_is_old(monkeypatch):
-    monkeypatch.setattr(doctor, "OLDEST_PYTHON", (99, 0))
-    found = doctor.probe_python()
+    monkeypatch.setattr(probes, "OLDEST_PYTHON", (99, 0))
+    found = probes.probe_python()
     assert found.status == "old" and "99.0 or newer" in found.found
 
 
 def test_a_path_that_is_none(monkeypatch):
     monkeypatch.setenv("PUFFER_TRAINER_PATH", "bogus")
-    found = doctor.probe_trainer()
+    found = probes.probe_trainer()
     assert found.status == "missing" and found.found == "PUFFER_TRAINER_PATH=bogus is not a path"
     assert "avx2" in found.get

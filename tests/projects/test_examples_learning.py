@@ -21,9 +21,9 @@ def game(request, tmp_path_factory):
 
 
 def test_the_examples_are_those_that_are_documented():
-    page = (EXAMPLES.parent / "docs" / "examples.md").read_text()
+    page = (EXAMPLES.parent / "docs" / "tutorials" / "examples.md").read_text()
     assert GAMES == ["breakout", "cartpole", "pendulum", "pong", "snake"]
-    assert all(f"[{name}](../examples/{name}/{name}.h)" in page for name in GAMES)
+    assert all(f"[{name}](../../examples/{name}/{name}.h)" in page for name in GAMES)
 
 
 def test_an_example_is_solved_with_its_own_settings(game, tmp_path):

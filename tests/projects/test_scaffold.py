@@ -17,7 +17,7 @@ import pytest
 from helpers.places import ROOT
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.projects import scaffold
+from puffer_sdk.projects import naming, scaffold
 from puffer_sdk.raylib import headers
 
 FILES = {".clangd", ".github/workflows/check.yml", ".github/workflows/comment.yml", ".gitignore",
@@ -62,7 +62,7 @@ def make_template(folder: Path, *, header="// {{ cookiecutter.name }}\n", hook=N
 
 @pytest.mark.parametrize("name", ["a", "x", "my_env", "env2", "x" * 64, "squared", "target"])
 def test_good_names(name):
-    scaffold.validate_name(name)
+    naming.validate_name(name)
 
 
 @pytest.mark.parametrize("name, says, hint", [
@@ -75,10 +75,10 @@ def test_good_names(name):
     ("", "empty", "new my_env"),
     ("---", "letters a-z", "new my_env"),
     ("x" * 65, "65 characters", "new " + "x" * 64),
-    ("int", "word of C", "new int_env"),
-    ("restrict", "word of C", "new restrict_env"),
-    ("constexpr", "word of C", "new constexpr_env"),
-    ("xor", "word of C", "new xor_env"),
+    ("int", "keyword of C", "new int_env"),
+    ("restrict", "keyword of C", "new restrict_env"),
+    ("constexpr", "keyword of C", "new constexpr_env"),
+    ("xor", "keyword of C", "new xor_env"),
     ("math", "math.h", "new math_env"),
     ("string", "string.h", "new string_env"),
     ("time", "time.h", "new time_env"),
@@ -102,7 +102,7 @@ def test_bad_names_are_refused_with_a_better_one(name, says, hint, here):
     assert hint in caught.value.hint
     assert not any(here.iterdir())
     if "--output-dir" not in hint:
-        assert scaffold.name_problem(scaffold.suggest_name(name)) is None
+        assert naming.name_problem(naming.suggest_name(name)) is None
 
 
 def test_no_type_of_raylib_can_be_a_struct():
@@ -110,15 +110,15 @@ def test_no_type_of_raylib_can_be_a_struct():
     types = set(re.findall(r"^}? *(?:typedef \w+ )?([A-Z]\w+);", text, re.MULTILINE))
     assert {"Color", "Camera", "Vector2", "Texture2D"} <= types
     snake = {t: re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", t).lower() for t in types}
-    reachable = {s for t, s in snake.items() if scaffold.struct_name(s) == t}
+    reachable = {s for t, s in snake.items() if naming.struct_name(s) == t}
     assert len(reachable) > 30
-    assert [name for name in reachable if scaffold.name_problem(name) is None] == []
+    assert [name for name in reachable if naming.name_problem(name) is None] == []
 
 
 def test_struct_name_is_what_the_template_computes():
     scaffold.new("my_2d_env")
     assert "typedef struct My2dEnv {" in Path("my_2d_env/my_2d_env.h").read_text()
-    assert scaffold.struct_name("my_2d_env") == "My2dEnv"
+    assert naming.struct_name("my_2d_env") == "My2dEnv"
 
 
 # -- making --------------------------------------------------------------------------

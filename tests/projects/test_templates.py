@@ -13,9 +13,9 @@ import pytest
 import yaml
 from helpers.places import ROOT
 
-from puffer_sdk.cli import COMMANDS
+from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.env import build, opening
-from puffer_sdk.projects import scaffold
+from puffer_sdk.projects import naming, scaffold
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers
@@ -40,7 +40,7 @@ def project(request, projects):
 
 
 def struct(folder):
-    return scaffold.struct_name(folder.name)
+    return naming.struct_name(folder.name)
 
 
 def fixed_addresses():

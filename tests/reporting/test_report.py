@@ -14,7 +14,8 @@ import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.raylib import recipes
 from puffer_sdk.reporting import measuring, page, stages
-from puffer_sdk.reporting.report import Keeper
+from puffer_sdk.reporting.keeping import Keeper
+from puffer_sdk.reporting.subject import hash_files, open_subject
 from puffer_sdk.training import runs
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -142,7 +143,7 @@ def test_measured_anew_it_is_the_same_but_for_timings(made, home, tmp_path):
 
 def test_another_setting_measures_again_what_depends_on_it(made, home, tmp_path):
     """The trajectories do not know of training; the page and the evaluation do."""
-    subject = stages.open_subject(home, {**QUICK, "train.gamma": 0.9}, verbose=False)
+    subject = open_subject(home, {**QUICK, "train.gamma": 0.9}, verbose=False)
     keeper = Keeper(home)
     stages._trajectories(subject, keeper)
     assert keeper.taken == ["trajectories"]
@@ -152,16 +153,16 @@ def test_another_setting_measures_again_what_depends_on_it(made, home, tmp_path)
 
 
 def test_a_changed_file_changes_every_key_and_a_made_one_none(home):
-    before = stages.hash_files(home)
+    before = hash_files(home)
     (home / "notes.md").write_text("later")
     (home / "squared.gif").write_bytes(b"GIF")
-    assert stages.hash_files(home) == before
+    assert hash_files(home) == before
     header = home / "squared.h"
     text = header.read_text()
     header.write_text(text + "\n// a word\n")
-    assert stages.hash_files(home) != before
+    assert hash_files(home) != before
     header.write_text(text)
-    assert stages.hash_files(home) == before
+    assert hash_files(home) == before
 
 
 def test_a_damaged_result_is_measured_again(tmp_path, home):
@@ -202,7 +203,7 @@ def uninterrupted(home, tmp_path_factory):
     """A training of some seconds: its facts."""
     env = tmp_path_factory.mktemp("whole") / "squared"
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))
-    subject = stages.open_subject(env, LONG, verbose=False)
+    subject = open_subject(env, LONG, verbose=False)
     return stages._trainings(subject, Keeper(env), 1, False)[0].facts
 
 
@@ -230,7 +231,7 @@ def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, checkpoin
     (run,) = runs.list_runs(begun)
     assert run.checkpoints()
 
-    subject, keeper = stages.open_subject(env, LONG, verbose=False), Keeper(env)
+    subject, keeper = open_subject(env, LONG, verbose=False), Keeper(env)
     stages._check(subject, keeper, False)
     stages._trajectories(subject, keeper)
     assert keeper.taken == ["check", "trajectories"]
@@ -247,7 +248,7 @@ def test_a_training_that_was_done_but_not_gathered_is_not_done_again(uninterrupt
     """Killed between the end of a training and its result."""
     env = tmp_path / "squared"
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))
-    subject = stages.open_subject(env, LONG, verbose=False)
+    subject = open_subject(env, LONG, verbose=False)
     with monkeypatch.context() as patch:
         patch.setattr(stages, "_hash_tensors", lambda tensors: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -312,7 +313,7 @@ def test_an_env_that_dies_is_a_problem_and_not_the_end(faulty, tmp_path):
 def test_dice_of_ones_own_are_a_problem(tmp_path):
     env = tmp_path / "puf501_dice"
     shutil.copytree(SPECIMENS / "broken" / "puf501_dice", env)
-    subject = stages.open_subject(env, None, verbose=False)
+    subject = open_subject(env, None, verbose=False)
     found = stages._trajectories(subject, Keeper(env)).facts
     assert found["same"] is False and len(set(found["hashes"])) > 1
 
@@ -337,7 +338,7 @@ def test_what_is_refused_is_refused_before_anything_runs(options, message, home,
 
 def test_the_docs_commands_run_and_print_what_they_show(made, home, cli, tmp_path):
     """With the settings whose results are kept; before/my_env is a copy of it."""
-    text = (ROOT / "docs" / "report.md").read_text()
+    text = (ROOT / "docs" / "share" / "report.md").read_text()
     (session,) = re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
     for place in ("", "before"):
         shutil.copytree(home, tmp_path / place / "squared")

@@ -11,7 +11,7 @@ from puffer_sdk.toolchain import cuda_finding, gpu
 
 pytest_plugins = ["helpers.cuda_places"]
 
-PAGE = ROOT / "docs" / "gpu.md"
+PAGE = ROOT / "docs" / "trainer" / "gpu.md"
 WHEELS = dict.fromkeys(cuda_finding.WHEELS, "13.0.88")
 
 

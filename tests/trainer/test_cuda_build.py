@@ -211,7 +211,7 @@ def test_the_extra_brings_one_cuda(wanted):
 
 def test_the_page_lists_every_kernel_in_order():
     header = (KERNELS / "cuda" / "contract.h").read_text()
-    page = (ROOT / "docs" / "cuda-kernels.md").read_text()
+    page = (ROOT / "docs" / "trainer" / "cuda-kernels.md").read_text()
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == re.findall(r"^    X\((\w+), ", header, re.M)
 
 

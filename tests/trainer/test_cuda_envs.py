@@ -24,6 +24,7 @@ from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, train
 from puffer_sdk.training.native import NativePPO
 from puffer_sdk.training.native.envs import build_program
+from puffer_sdk.training.native.errors import failure
 
 SMALL = dict(hidden_size=20, num_layers=2, horizon=50, minibatch_size=50 * 16,
              total_timesteps=10**5, learning_rate=0.02)
@@ -247,12 +248,12 @@ ABORTED = "an environment on the GPU called assert, abort or exit"
 
 @pytest.mark.parametrize("number, said", [
     (1, ABORTED), (2, ABORTED), (3, ABORTED),
-    (11, "an environment has another num_agents on the GPU than on the CPU"),
-    (12, "malloc has nothing left for an environment on the GPU: 39 MiB are for all of them")])
+    (11, "an environment's num_agents differs between GPU and CPU"),
+    (12, "malloc on the GPU has no memory left: all environments share 39 MiB")])
 def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, monkeypatch, mode):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
     if HAS_DRIVER and number == 12:
-        said = "malloc has nothing left"
+        said = "malloc on the GPU has no memory left"
     with fail(number) as trainer:
         error = refused(trainer)
         first = 0 if number != 1 else next(e for e in range(8) if vec.mix_seed(0, e) % 3 == 0)
@@ -270,7 +271,7 @@ def test_memory_that_is_never_freed_runs_out_in_a_step(fail, monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
     with fail(8) as trainer:
         error = refused(trainer)
-        assert error.message.startswith("malloc has nothing left")
+        assert error.message.startswith("malloc on the GPU has no memory left")
         assert error.where.endswith("step 1 to 6")
         assert error.hint == "free what c_reset and c_step allocate, or lower vec.total_agents"
 
@@ -289,10 +290,10 @@ def test_what_stops_a_gpu_has_a_hint(fail):
     with fail(0) as trainer:
         run(trainer, 1)
         handle = trainer._handle
-        handle.error[0:16] = b"the GPU stopped\0"
-        assert "--vec.device cpu" in handle._failure().hint
-        handle.plays = False
-        assert handle._failure().hint is None
+        handle.error.kind = handle.lib.PUFFER_TRAINER_GPU_STOPPED
+        assert handle.plays
+        assert "--vec.device cpu" in failure(handle.error, handle.act_sizes, plays=True).hint
+        assert failure(handle.error, handle.act_sizes, plays=False).hint is None
 
 
 def test_a_program_of_another_environment_is_refused(make, folders):

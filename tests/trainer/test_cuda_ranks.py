@@ -178,7 +178,7 @@ def test_what_cannot_be_shared_is_refused(make):
     assert "8 segments of each GPU's 16 agents" in caught.value.expected
 
 
-def test_a_bad_number_is_blamed_on_the_right_agent(make):
+def test_a_bad_number_names_the_right_agent(make):
     """The agent is one of the second rank's."""
     trainer = make("pendulum", path="cuda", gpus=[0, 0])
     run(trainer, 1)

@@ -341,7 +341,7 @@ def test_the_benchmark_measures_and_writes_nothing_of_an_emulated_gpu(tmp_path):
         capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert all(way in done.stdout for way in ("| fp32 |", "| bf16, async |", "`scan_backward`"))
-    assert HAS_DRIVER or not (ROOT / "docs" / "benchmarks-gpu.json").exists()
+    assert HAS_DRIVER or not (ROOT / "docs" / "data" / "benchmarks-gpu.json").exists()
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")

@@ -407,7 +407,7 @@ def test_segments_can_be_given(envs, settings):
         assert same(one.state_tensors(), other.state_tensors())
         with pytest.raises(UsageError, match="another shape"):
             one.replay([rows[1:]], [q[1:]])
-        with pytest.raises(UsageError, match="no such segment"):
+        with pytest.raises(UsageError, match="segment does not exist"):
             one.replay([rows * 0 + 32], [q])
         with pytest.raises(UsageError, match="another shape"):
             one.pick(advantages[1:])

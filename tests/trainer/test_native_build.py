@@ -122,7 +122,7 @@ def test_a_compilers_error_is_ours_to_mend(small):
 def test_sources_that_are_not_there(small):
     for name in ("kernels", "trainer"):
         shutil.rmtree(small / name)
-    with pytest.raises(BuildError, match="sources of the native trainer are not there"):
+    with pytest.raises(BuildError, match="sources of the native trainer are missing"):
         library.build_trainer()
 
 

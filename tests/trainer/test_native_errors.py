@@ -9,8 +9,10 @@ import pytest
 from helpers.native_fixtures import PATHS, as_bytes, make_native, run
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
-from puffer_sdk.base.errors import PufferError, RunError
+from puffer_sdk.base.errors import PufferError, RunError, UsageError
+from puffer_sdk.env import abi
 from puffer_sdk.training.native import NativeActor
+from puffer_sdk.training.native.errors import HINTS, failure, kinds, refusal
 from puffer_sdk.training.native.library import available_paths
 
 every_path = pytest.mark.parametrize("path", PATHS)
@@ -29,6 +31,24 @@ class Poisoned(FakeVec):
         self.steps += 1
         if self.steps == 3:
             getattr(self, self.name)[5] = self.bad
+
+
+# ---- kinds: no word of a C sentence decides anything -------------------------------------------
+
+def test_every_kind_of_error_has_its_hint():
+    assert set(kinds().values()) == set(HINTS)
+
+
+def test_the_kind_decides_and_not_the_words():
+    ffi = abi.trainer_ffi()
+    words = b"memory threads bf16 went bad, overflow on the GPU: no legal action in head 1\there"
+    for number, kind in kinds().items():
+        error = ffi.new("PufferTrainerError*", {"kind": number, "head": 1, "text": words})
+        made, refused = failure(error, (2, 7), plays=False), refusal(error)
+        assert (made.message, made.where) == tuple(words.decode().split("\t"))
+        assert made.hint == refused.hint == HINTS[kind]
+        assert type(refused) is (RunError if kind == "NO_THREADS" else UsageError)
+        assert ("head's 7" in (made.expected or "")) == (kind == "NO_LEGAL_ACTION")
 
 
 # ---- in the rollout ---------------------------------------------------------------------------

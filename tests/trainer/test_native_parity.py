@@ -265,7 +265,7 @@ def test_counters_can_be_loaded():
 @pytest.mark.parametrize("sizes, masked, alpha", [
     ((3,), False, 0.8), ((2, 3), True, 0.0), ((1,), False, 0.0), ((3, 1), True, 0.8)])
 def test_recalls_a_cue(sizes, masked, alpha):
-    """What the referee learns with these settings, see test_torch_ppo.py, is learned here."""
+    """What the referee learns with these settings (test_reference_training.py) is learned here."""
     vec = Recall(sizes, mask=masked)
     native = make_native(sizes, vec, hidden_size=16, horizon=16, minibatch_size=256,
                          total_timesteps=64 * 16 * 60, prio_alpha=alpha, anneal_lr=1,

@@ -15,9 +15,10 @@ from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread 
 
 from puffer_sdk.base import philox
 from puffer_sdk.base.philox import Purpose
-from puffer_sdk.training import reference
 from puffer_sdk.training.native import NativeActor
 from puffer_sdk.training.native.library import available_paths
+from puffer_sdk.training.reference.actions import Actor
+from puffer_sdk.training.reference.policy import build_policy, load_weights
 
 BYTES = dict(dtype=np.uint8)
 CASES = {
@@ -117,10 +118,10 @@ def test_acting_without_envs_is_the_referees(path, greedy):
     """Odd sizes, more agents than a block holds, endings, a reset, and a tick set by hand."""
     sizes, agents, tensors = (3, 1, 5), 71, trained_tensors(dict(sizes=(3, 1, 5)))
     config = make_referee(sizes).config
-    policy = reference.build_policy(5, sizes, config)
-    reference.load_weights(policy, tensors)
+    policy = build_policy(5, sizes, config)
+    load_weights(policy, tensors)
     about = dict(seed=5, n=agents, greedy=greedy, first_agent=11)
-    referee = reference.Actor(policy, sizes, **about)
+    referee = Actor(policy, sizes, **about)
     native = NativeActor(tensors, config, np.float32, 5, sizes, **about, threads=2, path=path)
     vec, different = make_vec(sizes, dict(num_agents=agents, mask=True)), 0
     vec.reset()

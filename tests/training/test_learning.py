@@ -1,6 +1,6 @@
 """The templates are learned: short runs over several seeds against bars that each must pass.
 
-Figures of full runs are in docs/benchmarks.md; these runs are a part of them, so the bars are
+Figures of full runs are in docs/why/benchmarks.md; these runs are a part of them, so the bars are
 lower. Training is deterministic for a machine's arithmetic, so a failure here is a change.
 """
 import pytest

@@ -55,7 +55,7 @@ def test_what_no_phase_claims_is_waiting():
 
 
 def test_the_page_lists_the_phases(found):
-    page = (ROOT / "docs/reference/profile.md").read_text()
+    page = (ROOT / "docs/guides/profile.md").read_text()
     listed = re.findall(r"^\| `((?:rollout|update|waiting)[^`]*)` \|", page, re.M)
     assert listed == [phase.name for phase in found.phases]
     for key in found.to_dict():

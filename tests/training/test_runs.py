@@ -261,7 +261,7 @@ def test_deleting_asks_first(three, capsys, monkeypatch):
     for answer, status in (("", 2), ("\n", 1), ("no\n", 1)):
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         assert cli.main(["runs", "delete", "1"]) == status
-        assert "delete this run for good?" in capsys.readouterr().err
+        assert "delete this run permanently?" in capsys.readouterr().err
     assert len(list_runs(three)) == 3
     assert cli.main(["runs", "delete", "1", "3", "--yes"]) == 2
     assert len(list_runs(three)) == 3           # the running one spares the others

@@ -128,7 +128,7 @@ def sentence(variant: str) -> str:
 
 def bug_switch(*, page) -> str:
     """Game, switch and panels. Without scripts all panels show one after the other."""
-    root = posixpath.relpath("tutorial/games", posixpath.dirname(page.file.src_uri))
+    root = posixpath.relpath("tutorials/games", posixpath.dirname(page.file.src_uri))
     choices, panels = [], []
     for number, (variant, fault) in enumerate({SOUND: None, **measure.faults()}.items()):
         label = fault["name"] if fault else "No fault"

@@ -1,4 +1,4 @@
-"""The tutorial's games and pictures.  docs/tutorial/ + the package -> {"tutorial/games/...": file}
+"""The games and pictures of the tutorials.  docs/tutorials/drips/ + the package -> {place: file}
 
 Each variant of the tutorial's environment (the sound one and each fault) is trained and built as a
 page; the environments of the tutorials are recorded. Everything lies in build/docs/KEY, where KEY
@@ -19,7 +19,7 @@ import measure
 import numpy as np
 from measure import NAME, ROOT, SOUND
 
-MADE_FROM = ("docs/tutorial", "puffer_sdk", "templates", "trainer", "kernels",
+MADE_FROM = ("docs/tutorials/drips", "puffer_sdk", "templates", "trainer", "kernels",
              "tools/site/games.py", "tools/site/measure.py")
 SEED = "1"
 RECORDED = {"my_env": [], "crowd": ["--template", "target"]}       # scaffolded, trained, recorded
@@ -81,7 +81,7 @@ def train(project: Path, name: str, *options: str) -> None:
 
 def page(out: Path, work: Path, variant: str) -> None:
     measure.run(["build", "--web", NAME], work / variant)
-    shutil.copytree(work / variant / NAME / "build" / "web", out / "tutorial" / "games" / variant)
+    shutil.copytree(work / variant / NAME / "build" / "web", out / "tutorials" / "games" / variant)
 
 
 def scaffold(out: Path, work: Path, name: str, options: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the tutorial's pages show as measured.  docs/tutorial/ -> docs/tutorial/outputs.json
+"""What the tutorial's pages show as measured.  docs/tutorials/drips/ -> docs/data/tutorial.json
 
     python tools/site/measure.py        about a minute on two cores
 
@@ -22,8 +22,8 @@ except ModuleNotFoundError:         # Python 3.10
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = ROOT / "docs" / "tutorial"
-OUTPUTS = TUTORIAL / "outputs.json"
+TUTORIAL = ROOT / "docs" / "tutorials" / "drips"
+OUTPUTS = ROOT / "docs" / "data" / "tutorial.json"
 STEPS = tuple(f"step{n}" for n in range(1, 7))
 NAME, SOUND = "drips", "sound"
 SEEDS = (1, 2, 3, 4, 5)

@@ -15,8 +15,9 @@ import click
 import puffer_sdk
 from puffer_sdk import cli
 from puffer_sdk.base import paths
-from puffer_sdk.checking import rules
+from puffer_sdk.checking.rules import registry
 from puffer_sdk.checking.rules.__main__ import page as rules_page
+from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 
 MADE = "<!-- Made by tools/site/reference.py. Do not edit. -->"
@@ -28,7 +29,7 @@ def pages() -> dict[str, str]:
     made = {"reference/cli.md": commands(), "reference/settings.md": table.page(),
             "reference/rules.md": rules_table(), "reference/headers.md": headers(),
             "reference/python.md": python()}
-    for rule in rules.load().values():
+    for rule in registry.load().values():
         made[f"reference/rules/{rule.code}.md"] = rule_page(rule)
     return made
 
@@ -48,7 +49,7 @@ def tree() -> dict[str, click.Command]:
 
     def walk(group: click.Group, words: tuple[str, ...]) -> None:
         with click.Context(group) as context:
-            for name in cli.COMMANDS if group is cli.cli else group.list_commands(context):
+            for name in group.list_commands(context):
                 command = group.get_command(context, name)
                 found[" ".join((*words, name))] = command
                 if isinstance(command, click.Group):
@@ -60,14 +61,14 @@ def tree() -> dict[str, click.Command]:
 def commands() -> str:
     """Every command and option."""
     out = ["# Command line", MADE,
-           "Made from the commands themselves: what `puffer-sdk COMMAND --help` prints. Commands "
-           "end with one of these [statuses](exit-status.md). ENV is a folder or a name; with "
-           "none, the folder you stand in. `--section.key VALUE` is any of the "
+           "What `puffer-sdk COMMAND --help` prints, made from the commands themselves. Commands "
+           "end with one of these [statuses](exit-status.md). ENV is a folder or a name; the "
+           "default is the current folder. `--section.key VALUE` is any of the "
            "[settings](settings.md).", "",
            "| command | |", "|---|---|"]
     known = tree()
     for words, command in known.items():
-        summary = cli.COMMANDS.get(words) or command.get_short_help_str(100)
+        summary = COMMANDS.get(words) or command.get_short_help_str(100)
         out.append(f"| [`{words}`](#{words.replace(' ', '-')}) | {quote(summary)} |")
     for words, command in known.items():
         out += ["", f"## {words} {{ #{words.replace(' ', '-')} }}", "", *_command(words, command)]
@@ -109,7 +110,7 @@ def rules_table() -> str:
     return re.sub(r"^\| (PUF\d{3}) \|", r"| [\1](rules/\1.md) |", rules_page(), flags=re.M)
 
 
-def rule_page(rule: rules.Rule) -> str:
+def rule_page(rule: registry.Rule) -> str:
     """What `puffer-sdk explain CODE` shows, as a page."""
     option = f" Tested with `check {rule.option}`." if rule.option else ""
     out = [f"# {rule.code} {rule.name}", MADE, f"**{rule.severity.capitalize()}.**{option}", ""]
@@ -135,7 +136,7 @@ def rule_page(rule: rules.Rule) -> str:
             out += [_linked(quote(text)), ""]
     out += ["---", "", f"`puffer-sdk explain {rule.code}` prints this page. All of them: "
             "[rules](../rules.md). What is right in your game although a rule says otherwise "
-            "[may be allowed](../check.md#allowing-a-finding), with a reason."]
+            "[may be allowed](../../guides/check.md#allowing-a-finding), with a reason."]
     return "\n".join(out) + "\n"
 
 
@@ -149,7 +150,7 @@ def _linked(text: str) -> str:
 def headers() -> str:
     """The headers that an environment and a caller of its library see, as they are."""
     out = ["# C headers", MADE,
-           "[The contract](../contract.md) in prose; here, the headers themselves. Environments "
+           "[The contract](contract.md) in prose; here, the headers themselves. Environments "
            "are compiled with their folder on the include path.", "",
            "| header | |", "|---|---|"]
     for name in HEADERS:

@@ -1,4 +1,4 @@
-/* arena.h -- memory in one piece. Everybody says what they need, then all of it is taken at once.
+/* arena.h -- many buffers in one allocation: add what is needed, then commit once.
  *
  *     Arena arena = {0};
  *     arena_add(&arena, (void**)&weights, count * sizeof(float));     // as often as needed
@@ -17,10 +17,10 @@ typedef struct Arena {
     int32_t failed;                 // the list of spans itself found no memory
 } Arena;
 
-// `*where` will point to `bytes` of zeros on a cache line, with a line of slack behind them
+// `*where` will point to `bytes` of zeros on a cache line, followed by a line of slack
 void arena_add(Arena* arena, void** where, size_t bytes);
 int32_t arena_commit(Arena* arena);             // 0, or -1 when there is not that much memory
-void arena_place(Arena* arena, void* base);     // the same in memory of the caller's: arena->bytes of it
+void arena_place(Arena* arena, void* base);     // the same, in the caller's arena->bytes
 void arena_free(Arena* arena);
 
 #define ARENA_ADD(arena, pointer, count) \

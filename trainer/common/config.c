@@ -1,4 +1,4 @@
-/* config.c -- what settings alone decide: their bounds, the heads, first weights, schedules. */
+/* config.c -- what depends only on settings: bounds, heads, first weights, schedules. */
 #include "shared.h"
 #include "kernels/common/philox.h"
 #include <math.h>
@@ -7,10 +7,25 @@
 #include <string.h>
 #include <time.h>
 
-int32_t fail(char* error, const char* format, ...) {
+static void fill_error(Error* error, int32_t kind, const char* format,
+                       va_list arguments) {
+    error->kind = kind;
+    error->head = 0;
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+}
+
+int32_t fail(Error* error, const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error, PUFFER_ERROR_SIZE, format, arguments);
+    fill_error(error, PUFFER_TRAINER_FAILED, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int32_t fail_as(Error* error, int32_t kind, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill_error(error, kind, format, arguments);
     va_end(arguments);
     return -1;
 }
@@ -21,7 +36,7 @@ double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int32_t config_check(const PufferTrainerConfig* config, char* error) {
+int32_t config_check(const PufferTrainerConfig* config, Error* error) {
     if (config->version != PUFFER_TRAINER_VERSION || config->struct_size != (int32_t)sizeof *config)
         return fail(error, "the caller was made for another version of the trainer");
     struct { const char* name; int64_t value, low, high; } bounds[] = {
@@ -84,6 +99,11 @@ double learning_progress(const PufferTrainerConfig* config,
     return progress < 1.0 ? progress : 1.0;
 }
 
+double minibatches_per_epoch(const PufferTrainerConfig* config) {
+    double batch = (double)config->agents * config->horizon;
+    return config->replay_ratio * batch / config->minibatch_size;
+}
+
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
                   PufferTrainerCounters* counters) {
     double progress = learning_progress(config, counters);
@@ -92,9 +112,7 @@ void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config
                                    config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
     losses->ent_coef = cosine(config->ent_coef,
                               config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
-    double batch = (double)config->agents * config->horizon;
-    double wanted = config->replay_ratio * batch / config->minibatch_size
-                    + counters->minibatch_carry;
+    double wanted = minibatches_per_epoch(config) + counters->minibatch_carry;
     losses->minibatches = (int32_t)wanted;
     counters->minibatch_carry = wanted - losses->minibatches;
 }

@@ -1,13 +1,21 @@
-/* faults.c -- numbers that went bad: the first tensor that holds one, and its place in it. */
+/* faults.c -- NaN and infinity: the first tensor that holds one, and where. */
 #include "shared.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// -1 and "LABEL went bad: nan at [1, 2] of [3, 4]\tWHERE" if a NaN or an infinity is there, else 0.
+static double unsigned_nan(double x) { return isnan(x) ? fabs(x) : x; }    // printf writes "-nan"
+
+// What envs write; the trainer computed the rest
+static int32_t kind_of(const char* name) {
+    return !strcmp(name, "obs") || !strcmp(name, "rewards") ? PUFFER_TRAINER_BAD_ENV_DATA
+                                                            : PUFFER_TRAINER_BAD_NUMBER;
+}
+
+// -1 and "LABEL went bad: nan at [1, 2] of [3, 4]\tWHERE" if it holds a NaN or an infinity, else 0.
 // `name` gives the shape; `data` lies as that tensor does, NULL for its own
 static int32_t name_bad(const Tensors* tensors, const char* name, const char* label,
-                        const float* data, const char* where, char* error) {
+                        const float* data, const char* where, Error* error) {
     const PufferTrainerTensor *tensor = tensors->items, *end = tensor + tensors->count;
     while (tensor < end && strcmp(tensor->name, name)) tensor++;
     if (tensor == end || tensor->dtype != PUFFER_F32) return 0;
@@ -30,13 +38,14 @@ static int32_t name_bad(const Tensors* tensors, const char* name, const char* la
             s += snprintf(shape + s, sizeof shape - (size_t)s, "%s%lld", comma,
                           (long long)tensor->shape[d]);
         }
-        return fail(error, "%s went bad: %g at [%s] of [%s]\t%s", label, (double)x, place, shape,
-                    where);
+        return fail_as(error, data ? PUFFER_TRAINER_BAD_NUMBER : kind_of(name),
+                       "%s went bad: %g at [%s] of [%s]\t%s", label, unsigned_nan(x), place, shape,
+                       where);
     }
     return 0;
 }
 
-int32_t blame_weights(const Tensors* tensors, const char* where, char* error) {
+int32_t fault_weights(const Tensors* tensors, const char* where, Error* error) {
     for (int32_t i = 0; i < tensors->count; i++) {
         const PufferTrainerTensor* tensor = &tensors->items[i];
         char label[64];
@@ -49,8 +58,8 @@ int32_t blame_weights(const Tensors* tensors, const char* where, char* error) {
 }
 
 // In the order in which data passes: the first that is bad made the others so
-int32_t blame_update(const Tensors* tensors, int matrices, const float* const* gradients,
-                     int64_t epoch, char* error) {
+int32_t fault_update(const Tensors* tensors, int matrices, const float* const* gradients,
+                     int64_t epoch, Error* error) {
     static const char* const before[][2] = {
         {"obs", "observations"}, {"state0", "recurrent state"}, {"actions", "actions"},
         {"rewards", "rewards"}, {"log_probs", "log-probabilities"}, {"values", "values"},
@@ -60,7 +69,7 @@ int32_t blame_update(const Tensors* tensors, int matrices, const float* const* g
     snprintf(where, sizeof where, "epoch %lld", (long long)epoch);
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         if (name_bad(tensors, before[i][0], before[i][1], NULL, where, error)) return -1;
-    if (blame_weights(tensors, where, error)) return -1;
+    if (fault_weights(tensors, where, error)) return -1;
     for (size_t i = 0; i < sizeof after / sizeof *after; i++)
         if (name_bad(tensors, after[i][0], after[i][1], NULL, where, error)) return -1;
     for (int m = matrices - 1; m >= 0; m--) {       // backward: the decoder's comes first
@@ -68,7 +77,8 @@ int32_t blame_update(const Tensors* tensors, int matrices, const float* const* g
         snprintf(label, sizeof label, "gradient of %s", name);
         if (name_bad(tensors, name, label, gradients[m], where, error)) return -1;
     }
-    return fail(error, "the loss or the gradient norm overflows\t%s", where);
+    return fail_as(error, PUFFER_TRAINER_OVERFLOW, "the loss or the gradient norm overflows\t%s",
+                   where);
 }
 
 // ---- rollouts ---------------------------------------------------------------------------------
@@ -80,32 +90,38 @@ static int64_t find_bad(const float* x, int64_t n) {
     return -1;
 }
 
-static int32_t blame_mask(const Heads* heads, const BadRow* bad, char* error) {
+static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
     int head = 0;
     for (; head < heads->count; head++) {
         int any = heads->dim[head] >= 0;
         for (int j = 0; j < heads->width[head]; j++) any |= bad->mask[heads->column[head] + j];
         if (!any) break;
     }
-    return fail(error, "agent %lld has no legal action in head %d\ttick %lld",
-                (long long)bad->row, head, (long long)bad->tick);
+    fail_as(error, PUFFER_TRAINER_NO_LEGAL_ACTION, "agent %lld has no legal action in head %d"
+            "\ttick %lld", (long long)bad->row, head, (long long)bad->tick);
+    error->head = head;
+    return -1;
 }
 
-int32_t blame_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
-                      const Heads* heads, const BadRow* bad, char* error) {
+int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
+                      const Heads* heads, const BadRow* bad, Error* error) {
     long long row = (long long)bad->row, tick = (long long)bad->tick, D = config->obs_size, at;
-    if (bad->kind == BAD_MASK) return blame_mask(heads, bad, error);
+    if (bad->kind == BAD_MASK) return fault_mask(heads, bad, error);
     if (bad->kind == BAD_REWARD)
-        return fail(error, "rewards went bad: %g at [%lld] of [%d]\ttick %lld",
-                    (double)bad->reward, row, config->agents, tick);
+        return fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
+                       "rewards went bad: %g at [%lld] of [%d]\ttick %lld",
+                       unsigned_nan(bad->reward), row, config->agents, tick);
     const float* obs = bad->obs;
     if (obs && config->obs_dtype == PUFFER_F32 && (at = find_bad(obs, D)) >= 0)
-        return fail(error, "observations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
-                    (double)obs[at], row, at, config->agents, D, tick);
+        return fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
+                       "observations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
+                       unsigned_nan(obs[at]), row, at, config->agents, D, tick);
     char where[32];
     snprintf(where, sizeof where, "tick %lld", tick);
-    if (blame_weights(tensors, where, error)) return -1;
+    if (fault_weights(tensors, where, error)) return -1;
     if (find_bad(bad->state, bad->state_size) >= 0)
-        return fail(error, "recurrent state went bad at agent %lld\ttick %lld", row, tick);
-    return fail(error, "logits or values went bad at agent %lld\ttick %lld", row, tick);
+        return fail_as(error, PUFFER_TRAINER_BAD_NUMBER,
+                       "recurrent state went bad at agent %lld\ttick %lld", row, tick);
+    return fail_as(error, PUFFER_TRAINER_BAD_NUMBER,
+                   "logits or values went bad at agent %lld\ttick %lld", row, tick);
 }

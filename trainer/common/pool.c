@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FIRST_ROUND ((uint64_t)1 << 16)     // nobody takes part
+#define FIRST_ROUND ((uint64_t)1 << 16)     // no worker takes part
 #define SPINS 300               // looks at the next job before sleeping: some microseconds
 
 typedef struct Member {

@@ -42,16 +42,27 @@ static inline int64_t round_up(int64_t value, int64_t unit) {
 
 double seconds_now(void);
 
-int32_t fail(char* error, const char* format, ...) __attribute__((format(printf, 2, 3)));
+typedef PufferTrainerError Error;
+
+// Both fill in the error and return -1. fail: PUFFER_TRAINER_FAILED
+int32_t fail(Error* error, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
+int32_t fail_as(Error* error, int32_t kind, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 // ---- config.c ---------------------------------------------------------------------------------
 
-int32_t config_check(const PufferTrainerConfig* config, char* error);
+int32_t config_check(const PufferTrainerConfig* config, Error* error);
 void heads_init(Heads* heads, const PufferTrainerConfig* config);
 
 // A weight matrix as its field writes it down is (fan_out, fan_in); the encoder is stored
 // transposed. Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder, which is number 0
 void matrix_start(float* weight, uint64_t seed, int number, int fan_out, int fan_in);
+
+static inline int32_t segments_per_minibatch(const PufferTrainerConfig* config) {    // S
+    return config->horizon ? config->minibatch_size / config->horizon : 0;
+}
+double minibatches_per_epoch(const PufferTrainerConfig* config);    // their fraction is carried on
 
 double learning_progress(const PufferTrainerConfig* config, const PufferTrainerCounters* counters);
 
@@ -70,7 +81,7 @@ typedef struct Tensors {            // weights of the matrices come first, in th
 void tensors_matrix(Tensors* tensors, const char* name, int kind, float* data, int fan_out,
                     int fan_in, int transposed);
 void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, int64_t count);
-// rollout NULL: the state alone. Hp: floats from one layer's state to the next
+// rollout NULL: only the state. Hp: floats from one layer's state to the next
 void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
                      float* state, const Rollout* rollout);
 
@@ -93,17 +104,18 @@ enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };    // as CUDA_BAD_ has them
 typedef struct BadRow {             // where a rollout met the first bad number
     int32_t kind;
     int64_t row, tick;
-    const void* obs;                // [D] of this row and tick, or NULL if nobody knows any more
+    const void* obs;                // [D] of this row and tick, or NULL if it is no longer known
     const uint8_t* mask;            // [A]
     float reward;
     const float* state;             // [state_size]
     int64_t state_size;
 } BadRow;
 
-// Each writes the error that names what went bad: -1. Of the weights: 0 where they are fine
-int32_t blame_weights(const Tensors* tensors, const char* where, char* error);
-int32_t blame_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
-                      const Heads* heads, const BadRow* bad, char* error);
+// Each fills in the error that names the first bad number, and returns -1. fault_weights: 0 where
+// the weights are finite
+int32_t fault_weights(const Tensors* tensors, const char* where, Error* error);
+int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
+                      const Heads* heads, const BadRow* bad, Error* error);
 // gradients: [matrices] laid out as the weights
-int32_t blame_update(const Tensors* tensors, int matrices, const float* const* gradients,
-                     int64_t epoch, char* error);
+int32_t fault_update(const Tensors* tensors, int matrices, const float* const* gradients,
+                     int64_t epoch, Error* error);

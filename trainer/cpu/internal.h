@@ -1,6 +1,7 @@
-/* internal.h -- what the files of the trainer share. In the order data passes through them:
+/* internal.h -- what the files of the CPU trainer share. Each calls only those above it:
  *
- *     trainer.c    create, attach, counters, tensors, stats: the C ABI
+ *     shared.h     settings, tensors, faults: what the CUDA trainer has as well
+ *     paths.c      instruction sets of the CPU
  *     memory.c     every size, and one allocation for each kind of memory
  *     policy.c     weights, their packed copies, one tick of the network
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
@@ -8,7 +9,7 @@
  *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
  *     muon.c       gradients become steps
  *     update.c     an epoch of minibatches, under schedules
- *     shared.h     settings, tensors, blame: what the CUDA trainer has as well
+ *     trainer.c    create, attach, counters, tensors, stats: the rest of the C ABI
  *
  * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
  */
@@ -74,7 +75,7 @@ typedef struct Policy {
     float* decoder_backward;        // (A + 1, Hp)
 } Policy;
 
-typedef struct Workspace {          // what one worker scribbles on
+typedef struct Workspace {          // scratch memory of one worker
     uint64_t ticks[PHASES], since;  // clock ticks by phase
     int32_t* where;                 // (rows, D) places of bytes that are not 0
     float* what;                    // (rows, D) those bytes
@@ -125,7 +126,7 @@ struct PufferTrainer {
     Arena weights, gradients, optimizer, buffers, activations, plan;
     Workspace* work;                // [threads]
     int32_t work_rows, columns_ld;
-    float* all_weights;             // matrices one behind another, then logstd
+    float* all_weights;             // the matrices in order, then logstd
     float* all_gradients;
     int64_t weight_count;           // floats of all of them
     float *adam_m, *adam_v;         // [heads.continuous]
@@ -171,12 +172,12 @@ static inline void mark(Workspace* work, int phase) {
 }
 
 // ---- memory.c
-int32_t memory_take(PufferTrainer* trainer, char* error);
+int32_t memory_take(PufferTrainer* trainer, Error* error);
 void memory_free(PufferTrainer* trainer);
 
 // ---- policy.c
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
-                    char* error);
+                    Error* error);
 void policy_start(PufferTrainer* trainer);          // first weights, from the seed
 void policy_pack(PufferTrainer* trainer);
 // rows of obs (R, D) -> work->out. state (R, L, Hp) moves on unless new_state is NULL
@@ -190,11 +191,11 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
 void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x);
 
 // ---- rollout.c
-int32_t rollout_plan(PufferTrainer* trainer, char* error);
+int32_t rollout_plan(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
 void picking_begin(PufferTrainer* trainer);         // V and w of a new epoch
-int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error);
+int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 double explained_variance(const PufferTrainer* trainer);
 
 // ---- ppo.c

@@ -1,4 +1,4 @@
-/* memory.c -- who needs how much: every size of a trainer, then one allocation for each kind. */
+/* memory.c -- every size of a CPU trainer, then one allocation for each kind of memory. */
 #define _DEFAULT_SOURCE             // sysconf
 #include "internal.h"
 #include <unistd.h>
@@ -12,7 +12,7 @@ static void plan_blocks(PufferTrainer* trainer) {
     int64_t row = (policy->L + 2) * (int64_t)policy->ldx + policy->L * (policy->ldg + policy->Hp)
                   + policy->Ap + 2 * (policy->A + 2) + 16;
     int64_t segment = row * (int64_t)sizeof(float) * (config->horizon ? config->horizon : 1);
-    trainer->segments = config->horizon ? config->minibatch_size / config->horizon : 0;
+    trainer->segments = segments_per_minibatch(config);
     trainer->chunk_count = trainer->segments < MAX_CHUNKS ? trainer->segments : MAX_CHUNKS;
     int64_t fit = BLOCK_BYTES / segment;
     trainer->segments_per_block = fit < 1 ? 1 : fit > 8 ? 8 : (int32_t)fit;
@@ -22,7 +22,7 @@ static void plan_blocks(PufferTrainer* trainer) {
 }
 
 // Places in a matrix, and in a block of bytes, are counted in 32 bits
-static int32_t check_sizes(const PufferTrainer* trainer, char* error) {
+static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
     const Policy* policy = &trainer->policy;
     for (int m = 0; m < policy->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
@@ -153,7 +153,7 @@ static void plan_work(PufferTrainer* trainer) {
     }
 }
 
-int32_t memory_take(PufferTrainer* trainer, char* error) {
+int32_t memory_take(PufferTrainer* trainer, Error* error) {
     plan_blocks(trainer);
     if (check_sizes(trainer, error)) return -1;
     plan_weights(trainer);
@@ -165,13 +165,15 @@ int32_t memory_take(PufferTrainer* trainer, char* error) {
         trainer->bytes += (int64_t)arenas[i]->bytes;
     int64_t there = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     if (there > 0 && trainer->bytes > there)
-        return fail(error, "this takes %lld MiB of memory, the machine has %lld",
-                    (long long)(trainer->bytes >> 20), (long long)(there >> 20));
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, 
+                       "this takes %lld MiB of memory, the machine has %lld",
+                       (long long)(trainer->bytes >> 20), (long long)(there >> 20));
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) {
         if (!arenas[i]->count) continue;
         if (arena_commit(arenas[i]))
-            return fail(error, "the system gives no %lld MiB of memory",
-                        (long long)(arenas[i]->bytes >> 20));
+            return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
+                           "the system cannot provide %lld MiB of memory",
+                           (long long)(arenas[i]->bytes >> 20));
         trainer->allocations++;
     }
     for (int m = 0; m < trainer->policy.L + 2; m++) {

@@ -27,7 +27,7 @@ void picking_begin(PufferTrainer* trainer) {
     pool_run(trainer->pool, begin_group, trainer, groups(trainer));
 }
 
-static void judge_segment(PufferTrainer* trainer, float* fade, int64_t segment) {
+static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segment) {
     const PufferTrainerConfig* config = &trainer->config;
     Rollout* rollout = &trainer->rollout;
     int64_t T = config->horizon, at = segment * T;
@@ -44,24 +44,24 @@ static void judge_segment(PufferTrainer* trainer, float* fade, int64_t segment) 
                                           trainer->picker.sums[segment]);
 }
 
-static void judge_group(void* about, int32_t item, int32_t worker) {
+static void group_advantages(void* about, int32_t item, int32_t worker) {
     PufferTrainer* trainer = about;
     int64_t first = (int64_t)item * GROUP, last = first + GROUP;
     if (last > trainer->config.agents) last = trainer->config.agents;
     trainer->work[worker].since = clock_now();
     for (int64_t segment = first; segment < last; segment++)
-        judge_segment(trainer, trainer->work[worker].fade, segment);
+        segment_advantages(trainer, trainer->work[worker].fade, segment);
     mark(&trainer->work[worker], PHASE_ADVANTAGE);
 }
 
-static void judge_picked(void* about, int32_t item, int32_t worker) {
+static void picked_advantages(void* about, int32_t item, int32_t worker) {
     PufferTrainer* trainer = about;
     int32_t first = item * GROUP, last = first + GROUP;
     if (last > trainer->segments) last = trainer->segments;
     trainer->work[worker].since = clock_now();
     for (int32_t i = first; i < last; i++)
         if (!trainer->picker.repeated[i])
-            judge_segment(trainer, trainer->work[worker].fade, trainer->picker.rows[i]);
+            segment_advantages(trainer, trainer->work[worker].fade, trainer->picker.rows[i]);
     mark(&trainer->work[worker], PHASE_ADVANTAGE);
 }
 
@@ -133,7 +133,8 @@ static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q
 static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t* rows, float* q) {
     const PufferTrainerConfig* config = &trainer->config;
     int64_t n = config->agents;
-    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * learning_progress(config, &trainer->counters);
+    double progress = learning_progress(config, &trainer->counters);
+    double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress;
     double total = 0.0;
     for (int64_t i = 0; i < n; i++) {
         total += pow(weight[i], config->prio_alpha) + 1e-6;
@@ -164,13 +165,13 @@ static void note_repeats(PufferTrainer* trainer) {
     for (int32_t i = 0; i < trainer->segments; i++) picker->seen[picker->rows[i]] = 0;
 }
 
-// Advantages for this minibatch, and its segments. All are judged where all are needed
-int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
+// The advantages that this minibatch needs, then its segments
+int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
     Picker* picker = &trainer->picker;
     int32_t S = trainer->segments, dealt = trainer->config.prio_alpha == 0.0;
     int replayed = number < trainer->replay.count;
     if (number == 0 || (!dealt && !replayed))
-        pool_run(trainer->pool, judge_group, trainer, groups(trainer));
+        pool_run(trainer->pool, group_advantages, trainer, groups(trainer));
     trainer->work[0].since = clock_now();
     if (replayed) {
         memcpy(picker->rows, trainer->replay.rows + (int64_t)number * S,
@@ -190,24 +191,24 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, char* error) {
     note_repeats(trainer);
     mark(&trainer->work[0], PHASE_PICK);
     if (number && (dealt || replayed))
-        pool_run(trainer->pool, judge_picked, trainer, (S + GROUP - 1) / GROUP);
+        pool_run(trainer->pool, picked_advantages, trainer, (S + GROUP - 1) / GROUP);
     return 0;
 }
 
-int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error) {
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* error) {
     if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     picking_begin(trainer);
-    pool_run(trainer->pool, judge_group, trainer, groups(trainer));
+    pool_run(trainer->pool, group_advantages, trainer, groups(trainer));
     memcpy(out, trainer->rollout.advantages, sizeof(float) * (size_t)trainer->config.agents
            * (size_t)trainer->config.horizon);
     return 0;
 }
 
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, char* error) {
+                            int32_t* rows, float* q, Error* error) {
     int64_t T = trainer->config.horizon;
     if (!T) return fail(error, "this trainer can only act");
-    if (minibatch < 0) return fail(error, "there is no minibatch %d", minibatch);
+    if (minibatch < 0) return fail(error, "minibatch %d does not exist", minibatch);
     if (trainer->config.prio_alpha == 0.0) {
         deal(trainer, minibatch, rows, q);
         return 0;

@@ -1,6 +1,6 @@
 /* policy.c -- the network: encoder, MinGRU layers with highways, one decoder for logits and value.
  *
- * Weights live as the optimiser wants them; products read packed copies, made anew after each
+ * Weights live as the optimiser wants them; products read packed copies, made again after each
  * step. The encoder is stored (D, H), the others (rows, H) as the field writes them. */
 #include "internal.h"
 #include <math.h>
@@ -25,13 +25,15 @@ static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int 
 }
 
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
-                    char* error) {
+                    Error* error) {
     policy->kernels = kernels_find(config->path, config->precision == PUFFER_BF16);
     if (!policy->kernels && config->precision == PUFFER_BF16)
         return config->path == PUFFER_PATH_AUTO
-                   ? fail(error, "this CPU has no bf16 products (they need AVX-512 BF16)")
-                   : fail(error, "the '%s' kernels have no bf16 products",
-                          puffer_trainer_path_name(config->path));
+                   ? fail_as(error, PUFFER_TRAINER_NO_BF16,
+                             "this CPU has no bf16 products (they need AVX-512 BF16)")
+                   : fail_as(error, PUFFER_TRAINER_NO_BF16,
+                             "the '%s' kernels have no bf16 products",
+                             puffer_trainer_path_name(config->path));
     if (!policy->kernels)
         return fail(error, "this CPU cannot run the '%s' kernels",
                     puffer_trainer_path_name(config->path));

@@ -2,7 +2,7 @@
  *
  * Segments are cut into chunks, a partial gradient each; workers take chunks and go through them
  * in blocks of whole segments, all layers forward and back, so that a block stays in cache. The
- * number of chunks depends on sizes alone, and chunks are added in order: the same bits always. */
+ * number of chunks depends only on sizes, and chunks are added in order: the same bits always. */
 #include "internal.h"
 #include <math.h>
 #include <string.h>
@@ -81,8 +81,8 @@ static int forward(const Minibatch* batch, Workspace* work, int first, int count
     return sparse;
 }
 
-static void judge(const Minibatch* batch, Workspace* work, int rows, float* gradient,
-                  double* sums) {
+static void compute_loss(const Minibatch* batch, Workspace* work, int rows, float* gradient,
+                         double* sums) {
     PufferTrainer* trainer = batch->trainer;
     const Policy* policy = &trainer->policy;
     const PufferTrainerConfig* config = &trainer->config;
@@ -154,7 +154,7 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
 
 // The rows' V and w from now on, which no other chunk of this minibatch reads. A segment that was
 // picked twice is written once
-static void remember(const Minibatch* batch, const Workspace* work, int first, int count) {
+static void store_values(const Minibatch* batch, const Workspace* work, int first, int count) {
     PufferTrainer* trainer = batch->trainer;
     int64_t T = trainer->config.horizon;
     size_t bytes = sizeof(float) * (size_t)T;
@@ -195,9 +195,9 @@ static void run_chunk(void* about, int32_t chunk, int32_t worker) {
         gather(batch, work, at, count);
         mark(work, PHASE_GATHER);
         int sparse = forward(batch, work, at, count);
-        judge(batch, work, count * trainer->config.horizon, gradient, sums);
+        compute_loss(batch, work, count * trainer->config.horizon, gradient, sums);
         backward(batch, work, at, count, sparse, gradient);
-        remember(batch, work, at, count);
+        store_values(batch, work, at, count);
     }
 }
 

@@ -1,9 +1,9 @@
 /* rollout.c -- T ticks of all agents into the rollout buffers, then the value of what comes next.
  *
  * Agents are cut into blocks of whole envs. Free: a worker takes a block through all its ticks,
- * env code included, so nobody waits for anybody. Lockstep, where an env cannot be stepped apart
- * from the others or there are too few of them: everybody infers, everybody steps, tick by tick.
- * Rows do not know of each other, so the cut changes no bit. */
+ * env code included, so no worker waits for another. Lockstep, where envs cannot be stepped one by
+ * one or are too few: all workers infer, then all step, tick by tick. Rows are independent, so the
+ * cut changes no bit. */
 #include "internal.h"
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const uint8_t* obs_row(const PufferTrainer* trainer, int64_t row) {
     return (const uint8_t*)trainer->envs.observations + row * trainer->policy.D * size;
 }
 
-// The first worker that finds something says what; read when all are done
+// Keeps the first fault that a worker finds; read when all are done
 static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) {
     int32_t fine = FINE;
     if (!__atomic_compare_exchange_n(&trainer->bad_kind, &fine, kind, 0, __ATOMIC_RELAXED,
@@ -200,7 +200,7 @@ static void run_lockstep(PufferTrainer* trainer) {
 // ---- what went wrong --------------------------------------------------------------------------
 
 static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* masks,
-                       char* error) {
+                       Error* error) {
     const Policy* policy = &trainer->policy;
     int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->Hp;
     int64_t row_bytes = policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
@@ -209,12 +209,12 @@ static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* m
                   .mask = masks ? masks + row * policy->A : NULL,
                   .reward = trainer->envs.rewards ? trainer->envs.rewards[row] : 0.0f,
                   .state = trainer->state + row * size, .state_size = size};
-    return blame_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
+    return fault_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
 }
 
 // ---- the two ways to act ----------------------------------------------------------------------
 
-int32_t rollout_plan(PufferTrainer* trainer, char* error) {
+int32_t rollout_plan(PufferTrainer* trainer, Error* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     int32_t N = trainer->config.agents, threads = trainer->config.threads;
     if (envs->first_row[envs->num_envs] != N)
@@ -252,7 +252,7 @@ int32_t rollout_plan(PufferTrainer* trainer, char* error) {
     return 0;
 }
 
-int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     double began = seconds_now();
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (trainer->stale) policy_pack(trainer);
@@ -297,7 +297,7 @@ static void act_item(void* about, int32_t item, int32_t worker) {
 
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
-                           char* error) {
+                           Error* error) {
     Act act = {trainer, obs, mask, greedy, actions, log_probs, values};
     if (trainer->stale) policy_pack(trainer);
     trainer->bad_kind = FINE;

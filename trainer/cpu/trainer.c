@@ -27,10 +27,10 @@ static void list_tensors(PufferTrainer* trainer) {
                     trains ? &trainer->rollout : NULL);
 }
 
-PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error) {
+PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return NULL;
     if (config->overlap || config->timed) {
-        fail(error, "the CPU trainer does not learn during a rollout, nor time kernels apart");
+        fail(error, "the CPU trainer has neither `overlap` nor `timed`");
         return NULL;
     }
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
@@ -38,7 +38,7 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
     if (!trainer || !work) {
         free(trainer);
         free(work);
-        fail(error, "there is no memory for a trainer");
+        fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, "there is no memory for a trainer");
         return NULL;
     }
     trainer->config = *config;
@@ -56,7 +56,8 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
     }
     trainer->pool = pool_create(config->threads);
     if (!trainer->pool) {
-        fail(error, "the system gives no %d threads", config->threads);
+        fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system cannot start %d threads",
+                config->threads);
         puffer_trainer_destroy(trainer);
         return NULL;
     }
@@ -75,7 +76,7 @@ void puffer_trainer_destroy(PufferTrainer* trainer) {
     free(trainer);
 }
 
-int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error) {
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, Error* error) {
     if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
@@ -99,7 +100,7 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
 
 // ---- looking inside ---------------------------------------------------------------------------
 
-int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error) {
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, Error* error) {
     (void)trainer, (void)kind, (void)error;
     return 0;
 }
@@ -161,10 +162,3 @@ const char* puffer_trainer_phase(int32_t index) {
         "update: Muon", "update: pack weights"};
     return index >= 0 && index < PHASES ? names[index] : NULL;
 }
-
-const char* puffer_trainer_path_name(int32_t path) {
-    static const char* const names[] = {"auto", "generic", "avx2", "avx512", "neon"};
-    return path >= 0 && path < KERNELS_PATHS ? names[path] : "unknown";
-}
-
-int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path, 0) != NULL; }

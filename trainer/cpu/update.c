@@ -17,22 +17,22 @@ static int64_t count_clipped(const PufferTrainer* trainer) {
     return found;
 }
 
-static int32_t blame(const PufferTrainer* trainer, char* error) {
+static int32_t name_bad_number(const PufferTrainer* trainer, Error* error) {
     const float* gradients[MAX_LAYERS + 2];
     int matrices = trainer->policy.L + 2;
     for (int m = 0; m < matrices; m++) gradients[m] = trainer->matrices[m].gradient;
-    return blame_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
+    return fault_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
 }
 
 static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses* losses,
-                     char* error) {
+                     Error* error) {
     double sums[KERNEL_LOSSES];
     if (pick_minibatch(trainer, number, error)) return -1;
     if (number == 0) losses->explained_variance = explained_variance(trainer);
     ppo_gradients(trainer, losses->ent_coef, sums);
     double norm = muon_reduce(trainer), sane = norm;
     for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
-    if (!isfinite(sane)) return blame(trainer, error);
+    if (!isfinite(sane)) return name_bad_number(trainer, error);
     muon_step(trainer, losses->learning_rate, norm);
     policy_pack(trainer);
     losses->policy += sums[0];
@@ -52,7 +52,7 @@ static void average(PufferTrainerLosses* losses) {
         *sums[i] /= losses->minibatches;
 }
 
-int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     const PufferTrainerConfig* config = &trainer->config;
     double began = seconds_now();
     if (!config->horizon) return fail(error, "this trainer can only act");
@@ -66,14 +66,14 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     trainer->replay.count = 0;
     if (failed) return -1;
     if (!all_finite(trainer->all_weights, trainer->weight_count))
-        return blame(trainer, error);
+        return name_bad_number(trainer, error);
     average(losses);
     trainer->counters.epoch++;
     trainer->update_seconds += seconds_now() - began;
     return 0;
 }
 
-int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     (void)trainer, (void)error;         // nothing is under way
     memset(losses, 0, sizeof *losses);
     return 0;

@@ -2,14 +2,14 @@
  *
  * A program is an env's C code as kernels (env_program.h). Each slice has copies of its own envs,
  * which read its actions and write its observations, rewards and masks where the network's kernels
- * expect them: nothing of a tick passes through the host. What went wrong, and what envs logged,
- * comes here at the end of a rollout. */
+ * expect them: nothing of a tick passes through the host. Faults and logs are downloaded at the end
+ * of a rollout. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ENV_THREADS 32              // of a block: envs part ways, and blocks spread over the GPU
+#define ENV_THREADS 32              // of a block: envs diverge, small blocks spread over the GPU
 #define MOST_HEAP ((int64_t)4 << 30)
 #define NO_FAULT (~(EnvFault)0)
 
@@ -19,8 +19,8 @@ static const char* const kernel_names[ENVS_KERNELS] = {
 
 // ---- the program -------------------------------------------------------------------------------
 
-// What malloc may give is decided before a program is there, and stays. A quarter of what is not in
-// use; where CUDA does not allow it any more, what an earlier trainer of this process decided
+// The heap of malloc is set before the first program is loaded, and stays: a quarter of the unused
+// memory. Where CUDA no longer allows that, an earlier trainer of this process has set it
 static void take_heap(Rank* rank) {
     PufferTrainer* trainer = rank->trainer;
     DeviceFacts facts;
@@ -29,10 +29,12 @@ static void take_heap(Rank* rank) {
     if (device_heap(rank->device, (size_t)heap) == 0) trainer->heap = heap;
 }
 
-static int32_t open_program(Rank* rank, const char* path, char* error) {
+static int32_t open_program(Rank* rank, const char* path, Error* error) {
+    char text[PUFFER_ERROR_SIZE];
     if (!rank->program) take_heap(rank);
-    rank->program = program_open(rank->device, path, error);
-    if (!rank->program) return -1;
+    rank->program = program_open(rank->device, path, text);
+    if (!rank->program)
+        return fail_as(error, error_kind(device_fault(rank->device)), "%s", text);
     for (int i = 0; i < ENVS_KERNELS; i++) {
         rank->env_kernels[i] = program_kernel(rank->program, kernel_names[i]);
         if (rank->env_kernels[i] < 0)
@@ -41,8 +43,8 @@ static int32_t open_program(Rank* rank, const char* path, char* error) {
     return 0;
 }
 
-// Once, unless the envs are others than before
-static int32_t open_programs(PufferTrainer* trainer, const char* path, char* error) {
+// Once, unless the program changed
+static int32_t open_programs(PufferTrainer* trainer, const char* path, Error* error) {
     if (trainer->program_path && !strcmp(trainer->program_path, path)) return 0;
     free(trainer->program_path);
     trainer->program_path = NULL;
@@ -50,13 +52,15 @@ static int32_t open_programs(PufferTrainer* trainer, const char* path, char* err
     EACH_RANK(trainer, rank)
         if (open_program(rank, path, error)) return -1;
     trainer->program_path = malloc(strlen(path) + 1);
-    if (!trainer->program_path) return fail(error, "there is no memory for the program's path");
+    if (!trainer->program_path)
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, 
+                       "there is no memory for the program's path");
     memcpy(trainer->program_path, path, strlen(path) + 1);
     trainer->allocations++;
     return 0;
 }
 
-static int32_t read_facts(PufferTrainer* trainer, char* error) {
+static int32_t read_facts(PufferTrainer* trainer, Error* error) {
     Rank* rank = trainer->ranks;
     EnvsArgs args = {.facts = rank->env_facts};
     stream_call(rank->stream, rank->program, rank->env_kernels[ENVS_FACTS], &args, sizeof args, 1,
@@ -65,7 +69,7 @@ static int32_t read_facts(PufferTrainer* trainer, char* error) {
     return stream_wait(rank->stream) ? device_failed(trainer, error) : 0;
 }
 
-static int32_t check_facts(const PufferTrainer* trainer, char* error) {
+static int32_t check_facts(const PufferTrainer* trainer, Error* error) {
     const PufferTrainerConfig* config = &trainer->config;
     const EnvFacts* facts = &trainer->env_facts;
     const struct { const char* what; int32_t there, here; } all[] = {
@@ -95,13 +99,13 @@ static void plan_copies(const PufferTrainer* trainer, Rank* rank, Copies* copies
     ARENA_ADD(pinned, copies->fault_here, 1);
 }
 
-// A block that was outgrown stays the device's until its end: so there is more room each time
+// The device keeps an outgrown block until it is closed: so room grows by a quarter each time
 static int32_t grown(int32_t room, int32_t needed) {
     int32_t more = room + room / 4;
     return room && more > needed ? more : needed;
 }
 
-static int32_t take_room(PufferTrainer* trainer, char* error) {
+static int32_t take_room(PufferTrainer* trainer, Error* error) {
     int32_t envs = 0, settings = trainer->envs.settings->count;
     for (int i = 0; i < trainer->config.slices; i++)
         if (trainer->all_slices[i].envs > envs) envs = trainer->all_slices[i].envs;
@@ -177,24 +181,26 @@ void envs_add_logs(PufferTrainer* trainer) {
 
 // ---- faults ------------------------------------------------------------------------------------
 
-static int32_t explain(const PufferTrainer* trainer, int what, const char* where, char* error) {
-    const char* text = "an environment on the GPU failed and did not say why";
-    char none[128];
-    snprintf(none, sizeof none, "malloc has nothing left for an environment on the GPU: %lld MiB "
-             "are for all of them", (long long)(trainer->heap >> 20));
+// stepping: 1 in a rollout, 0 in init, reset and close
+static int32_t explain(const PufferTrainer* trainer, int what, int stepping, const char* where,
+                       Error* error) {
+    if (what == ENV_MEMORY)
+        return fail_as(error, stepping ? PUFFER_TRAINER_GPU_STEP_HEAP : PUFFER_TRAINER_GPU_ENV_HEAP,
+                       "malloc on the GPU has no memory left: all environments share %lld MiB\t%s",
+                       (long long)(trainer->heap >> 20), where);
+    const char* text = "an environment on the GPU failed for an unknown reason";
     switch (what) {
-    case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] does not give";
+    case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] lacks";
         break;
-    case ENV_AGENTS: text = "an environment has another num_agents on the GPU than on the CPU";
+    case ENV_AGENTS: text = "an environment's num_agents differs between GPU and CPU";
         break;
-    case ENV_SIZES: text = "an environment has another OBS_SIZE on the GPU than on the CPU"; break;
-    case ENV_MEMORY: text = none; break;
+    case ENV_SIZES: text = "an environment's OBS_SIZE differs between GPU and CPU"; break;
     case ENV_ABORT: text = "an environment on the GPU called assert, abort or exit"; break;
     }
-    return fail(error, "%s\t%s", text, where);
+    return fail_as(error, PUFFER_TRAINER_GPU_ENV_FAILED, "%s\t%s", text, where);
 }
 
-// The first env that failed, by its number among all: those behind it may have stopped for its sake
+// The failed env with the lowest number: later ones may have stopped because of it
 static int32_t find_fault(const PufferTrainer* trainer, int* what) {
     for (int i = 0; i < trainer->config.slices; i++) {
         const Slice* slice = &trainer->all_slices[i];
@@ -205,17 +211,18 @@ static int32_t find_fault(const PufferTrainer* trainer, int* what) {
     return -1;
 }
 
-int32_t envs_check(const PufferTrainer* trainer, const char* when, char* error) {
+int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
+                   Error* error) {
     char where[128];
     int what;
     int32_t env = find_fault(trainer, &what);
     if (env < 0) return 0;
     snprintf(where, sizeof where, "env %d, seed %u, %s", env,
              trainer->envs.api->env_seed(trainer->envs.vec, env), when);
-    return explain(trainer, what, where, error);
+    return explain(trainer, what, stepping, where, error);
 }
 
-static int32_t settle(PufferTrainer* trainer, char* error) {
+static int32_t await_faults(PufferTrainer* trainer, Error* error) {
     int32_t failed = 0;
     for (int i = 0; i < trainer->config.slices; i++) {
         fetch_fault(&trainer->all_slices[i]);
@@ -224,7 +231,7 @@ static int32_t settle(PufferTrainer* trainer, char* error) {
     return failed ? device_failed(trainer, error) : 0;
 }
 
-// For whoever watches for silence: which env it is, nobody knows here
+// For the watchdog: the env index is unknown
 void envs_watch(PufferTrainer* trainer, int32_t phase) {
     PufferWatch* watch = trainer->envs.watches;
     watch->env = -1;
@@ -235,12 +242,13 @@ void envs_watch(PufferTrainer* trainer, int32_t phase) {
 
 // ---- beginning and end -------------------------------------------------------------------------
 
-static int32_t upload_settings(PufferTrainer* trainer, char* error) {
+static int32_t upload_settings(PufferTrainer* trainer, Error* error) {
     const PufferSettings* given = trainer->envs.settings;
     size_t bytes = sizeof(EnvSetting) * (size_t)given->count;
     trainer->setting_count = given->count;
     EnvSetting* settings = calloc(1, bytes + 1);
-    if (!settings) return fail(error, "there is no memory for the settings");
+    if (!settings)
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, "there is no memory for the settings");
     for (int32_t i = 0; i < given->count; i++) {
         if (strlen(given->items[i].key) >= ENV_KEY_SIZE) {
             free(settings);
@@ -257,12 +265,14 @@ static int32_t upload_settings(PufferTrainer* trainer, char* error) {
     return failed;
 }
 
-static int32_t start_slice(Slice* slice, char* error) {
+static int32_t start_slice(Slice* slice, Error* error) {
     const PufferTrainer* trainer = slice->rank->trainer;
     const PufferTrainerEnvs* envs = &trainer->envs;
     size_t count = (size_t)slice->envs;
     int64_t* first_row = malloc((count + 1) * sizeof *first_row + count * sizeof(uint32_t));
-    if (!first_row) return fail(error, "there is no memory for the rows of %d envs", slice->envs);
+    if (!first_row)
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, 
+                       "there is no memory for the rows of %d envs", slice->envs);
     uint32_t* seeds = (uint32_t*)(first_row + count + 1);
     for (size_t e = 0; e <= count; e++)
         first_row[e] = envs->first_row[(size_t)slice->first_env + e] - slice->first_row;
@@ -280,12 +290,13 @@ static int32_t start_slice(Slice* slice, char* error) {
     return failed ? device_failed(trainer, error) : 0;
 }
 
-int32_t envs_start(PufferTrainer* trainer, char* error) {
+int32_t envs_start(PufferTrainer* trainer, Error* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     if (envs->whole_steps)
-        return fail(error, "envs that step all at once do not play on the GPU\tMY_VEC_STEP");
+        return fail_as(error, PUFFER_TRAINER_GPU_ENV_FAILED,
+                       "envs that step all at once cannot play on the GPU\tMY_VEC_STEP");
     if (!envs->settings || !envs->api->log_fields || !envs->api->add_log)
-        return fail(error, "these envs do not say what copies of them need to know");
+        return fail(error, "envs on the GPU need settings, log_fields and add_log");
     if (open_programs(trainer, envs->program, error) || read_facts(trainer, error)
         || check_facts(trainer, error) || take_room(trainer, error)
         || upload_settings(trainer, error))
@@ -294,24 +305,24 @@ int32_t envs_start(PufferTrainer* trainer, char* error) {
     envs_watch(trainer, PUFFER_RESET);
     for (int i = 0; i < trainer->config.slices && !failed; i++)
         failed = start_slice(&trainer->all_slices[i], error);
-    failed = failed || settle(trainer, error);
+    failed = failed || await_faults(trainer, error);
     envs_watch(trainer, PUFFER_IDLE);
-    if (failed || envs_check(trainer, "in init or reset", error)) return -1;
+    if (failed || envs_check(trainer, 0, "in init or reset", error)) return -1;
     trainer->playing = 1;
     return 0;
 }
 
 // One that failed may be in the middle of anything: its c_close does not know that
-int32_t envs_leave(PufferTrainer* trainer, char* error) {
+int32_t envs_leave(PufferTrainer* trainer, Error* error) {
     if (!trainer->playing) return 0;
     char where[64];
     int what;
     trainer->playing = 0;
     if (find_fault(trainer, &what) >= 0) return 0;
     for (int i = 0; i < trainer->config.slices; i++) call(&trainer->all_slices[i], ENVS_CLOSE);
-    if (settle(trainer, error)) return -1;
+    if (await_faults(trainer, error)) return -1;
     int32_t env = find_fault(trainer, &what);
     if (env < 0) return 0;
     snprintf(where, sizeof where, "env %d, in close", env);
-    return explain(trainer, what, where, error);
+    return explain(trainer, what, 0, where, error);
 }

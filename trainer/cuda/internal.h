@@ -1,14 +1,17 @@
-/* internal.h -- what the files of the CUDA trainer share. In the order data passes through them:
+/* internal.h -- what the files of the CUDA trainer share. Each calls only those above it:
  *
- *     device.h      what a GPU is asked for (device/cuda/device.cu, device/emulated/device.cc)
- *     trainer.c     create, attach, fetch, stats: the C ABI
+ *     device.h      what a GPU must do (device/cuda/device.cu, device/emulated/device.cc)
+ *     record.c      clock, failures, and calls that become a graph
  *     memory.c      every size, and one allocation for each kind of memory
+ *     ranks.c       several GPUs: open, wait, exchange
+ *     mirror.c      copies of weights and rollouts on the host, for callers
+ *     finish.c      the end of an update: losses, or the first bad number
  *     envs.c        envs that play on the GPU: start, step, logs, faults
  *     rollout.c     T ticks of all agents, a slice of them at a time
  *     picking.c     advantages, and which segments the next minibatch takes
  *     learning.c    one minibatch: forward, loss, backward, Muon
- *     ranks.c       what several GPUs tell each other meanwhile
- *     update.c      an epoch of minibatches, and what it found out
+ *     update.c      an epoch of minibatches
+ *     trainer.c     create, attach, stats: the rest of the C ABI
  *
  * All numbers live on the GPU; kernels and layouts are those of cuda/contract.h. The host writes
  * what changes into pinned memory, gives the calls of an epoch to streams and waits at its end.
@@ -130,7 +133,7 @@ typedef struct Picker {
 } Picker;
 
 typedef struct Report {             // what an update found out, from the GPU
-    CudaVerdict verdict;
+    CudaResults results;
     double sums[KERNEL_SUMS];       // over all segments, before the first minibatch
     uint64_t clipped, bad_weight;
 } Report;
@@ -164,7 +167,7 @@ typedef struct Rank {
     CudaChunk* chunk_table;         // [chunk_count]
     Heads* heads_there;
     float* state;                   // (N, L, H) carried
-    Rollout rollouts[2];            // the second with `overlap` alone; the last four are common
+    Rollout rollouts[2];            // the second only with `overlap`; the last four are shared
     Picker picker;
     Buffers batch;
     Exchange totals, losses, shares;    // with several ranks
@@ -200,14 +203,14 @@ struct PufferTrainer {
     int64_t vectors, weight_count;  // floats before logstd, and of all weights
     int32_t chunk_count, minibatches;   // at most in an epoch
     Rank ranks[PUFFER_MAX_GPUS];    // [config.gpus]
-    Slice* all_slices;              // [config.slices] a rank's behind those of the rank before
+    Slice* all_slices;              // [config.slices] in the order of ranks
     Pool* pool;
     Worker* workers;                // [threads]
     Arena host;
 
     int32_t turn;                   // the rollout buffer of the next rollout
     int32_t learning;               // 1: an update is under way
-    PufferTrainerLosses pending;    // of that update, as far as the host knows them
+    PufferTrainerLosses pending;    // of that update: what the host knows already
     int64_t pending_epoch;
     int32_t acts_anew;              // 1: `acting` has to become what `weights` are
     int64_t tick_number;            // of the random numbers
@@ -236,9 +239,6 @@ struct PufferTrainer {
 
 // ---- small things -----------------------------------------------------------------------------
 
-uint64_t clock_now(void);
-void mark(Worker* worker, int phase);   // what passed since the last mark was spent on this
-
 static inline size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
     return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
 }
@@ -246,6 +246,14 @@ static inline size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
 // What a product reads: bf16 where there is that
 static inline const void* operand(const float* wide, const uint16_t* narrow) {
     return narrow ? (const void*)narrow : (const void*)wide;
+}
+
+// A matrix as products read it; acting: of the weights that act
+static inline const void* layer_weights(const Rank* rank, int matrix, int acting) {
+    int64_t offset = rank->trainer->matrices[matrix].offset;
+    if (rank->trainer->narrow)
+        return (acting ? rank->acting_narrow : rank->weights_narrow) + offset;
+    return (acting ? rank->acting : rank->weights) + offset;
 }
 
 // A kernel's threads are spread over elements, or its blocks over parts
@@ -265,59 +273,65 @@ static inline void blocks(Stream* stream, int32_t kernel, const void* args, int6
 #define BLOCKS(stream, NAME, parts, ARGS, ...) \
     blocks(stream, KERNEL_##NAME, &(ARGS){__VA_ARGS__}, parts)
 
-// -1 and the text of the device that failed
-int32_t device_failed(const PufferTrainer* trainer, char* error);
-
 #define EACH_RANK(trainer, rank) \
     for (Rank* rank = (trainer)->ranks; rank < (trainer)->ranks + (trainer)->config.gpus; rank++)
 
-// ---- memory.c
-int32_t memory_take(PufferTrainer* trainer, char* error);
-void memory_free(PufferTrainer* trainer);
-// All that the arena plans, in one block
-int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
-                   char* error);
-int32_t mirror_rollout(PufferTrainer* trainer, char* error);    // room for it on the host
-
-// ---- trainer.c
+// ---- record.c
+uint64_t clock_now(void);               // nanoseconds
+void mark(Worker* worker, int phase);   // adds the time since the last mark to this phase
+int32_t error_kind(int32_t fault);      // of a DEVICE_ fault
+// -1 and the error of the first device that failed
+int32_t device_failed(const PufferTrainer* trainer, Error* error);
 // The calls one by one the first time and when they are timed, else as a graph
 typedef void (*Calls)(Rank* rank, Stream* stream, void* about);
 void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about);
-void keep_acting(Rank* rank);           // what acts becomes what the weights are now
-int32_t weights_upload(PufferTrainer* trainer, char* error);    // those that were touched
-int32_t weights_fetch(PufferTrainer* trainer, char* error);
-int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error);
+
+// ---- memory.c
+int32_t memory_take(PufferTrainer* trainer, Error* error);
+void memory_free(PufferTrainer* trainer);
+// All that the arena plans, in one block
+int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
+                   Error* error);
+int32_t mirror_rollout(PufferTrainer* trainer, Error* error);    // room for it on the host
+
+// ---- ranks.c
+int32_t ranks_open(PufferTrainer* trainer, Error* error);            // devices, streams, events
+void ranks_close(PufferTrainer* trainer);
+int32_t ranks_wait(PufferTrainer* trainer, Error* error);            // for the streams of updates
+void* exchange_own(const Rank* rank, const Exchange* exchange);     // the row that a rank writes
+// All ranks get what each wrote; what they are given from now on comes after it
+void exchange_totals(PufferTrainer* trainer);
+void exchange_gradients(PufferTrainer* trainer);        // and losses
+
+// ---- mirror.c
+void keep_acting(Rank* rank);           // copies the weights to those that act
+int32_t touched_upload(PufferTrainer* trainer, Error* error);  // while no update runs
+int32_t weights_fetch(PufferTrainer* trainer, Error* error);
+int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error);
+
+// ---- finish.c
+// Waits for the update under way, if there is one
+int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error);
+int32_t weights_upload(PufferTrainer* trainer, Error* error);    // what callers wrote
 
 // ---- envs.c
-int32_t envs_start(PufferTrainer* trainer, char* error);        // after slices know their envs
-// Closes those that were started; it looks at nothing that attach was given, which may be gone
-int32_t envs_leave(PufferTrainer* trainer, char* error);
+int32_t envs_start(PufferTrainer* trainer, Error* error);        // after slices know their envs
+// Closes those that were started. It reads nothing that attach was given, which may be freed
+int32_t envs_leave(PufferTrainer* trainer, Error* error);
 void envs_step(Slice* slice);
 void envs_watch(PufferTrainer* trainer, int32_t phase);     // what the GPU's envs do while we wait
-void envs_collect(Slice* slice);        // logs and faults come here
-int32_t envs_check(const PufferTrainer* trainer, const char* when, char* error);
+void envs_collect(Slice* slice);        // copies logs and faults to the host
+// -1 if an env failed. stepping: 1 in a rollout
+int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
+                   Error* error);
 void envs_add_logs(PufferTrainer* trainer);
 
 // ---- rollout.c
-int32_t slices_attach(PufferTrainer* trainer, char* error);
-// A matrix as products read it; acting: of the weights that act
-const void* layer_weights(const Rank* rank, int matrix, int acting);
-
-// ---- ranks.c
-int32_t ranks_open(PufferTrainer* trainer, char* error);            // devices, streams, events
-void ranks_close(PufferTrainer* trainer);
-int32_t ranks_wait(PufferTrainer* trainer, char* error);            // for the streams of updates
-void* exchange_own(const Rank* rank, const Exchange* exchange);     // the row that a rank writes
-// All ranks get what each wrote, and are given what comes after it from now on
-void exchange_totals(PufferTrainer* trainer);
-void exchange_gradients(PufferTrainer* trainer);        // and losses
+int32_t slices_attach(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
 void pick_minibatch(Rank* rank, int turn, int32_t number);
 
 // ---- learning.c
 void learn_minibatch(PufferTrainer* trainer, int turn);
-int32_t products_open(Rank* rank, char* error);
-
-// ---- update.c
-int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error);
+int32_t products_open(Rank* rank, Error* error);

@@ -5,9 +5,7 @@
  * one long sum would not, and need no atomics. */
 #include "internal.h"
 
-static const float mu_steps[5][3] = {       // of Newton-Schulz: a X + (b G + c G G) X
-    {4.0848f, -6.8946f, 2.9270f}, {3.9505f, -6.3029f, 2.6377f}, {3.7418f, -5.5913f, 2.3037f},
-    {2.8769f, -3.1427f, 1.2046f}, {2.8366f, -3.0525f, 1.2012f}};
+static const float muon_steps[MUON_STEPS][3] = MUON_COEFFICIENTS;
 
 // ---- products ---------------------------------------------------------------------------------
 
@@ -54,7 +52,7 @@ static int open_muon(Rank* rank, MuonGroup* group) {
     return group->gram && group->square && group->apply;
 }
 
-int32_t products_open(Rank* rank, char* error) {
+int32_t products_open(Rank* rank, Error* error) {
     const PufferTrainer* trainer = rank->trainer;
     int D = trainer->D, H = trainer->H, A1 = trainer->A + 1, M = trainer->M;
     int ldw = trainer->ldw, ldo = trainer->ldo, fine = 1;
@@ -127,13 +125,13 @@ static double* own_losses(const Rank* rank) {
     return rank->trainer->config.gpus > 1 ? exchange_own(rank, &rank->losses) : rank->batch.losses;
 }
 
-static void judge(Rank* rank, Stream* stream, const Rollout* rollout) {
+static void compute_loss(Rank* rank, Stream* stream, const Rollout* rollout) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     Buffers* batch = &rank->batch;
     int dims = trainer->heads.continuous, parts = (trainer->M + CUDA_ROWS - 1) / CUDA_ROWS;
     BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = rank->schedule,
-        .verdict = &rank->report->verdict, .heads = rank->heads_there, .S = trainer->S,
+        .results = &rank->report->results, .heads = rank->heads_there, .S = trainer->S,
         .T = config->horizon, .ldo = trainer->ldo, .ranks = config->gpus, .rows = batch->rows,
         .q = batch->q, .repeated = batch->repeated, .out = batch->out,
         .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
@@ -191,8 +189,8 @@ static void backward(Rank* rank, Stream* stream, const Rollout* rollout) {
 static void orthogonalise(Rank* rank, MuonGroup* group) {
     int64_t offset = rank->trainer->matrices[group->first].offset;
     float *x = rank->X + offset, *y = rank->Y + offset;
-    for (int i = 0; i < 5; i++) {
-        const float* c = mu_steps[i];
+    for (int i = 0; i < MUON_STEPS; i++) {
+        const float* c = muon_steps[i];
         Stream* stream = group->stream;
         stream_multiply(stream, group->gram, 1.0f, x, x, 0.0f, NULL, group->G);
         stream_multiply(stream, group->square, c[2], group->G, group->G, c[1], group->G, group->P);
@@ -210,7 +208,7 @@ static void step(Rank* rank, Stream* stream) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     Buffers* batch = &rank->batch;
-    CudaVerdict* verdict = &rank->report->verdict;
+    CudaResults* results = &rank->report->results;
     int chunks = trainer->chunk_count, matrices = trainer->L + 2, dims = trainer->heads.continuous;
     BLOCKS(stream, squares_sum, chunks, SquaresSumArgs, .chunks = chunks,
            .chunk = rank->chunk_table, .x = rank->gradients, .parts = batch->squares);
@@ -218,8 +216,8 @@ static void step(Rank* rank, Stream* stream) {
            .parts = batch->squares, .sums = batch->square);
     EACH(stream, update_decide, 1, UpdateDecideArgs, .rows = (double)config->minibatch_size,
          .max_grad_norm = config->max_grad_norm, .squares = batch->square,
-         .losses = batch->losses, .verdict = verdict);
-    BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .verdict = verdict, .chunks = chunks,
+         .losses = batch->losses, .results = results);
+    BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .results = results, .chunks = chunks,
            .mu = (float)config->beta1, .chunk = rank->chunk_table,
            .gradient = rank->gradients, .momentum = rank->momentum,
            .update = rank->update, .parts = batch->squares);
@@ -236,12 +234,12 @@ static void step(Rank* rank, Stream* stream) {
         stream_after(stream, rank->groups[g].done);
     }
     BLOCKS(stream, muon_apply, chunks, MuonApplyArgs, .schedule = rank->schedule,
-           .verdict = verdict, .chunks = chunks, .chunk = rank->chunk_table,
+           .results = results, .chunks = chunks, .chunk = rank->chunk_table,
            .matrix = rank->matrix_table, .X = rank->Y, .weights = rank->weights,
            .narrow = rank->weights_narrow);
     if (dims)
         EACH(stream, adam_step, dims, AdamStepArgs, .schedule = rank->schedule,
-             .verdict = verdict, .count = dims, .beta2 = config->beta2, .eps = config->eps,
+             .results = results, .count = dims, .beta2 = config->beta2, .eps = config->eps,
              .gradient = rank->gradients + trainer->vectors,
              .m = rank->momentum + trainer->vectors, .v = rank->adam_v,
              .weights = rank->weights + trainer->vectors);
@@ -250,7 +248,7 @@ static void step(Rank* rank, Stream* stream) {
 static void learn_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
     forward(rank, stream, rollout);
-    judge(rank, stream, rollout);
+    compute_loss(rank, stream, rollout);
     backward(rank, stream, rollout);
     step(rank, stream);
 }
@@ -262,9 +260,9 @@ static void gradient_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
     EACH(stream, ranks_measure, 1, RanksMeasureArgs, .ranks = config->gpus,
          .norm_adv = config->norm_adv, .rows = (double)config->minibatch_size,
-         .totals = (const double*)rank->totals.all, .verdict = &rank->report->verdict);
+         .totals = (const double*)rank->totals.all, .results = &rank->report->results);
     forward(rank, stream, rollout);
-    judge(rank, stream, rollout);
+    compute_loss(rank, stream, rollout);
     backward(rank, stream, rollout);
 }
 

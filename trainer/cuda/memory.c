@@ -1,5 +1,4 @@
-/* memory.c -- who needs how much: every size of a CUDA trainer, then one allocation for each kind of
- * memory and each GPU. */
+/* memory.c -- every size of a CUDA trainer, then one allocation for each kind of memory and GPU. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ static void size_network(PufferTrainer* trainer) {
 }
 
 // Kernels count what they go over in 32 bits
-static int32_t check_sizes(const PufferTrainer* trainer, char* error) {
+static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
     int64_t widest = 3 * (int64_t)trainer->H, rows = trainer->M > trainer->R ? trainer->M
                                                                              : trainer->R;
     if (trainer->ldw > widest) widest = trainer->ldw;
@@ -195,14 +194,16 @@ static void plan_host(PufferTrainer* trainer) {
     ARENA_ADD(host, trainer->workers, trainer->config.threads);
 }
 
-int32_t mirror_rollout(PufferTrainer* trainer, char* error) {
+int32_t mirror_rollout(PufferTrainer* trainer, Error* error) {
     if (trainer->rollout_block) return 0;
     Arena room = {0};
     int64_t states = (int64_t)trainer->config.agents * trainer->L * trainer->H;
     plan_rollout(trainer, trainer->config.agents, &room, &trainer->rollout_here, 1);
     ARENA_ADD(&room, trainer->state_here, states);
     if (arena_commit(&room))
-        return fail(error, "the system gives no %lld MiB of memory", (long long)(room.bytes >> 20));
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
+                       "the system cannot provide %lld MiB of memory",
+                       (long long)(room.bytes >> 20));
     trainer->rollout_block = room.block;
     tensors_rollout(&trainer->tensors, &trainer->config, trainer->A, trainer->H,
                     trainer->state_here, &trainer->rollout_here);
@@ -212,14 +213,16 @@ int32_t mirror_rollout(PufferTrainer* trainer, char* error) {
 // ---- all of it --------------------------------------------------------------------------------
 
 int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
-                   char* error) {
+                   Error* error) {
     PufferTrainer* trainer = rank->trainer;
     void* block = arena->failed ? NULL : take(rank->device, arena->bytes);
     if (!block) {
         DeviceFacts facts;
         device_facts(rank->device, &facts);
-        return fail(error, "this takes %lld MiB of %s memory, %lld MiB of the GPU's are not in use",
-                    (long long)(arena->bytes >> 20), whose, (long long)(facts.unused >> 20));
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
+                       "this takes %lld MiB of %s memory, %lld MiB of the GPU's are not in use",
+                       (long long)(arena->bytes >> 20), whose,
+                       (long long)(facts.unused >> 20));
     }
     arena_place(arena, block);
     trainer->allocations++;
@@ -248,7 +251,7 @@ static void fill_tables(const PufferTrainer* trainer, CudaMatrix* matrices, Cuda
                                     .count = trainer->heads.continuous};
 }
 
-static int32_t upload_tables(Rank* rank, char* error) {
+static int32_t upload_tables(Rank* rank, Error* error) {
     const PufferTrainer* trainer = rank->trainer;
     size_t matrices = sizeof(CudaMatrix) * (size_t)(trainer->L + 2);
     size_t chunks = sizeof(CudaChunk) * (size_t)trainer->chunk_count;
@@ -287,7 +290,6 @@ static void list_tensors(PufferTrainer* trainer) {
 static void plan_sizes(PufferTrainer* trainer) {
     const PufferTrainerConfig* config = &trainer->config;
     int32_t ranks = config->gpus;
-    double batch = (double)config->agents * config->horizon;
     trainer->N = config->agents / ranks;
     trainer->slices = config->slices / ranks;
     trainer->D = config->obs_size;
@@ -295,13 +297,13 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->L = config->num_layers;
     trainer->K = config->num_atns;
     trainer->A = trainer->heads.outputs;
-    trainer->S = config->minibatch_size / config->horizon / ranks;
+    trainer->S = segments_per_minibatch(config) / ranks;
     trainer->M = config->minibatch_size / ranks;
     trainer->R = config->agents / config->slices;
     trainer->ldw = (int32_t)round_up(trainer->D, 8);
     trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
     trainer->narrow = config->precision == PUFFER_BF16;
-    trainer->minibatches = (int32_t)(config->replay_ratio * batch / config->minibatch_size) + 1;
+    trainer->minibatches = (int32_t)minibatches_per_epoch(config) + 1;
     for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS;
          trainer->S % trainer->parts; trainer->parts--);        // whole segments in each
 }
@@ -331,7 +333,7 @@ static void plan_rank(Rank* rank) {
     ARENA_ADD(&rank->pinned, rank->picker.weights_here, trainer->N);
 }
 
-static int32_t take_rank(Rank* rank, char* error) {
+static int32_t take_rank(Rank* rank, Error* error) {
     PufferTrainer* trainer = rank->trainer;
     plan_rank(rank);
     if (arena_take(rank, &rank->memory, device_memory, "GPU", error)
@@ -353,14 +355,15 @@ static int32_t take_rank(Rank* rank, char* error) {
     return upload_tables(rank, error);
 }
 
-int32_t memory_take(PufferTrainer* trainer, char* error) {
+int32_t memory_take(PufferTrainer* trainer, Error* error) {
     plan_sizes(trainer);
     size_network(trainer);
     if (check_sizes(trainer, error)) return -1;
     plan_host(trainer);
     if (arena_commit(&trainer->host))
-        return fail(error, "the system gives no %lld MiB of memory",
-                    (long long)(trainer->host.bytes >> 20));
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
+                       "the system cannot provide %lld MiB of memory",
+                       (long long)(trainer->host.bytes >> 20));
     trainer->allocations++;
     list_tensors(trainer);
     EACH_RANK(trainer, rank)

@@ -1,13 +1,15 @@
 /* picking.c -- advantages from the current V and w, and the segments of the next minibatch. */
 #include "internal.h"
 
-// Of these segments, or of all where `which` is NULL
-static void judge(Rank* rank, Stream* stream, const Rollout* rollout, const int32_t* which) {
+// `which`: these segments; NULL: all
+static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollout,
+                               const int32_t* which) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
     int32_t count = which ? trainer->S : trainer->N;
-    BLOCKS(stream, segments_judge, (count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS, SegmentsJudgeArgs,
-        .verdict = &rank->report->verdict, .count = count, .T = config->horizon, .which = which,
+    BLOCKS(stream, advantages_compute, (count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS,
+        AdvantagesComputeArgs,
+        .results = &rank->report->results, .count = count, .T = config->horizon, .which = which,
         .repeated = which ? rank->batch.repeated : NULL, .rewards = rollout->rewards,
         .values = rollout->values_now, .ratio = rollout->ratio_now, .ended = rollout->ended,
         .truncated = rollout->truncated, .bootstrap = rollout->bootstrap,
@@ -33,8 +35,9 @@ static void draw(Rank* rank, Stream* stream) {
         BLOCKS(stream, priorities_sum, 1, PrioritiesSumArgs, .N = N, .weights = picker->weights,
                .cdf = picker->cdf);
     EACH(stream, segments_pick, S, SegmentsPickArgs, .schedule = rank->schedule, .N = N, .S = S,
-         .laps = picker->laps, .first = (uint32_t)(rank->number * S), .decks = picker->decks, .weights = picker->weights,
-         .cdf = picker->cdf, .rows = rank->batch.rows, .q = rank->batch.q);
+         .laps = picker->laps, .first = (uint32_t)(rank->number * S),
+         .decks = picker->decks, .weights = picker->weights, .cdf = picker->cdf,
+         .rows = rank->batch.rows, .q = rank->batch.q);
 }
 
 static void find_repeats(Rank* rank, Stream* stream) {
@@ -43,18 +46,18 @@ static void find_repeats(Rank* rank, Stream* stream) {
          .rows = rank->batch.rows, .repeated = rank->batch.repeated);
 }
 
-// Ranks decide together, after they have told each other
+// With several ranks, ranks_measure decides after they have exchanged totals
 static void measure(Rank* rank, Stream* stream) {
     const PufferTrainerConfig* config = &rank->trainer->config;
     BLOCKS(stream, batch_measure, 1, BatchMeasureArgs, .S = rank->trainer->S,
            .T = config->horizon, .norm_adv = config->norm_adv, .rows = rank->batch.rows,
-           .sums = rank->picker.sums, .verdict = &rank->report->verdict,
+           .sums = rank->picker.sums, .results = &rank->report->results,
            .totals = config->gpus > 1 ? exchange_own(rank, &rank->totals) : NULL);
 }
 
 // What is known of all segments before the first minibatch
-static void judge_all(Rank* rank, Stream* stream, const Rollout* rollout) {
-    judge(rank, stream, rollout, NULL);
+static void compute_all(Rank* rank, Stream* stream, const Rollout* rollout) {
+    compute_advantages(rank, stream, rollout, NULL);
     BLOCKS(stream, columns_sum, KERNEL_SUMS, ColumnsSumArgs, .parts_count = rank->trainer->N,
            .columns = KERNEL_SUMS, .parts = rank->picker.sums, .sums = rank->report->sums);
 }
@@ -62,7 +65,7 @@ static void judge_all(Rank* rank, Stream* stream, const Rollout* rollout) {
 static void first_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
     Picker* picker = &rank->picker;
-    judge_all(rank, stream, rollout);
+    compute_all(rank, stream, rollout);
     if (picker->decks) shuffle(rank, stream);
     draw(rank, stream);
     find_repeats(rank, stream);
@@ -71,10 +74,10 @@ static void first_calls(Rank* rank, Stream* stream, void* about) {
 
 static void later_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
-    if (!rank->picker.decks) judge(rank, stream, rollout, NULL);
+    if (!rank->picker.decks) compute_advantages(rank, stream, rollout, NULL);
     draw(rank, stream);
     find_repeats(rank, stream);
-    if (rank->picker.decks) judge(rank, stream, rollout, rank->batch.rows);
+    if (rank->picker.decks) compute_advantages(rank, stream, rollout, rank->batch.rows);
     measure(rank, stream);
 }
 
@@ -85,9 +88,9 @@ static void replay(Rank* rank, const Rollout* rollout, int32_t number) {
     stream_upload(stream, rank->batch.rows, trainer->replay.rows + at,
                   sizeof(int32_t) * (size_t)S);
     stream_upload(stream, rank->batch.q, trainer->replay.q + at, sizeof(float) * (size_t)S);
-    if (number == 0) judge_all(rank, stream, rollout);
+    if (number == 0) compute_all(rank, stream, rollout);
     find_repeats(rank, stream);
-    if (number) judge(rank, stream, rollout, rank->batch.rows);
+    if (number) compute_advantages(rank, stream, rollout, rank->batch.rows);
     measure(rank, stream);
 }
 
@@ -102,7 +105,7 @@ void pick_minibatch(Rank* rank, int turn, int32_t number) {
 
 // ---- for parity tests -------------------------------------------------------------------------
 
-int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* error) {
+int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* error) {
     PufferTrainerLosses losses;
     if (update_finish(trainer, &losses, error)) return -1;
     int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
@@ -113,14 +116,14 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, char* erro
              .values = rollout->values, .rewards = rollout->rewards,
              .values_now = rollout->values_now, .ratio_now = rollout->ratio_now,
              .clipped = &rank->report->clipped);
-        judge(rank, rank->stream, rollout, NULL);
+        compute_advantages(rank, rank->stream, rollout, NULL);
         stream_download(rank->stream, out + rank->number * rows, rollout->advantages,
                         sizeof(float) * (size_t)rows);
     }
     return ranks_wait(trainer, error);
 }
 
-// The weight of a segment to be drawn is made of its advantages here, as segments_judge does
+// The weight of a segment to be drawn is made of its advantages here, as advantages_compute does
 static void upload_weights(Rank* rank, const float* advantages) {
     int64_t T = rank->trainer->config.horizon, N = rank->trainer->N;
     double* weights = rank->picker.weights_here;
@@ -146,10 +149,10 @@ static void pick_part(Rank* rank, const float* advantages, const CudaSchedule* s
 }
 
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, char* error) {
+                            int32_t* rows, float* q, Error* error) {
     PufferTrainerLosses losses;
     if (minibatch < 0 || minibatch >= trainer->minibatches)
-        return fail(error, "there is no minibatch %d", minibatch);
+        return fail(error, "minibatch %d does not exist", minibatch);
     if (update_finish(trainer, &losses, error)) return -1;
     int64_t segment = trainer->config.horizon, S = trainer->S;
     double progress = learning_progress(&trainer->config, &trainer->counters);

@@ -1,31 +1,34 @@
-/* ranks.c -- what several GPUs tell each other.  what each has -> all of it, on each
+/* ranks.c -- exchange between GPUs.  one part from each -> all parts, on each
  *
  * Pieces are copied from GPU to GPU and added where they arrive, in the order of ranks. So all have
- * the same bits, from run to run as well, whatever connects them: no collective decides an order. */
+ * the same bits, from run to run as well, whatever connects them: no collective picks an order. */
 #include "internal.h"
 
 // ---- opening ----------------------------------------------------------------------------------
 
-// Sums in another order would part them for good, and another kind of GPU sums in another
-static int32_t check_alike(PufferTrainer* trainer, char* error) {
+// Another kind of GPU sums in another order, and then the weights differ for good
+static int32_t check_alike(PufferTrainer* trainer, Error* error) {
     DeviceFacts first, other;
     device_facts(trainer->ranks->device, &first);
     EACH_RANK(trainer, rank) {
         device_facts(rank->device, &other);
         if (other.major != first.major || other.minor != first.minor
             || other.multiprocessors != first.multiprocessors)
-            return fail(error, "the GPUs are of different kinds: %s and %s", first.name, other.name);
+            return fail(error, "the GPUs are of different kinds: %s and %s", first.name,
+                        other.name);
     }
     return 0;
 }
 
-int32_t ranks_open(PufferTrainer* trainer, char* error) {
+int32_t ranks_open(PufferTrainer* trainer, Error* error) {
+    char text[PUFFER_ERROR_SIZE];
+    int32_t fault;
     EACH_RANK(trainer, rank) {
         rank->trainer = trainer;
         rank->number = (int32_t)(rank - trainer->ranks);
         rank->first_row = rank->number * (trainer->config.agents / trainer->config.gpus);
-        rank->device = device_open(trainer->config.devices[rank->number], error);
-        if (!rank->device) return -1;
+        rank->device = device_open(trainer->config.devices[rank->number], &fault, text);
+        if (!rank->device) return fail_as(error, error_kind(fault), "%s", text);
         for (Rank* other = trainer->ranks; other < rank; other++)
             device_meet(rank->device, other->device);
         rank->stream = stream_open(rank->device);
@@ -50,7 +53,7 @@ void ranks_close(PufferTrainer* trainer) {
     }
 }
 
-int32_t ranks_wait(PufferTrainer* trainer, char* error) {
+int32_t ranks_wait(PufferTrainer* trainer, Error* error) {
     int32_t failed = 0;
     EACH_RANK(trainer, rank) failed |= stream_wait(rank->stream);
     return failed ? device_failed(trainer, error) : 0;
@@ -78,8 +81,8 @@ static void fetch_gradients(Rank* to, const Rank* from) {
     fetch(to, &to->shares, from, &from->shares);
 }
 
-// Nobody says when all have fetched a piece. The two exchanges take turns, and whoever tells the
-// others of the one has fetched all of the other before: so nothing is written over too early
+// No event marks that all ranks have fetched a piece. The two exchanges alternate, and a rank
+// starts one after it has fetched all of the other: so nothing is overwritten too early
 static void exchange(PufferTrainer* trainer, Fetch fetch_all) {
     EACH_RANK(trainer, rank) stream_mark(rank->stream, rank->wrote);
     EACH_RANK(trainer, to)

@@ -2,25 +2,18 @@
  *
  * While the GPU infers one slice, the pool steps the envs of another. A tick of a slice is one
  * captured graph: observations and what the last actions caused go there, actions come back. The
- * host waits once for each slice and tick. What went wrong is asked for at the end: until then an
- * env is handed 0 for an action that is not finite.
+ * host waits once for each slice and tick. Faults are read at the end: until then an env gets 0 for
+ * an action that is not finite.
  *
- * Envs that play on the GPU are stepped behind the network in the same graph, and the host waits at
- * the end of a rollout alone. */
+ * Envs on the GPU step after the network, in the same graph; then the host waits only at the end of
+ * a rollout. */
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
 
 // ---- the GPU's share of a tick ----------------------------------------------------------------
 
-const void* layer_weights(const Rank* rank, int matrix, int acting) {
-    int64_t offset = rank->trainer->matrices[matrix].offset;
-    if (rank->trainer->narrow)
-        return (acting ? rank->acting_narrow : rank->weights_narrow) + offset;
-    return (acting ? rank->acting : rank->weights) + offset;
-}
-
-// From observations to actions; at T to a value alone
+// From observations to actions; at T only to a value
 static void act_calls(Rank* rank, Stream* stream, void* about) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;
@@ -223,7 +216,7 @@ static int32_t play_ticks(PufferTrainer* trainer) {
 
 // ---- what went wrong --------------------------------------------------------------------------
 
-// What the env shows now, or NULL
+// The env's current observation, or NULL
 static const uint8_t* obs_now(PufferTrainer* trainer, int64_t row) {
     if (!trainer->playing) return env_obs(trainer, row);
     Slice* slice = &trainer->all_slices[row / trainer->R];
@@ -232,7 +225,7 @@ static const uint8_t* obs_now(PufferTrainer* trainer, int64_t row) {
     return (const uint8_t*)slice->obs_copy + obs_bytes(trainer, row % trainer->R);
 }
 
-static int32_t explain(PufferTrainer* trainer, CudaFault fault, char* error) {
+static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
     int T = trainer->config.horizon, t = (int)(fault >> 40), A = trainer->A;
     int64_t row = (int64_t)(fault >> 8 & 0xffffffffu), at = row * T + t;
     int64_t size = (int64_t)trainer->L * trainer->H;
@@ -244,10 +237,10 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, char* error) {
                   .mask = here->masks && t < T ? here->masks + at * A : NULL,
                   .reward = t < T ? here->rewards[at] : 0.0f,
                   .state = trainer->state_here + row * size, .state_size = size};
-    return blame_rollout(&trainer->tensors, &trainer->config, &trainer->heads, &bad, error);
+    return fault_rollout(&trainer->tensors, &trainer->config, &trainer->heads, &bad, error);
 }
 
-static int32_t check_faults(PufferTrainer* trainer, char* error) {
+static int32_t check_faults(PufferTrainer* trainer, Error* error) {
     CudaFault least = ~(CudaFault)0;
     for (int i = 0; i < trainer->config.slices; i++) {
         const Slice* slice = &trainer->all_slices[i];
@@ -269,7 +262,7 @@ static void zero_state(PufferTrainer* trainer) {
     }
 }
 
-int32_t slices_attach(PufferTrainer* trainer, char* error) {
+int32_t slices_attach(PufferTrainer* trainer, Error* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     int32_t N = trainer->config.agents, count = trainer->config.slices;
     if (envs->first_row[envs->num_envs] != N)
@@ -288,14 +281,14 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
         int64_t first = envs->first_row[slice->first_env];
         int64_t rows = envs->first_row[slice->first_env + slice->envs] - first;
         if (first != (int64_t)i * trainer->R || rows != trainer->R)
-            return fail(error, "slice %d of %d has %lld agents from %lld on, not %d from %lld on", i,
-                        count, (long long)rows, (long long)first, trainer->R,
+            return fail(error, "slice %d of %d has %lld agents from %lld on, not %d from %lld on",
+                        i, count, (long long)rows, (long long)first, trainer->R,
                         (long long)i * trainer->R);
         slice->first_row = (int32_t)first;
         slice->obs_from = trainer->direct ? (const void*)env_obs(trainer, first) : slice->obs_copy;
         slice->actions_to = trainer->direct ? envs->actions + first * trainer->K
                                             : slice->actions_copy;
-        for (int turn = 0; turn < 2; turn++) {      // the envs' addresses were others
+        for (int turn = 0; turn < 2; turn++) {      // the envs' addresses changed
             graph_free(slice->ticks[turn].graph);
             graph_free(slice->lasts[turn].graph);
             slice->ticks[turn] = slice->lasts[turn] = (Recorded){0};
@@ -305,14 +298,14 @@ int32_t slices_attach(PufferTrainer* trainer, char* error) {
     return ranks_wait(trainer, error);
 }
 
-// Envs say that they failed, and not when
+// An env on the GPU reports a failure without its step
 static const char* rollout_name(const PufferTrainer* trainer, char text[64]) {
     long long before = (long long)trainer->envs.ticks;
     snprintf(text, 64, "step %lld to %lld", before + 1, before + trainer->config.horizon);
     return text;
 }
 
-int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
+int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     double began = seconds_now();
     char when[64];
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
@@ -326,7 +319,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, char* error) {
     int32_t failed = trainer->playing ? play_ticks(trainer) : run_ticks(trainer);
     device_range(trainer->ranks->device, NULL);
     if (failed) return device_failed(trainer, error);
-    if (trainer->playing && envs_check(trainer, rollout_name(trainer, when), error)) return -1;
+    if (trainer->playing && envs_check(trainer, 1, rollout_name(trainer, when), error)) return -1;
     if (check_faults(trainer, error)) return -1;
     if (trainer->playing) envs_add_logs(trainer);
     trainer->envs.ticks += trainer->config.horizon;

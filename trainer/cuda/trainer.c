@@ -1,47 +1,14 @@
-/* trainer.c -- the C ABI of puffer_trainer.h: make a trainer, look inside, end it. */
+/* trainer.c -- the C ABI of puffer_trainer.h: make a trainer, give it envs, look inside, end it. */
 #include "internal.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-uint64_t clock_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void mark(Worker* worker, int phase) {
-    uint64_t now = clock_now();
-    worker->ticks[phase] += now - worker->since;
-    worker->since = now;
-}
-
-int32_t device_failed(const PufferTrainer* trainer, char* error) {
-    const char* text = NULL;
-    for (int32_t i = 0; i < trainer->config.gpus && !text; i++)
-        text = device_failure(trainer->ranks[i].device);
-    return fail(error, "%s", text ? text : "the GPU failed and did not say why");
-}
-
-void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, void* about) {
-    if (rank->trainer->config.timed || recorded->runs++ == 0) {
-        calls(rank, stream, about);
-        return;
-    }
-    if (!recorded->graph) {
-        graph_begin(stream);
-        calls(rank, stream, about);
-        recorded->graph = graph_end(stream);
-    }
-    if (recorded->graph) stream_replay(stream, recorded->graph);
-}
 
 // ---- making -----------------------------------------------------------------------------------
 
-static int32_t check_config(const PufferTrainerConfig* config, char* error) {
+static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return -1;
     int32_t gpus = config->gpus, segments;
-    if (!config->horizon) return fail(error, "the CUDA trainer does not act alone");
+    if (!config->horizon) return fail(error, "the CUDA trainer needs a horizon of at least 1");
     if (config->slices < 1 || config->slices > MAX_SLICES || config->agents % config->slices)
         return fail(error, "%d agents are not %d equal slices, from 1 to %d", config->agents,
                     config->slices, MAX_SLICES);
@@ -49,13 +16,13 @@ static int32_t check_config(const PufferTrainerConfig* config, char* error) {
         return fail(error, "%d GPUs: there can be 1 to %d", gpus, PUFFER_MAX_GPUS);
     if (config->slices % gpus)
         return fail(error, "%d slices cannot be dealt to %d GPUs", config->slices, gpus);
-    segments = config->minibatch_size / config->horizon;
+    segments = segments_per_minibatch(config);
     if (segments % gpus)
         return fail(error, "a minibatch of %d segments cannot be dealt to %d GPUs", segments, gpus);
     return 0;
 }
 
-static int32_t start(PufferTrainer* trainer, char* error) {
+static int32_t start(PufferTrainer* trainer, Error* error) {
     if (ranks_open(trainer, error) || memory_take(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
         if (products_open(rank, error)) return -1;
@@ -72,7 +39,8 @@ static int32_t start(PufferTrainer* trainer, char* error) {
     trainer->fetched = trainer->touched = 1;
     trainer->pool = pool_create(trainer->config.threads);
     if (!trainer->pool)
-        return fail(error, "the system gives no %d threads", trainer->config.threads);
+        return fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system cannot start %d threads",
+                       trainer->config.threads);
     if (weights_upload(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
         if (device_failure(rank->device)) return device_failed(trainer, error);
@@ -81,11 +49,11 @@ static int32_t start(PufferTrainer* trainer, char* error) {
     return 0;
 }
 
-PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* error) {
+PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* error) {
     if (check_config(config, error)) return NULL;
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
     if (!trainer) {
-        fail(error, "there is no memory for a trainer");
+        fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, "there is no memory for a trainer");
         return NULL;
     }
     trainer->config = *config;
@@ -98,16 +66,16 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, char* er
 
 void puffer_trainer_destroy(PufferTrainer* trainer) {
     if (!trainer) return;
-    char error[PUFFER_ERROR_SIZE];
+    Error error;
     if (trainer->pool) pool_destroy(trainer->pool);
-    envs_leave(trainer, error);
+    envs_leave(trainer, &error);
     ranks_close(trainer);
     memory_free(trainer);
     replay_free(&trainer->replay);
     free(trainer);
 }
 
-int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, char* error) {
+int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, Error* error) {
     PufferTrainerLosses losses;
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
@@ -137,153 +105,14 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
         trainer->replay.rows[i] -= trainer->ranks[i / S % gpus].first_row;
 }
 
-// ---- weights and rollouts, here and there -----------------------------------------------------
-
-static void narrow_weights(Rank* rank) {       // all of them, after a load
-    int64_t count = rank->trainer->weight_count;
-    if (rank->trainer->narrow)
-        EACH(rank->stream, floats_narrow, count, FloatsNarrowArgs, .count = (int32_t)count,
-             .x = rank->weights, .narrow = rank->weights_narrow);
-}
-
-void keep_acting(Rank* rank) {
-    size_t count = (size_t)rank->trainer->weight_count;
-    stream_copy(rank->stream, rank->acting, rank->weights, sizeof(float) * count);
-    if (rank->trainer->narrow)
-        stream_copy(rank->stream, rank->acting_narrow, rank->weights_narrow,
-                    sizeof(uint16_t) * count);
-    stream_mark(rank->stream, rank->weights_ready);
-}
-
-// A tensor of a rollout on a rank, and the place of its rows in what callers see
-typedef struct { void *here, *there; int64_t bytes; } Pair;
-
-#define ROLLOUT_PAIRS 15
-
-static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
-    const PufferTrainer* trainer = rank->trainer;
-    const Rollout *there = &rank->rollouts[turn], *here = &trainer->rollout_here;
-    int64_t N = trainer->N, rows = N * trainer->config.horizon;
-    int64_t states = 4 * N * trainer->L * trainer->H;
-    int64_t obs = (int64_t)obs_bytes(trainer, rows);
-    const Pair all[ROLLOUT_PAIRS] = {
-        {here->obs, there->obs, obs}, {here->actions, there->actions, 4 * rows * trainer->K},
-        {here->masks, there->masks, there->masks ? rows * trainer->A : 0},
-        {here->logprobs, there->logprobs, 4 * rows}, {here->values, there->values, 4 * rows},
-        {here->rewards, there->rewards, 4 * rows}, {here->ended, there->ended, 4 * rows},
-        {here->truncated, there->truncated, 4 * rows},
-        {here->values_now, there->values_now, 4 * rows},
-        {here->ratio_now, there->ratio_now, 4 * rows},
-        {here->advantages, there->advantages, 4 * rows},
-        {here->returns, there->returns, 4 * rows}, {here->bootstrap, there->bootstrap, 4 * N},
-        {here->state0, there->state0, states}, {trainer->state_here, rank->state, states}};
-    for (int i = 0; i < ROLLOUT_PAIRS; i++)
-        out[i] = (Pair){(char*)all[i].here + (all[i].bytes ? rank->number * all[i].bytes : 0),
-                        all[i].there, all[i].bytes};
-}
-
-static void rollout_upload(PufferTrainer* trainer) {
-    Pair pairs[ROLLOUT_PAIRS];
-    EACH_RANK(trainer, rank) {
-        pair_rollout(rank, trainer->turn, pairs);
-        for (int i = 0; i < ROLLOUT_PAIRS; i++)
-            if (pairs[i].bytes)
-                stream_upload(rank->stream, pairs[i].there, pairs[i].here, (size_t)pairs[i].bytes);
-    }
-}
-
-static void upload_to(Rank* rank) {
-    const PufferTrainer* trainer = rank->trainer;
-    Stream* stream = rank->stream;
-    size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
-    stream_upload(stream, rank->weights, trainer->weights_here, bytes);
-    stream_upload(stream, rank->momentum, trainer->momentum_here, bytes);
-    if (trainer->heads.continuous)
-        stream_upload(stream, rank->adam_v, trainer->adam_v_here,
-                      sizeof(float) * (size_t)trainer->heads.continuous);
-    narrow_weights(rank);
-    stream_mark(stream, rank->weights_ready);
-}
-
-int32_t weights_upload(PufferTrainer* trainer, char* error) {
-    PufferTrainerLosses losses;
-    if (trainer->lost)
-        return fail(error, "weights were written to after training had moved on: fetch them first");
-    if (!trainer->touched && !trainer->rollout_touched) return 0;
-    if (update_finish(trainer, &losses, error)) return -1;
-    if (trainer->rollout_touched) rollout_upload(trainer);
-    trainer->rollout_touched = 0;
-    if (!trainer->touched) return ranks_wait(trainer, error);
-    EACH_RANK(trainer, rank) upload_to(rank);
-    trainer->touched = 0;
-    trainer->acts_anew = 1;
-    return ranks_wait(trainer, error);
-}
-
-// All ranks have the same
-int32_t weights_fetch(PufferTrainer* trainer, char* error) {
-    const Rank* rank = trainer->ranks;
-    size_t bytes = sizeof(float) * (size_t)trainer->weight_count;
-    if (trainer->fetched) return 0;
-    stream_download(rank->stream, trainer->weights_here, rank->weights, bytes);
-    stream_download(rank->stream, trainer->momentum_here, rank->momentum, bytes);
-    if (trainer->heads.continuous)
-        stream_download(rank->stream, trainer->adam_v_here, rank->adam_v,
-                        sizeof(float) * (size_t)trainer->heads.continuous);
-    if (stream_wait(rank->stream)) return device_failed(trainer, error);
-    trainer->fetched = 1;
-    trainer->lost = 0;
-    return 0;
-}
-
-static int32_t rollout_fetch(PufferTrainer* trainer, int turn, char* error) {
-    Pair pairs[ROLLOUT_PAIRS];
-    if (mirror_rollout(trainer, error)) return -1;
-    EACH_RANK(trainer, rank) {
-        pair_rollout(rank, turn, pairs);
-        for (int i = 0; i < ROLLOUT_PAIRS; i++)
-            if (pairs[i].bytes)
-                stream_download(rank->stream, pairs[i].here, pairs[i].there,
-                                (size_t)pairs[i].bytes);
-    }
-    if (ranks_wait(trainer, error)) return -1;
-    trainer->rollout_fetched = 1;
-    return 0;
-}
-
-// Every stream is idle when this is called
-int32_t everything_fetch(PufferTrainer* trainer, int turn, char* error) {
-    return weights_fetch(trainer, error) || rollout_fetch(trainer, turn, error) ? -1 : 0;
-}
-
-// The rollout that was made last: an update that overlaps has given the next one the other buffer
-int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, char* error) {
-    int turn = trainer->learning ? 1 - trainer->turn : trainer->turn;
-    if (kind == PUFFER_ROLLOUT ? trainer->rollout_touched : trainer->touched)
-        return 0;                               // what is here is newer
-    return kind == PUFFER_ROLLOUT ? rollout_fetch(trainer, turn, error)
-                                  : weights_fetch(trainer, error);
-}
-
-void puffer_trainer_touch(PufferTrainer* trainer) {
-    trainer->rollout_touched = trainer->rollout_fetched;
-    if (trainer->fetched) trainer->touched = 1;
-    else if (!trainer->rollout_fetched) trainer->lost = 1;
-}
-
-int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrainerTensor* out) {
-    if (index < 0 || index >= trainer->tensors.count) return 0;
-    *out = trainer->tensors.items[index];
-    return 1;
-}
-
-// ---- acting alone is the CPU trainer's --------------------------------------------------------
+// ---- acting without training: only the CPU trainer can ----------------------------------------
 
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
-                           char* error) {
-    (void)trainer, (void)obs, (void)mask, (void)greedy, (void)actions, (void)log_probs, (void)values;
-    return fail(error, "the CUDA trainer does not act alone: the CPU trainer does");
+                           Error* error) {
+    (void)trainer, (void)obs, (void)mask, (void)greedy;
+    (void)actions, (void)log_probs, (void)values;
+    return fail(error, "the CUDA trainer cannot act without training: use the CPU trainer");
 }
 
 void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
@@ -292,7 +121,7 @@ void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
 
 void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick) { trainer->tick_number = tick; }
 
-// ---- looking on -------------------------------------------------------------------------------
+// ---- statistics -------------------------------------------------------------------------------
 
 void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
     memset(out, 0, sizeof *out);

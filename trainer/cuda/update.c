@@ -1,7 +1,7 @@
-/* update.c -- learn from a rollout: an epoch of minibatches is given to the GPU without a wait.
+/* update.c -- learn from a rollout: an epoch of minibatches is launched on the GPU without a wait.
  *
- * What changes between minibatches is written down for all of them beforehand. The losses come
- * back in one piece at the end, which with `overlap` is asked for before the next update. */
+ * What changes between minibatches is written for all of them first. finish.c reads the losses:
+ * at once, or with `overlap` before the next update. */
 #include "internal.h"
 #include <math.h>
 #include <string.h>
@@ -61,84 +61,7 @@ static void give_epoch(PufferTrainer* trainer, const PufferTrainerLosses* losses
     device_range(trainer->ranks->device, NULL);
 }
 
-// ---- what came of it --------------------------------------------------------------------------
-
-static double explained_variance(const double* sums, double count) {
-    double mean_a = sums[0] / count, mean_r = sums[3] / count;
-    double spread = sums[4] / count - mean_r * mean_r, left = sums[1] / count - mean_a * mean_a;
-    return spread > 0.0 ? 1.0 - left / spread : 0.0;
-}
-
-static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
-    const double* sums = trainer->ranks->report_here->verdict.loss_sums;    // of all ranks
-    double count = losses->minibatches, seen[KERNEL_SUMS] = {0};
-    EACH_RANK(trainer, rank) {
-        losses->reward_clipped += (int64_t)rank->report_here->clipped;
-        for (int i = 0; i < KERNEL_SUMS; i++) seen[i] += rank->report_here->sums[i];
-    }
-    if (!losses->minibatches) return;
-    double* means[] = {&losses->policy, &losses->value, &losses->entropy, &losses->old_approx_kl,
-                       &losses->approx_kl, &losses->clipfrac, &losses->grad_norm};
-    for (int i = 0; i < KERNEL_LOSSES + 1; i++) *means[i] = sums[i] / count;
-    losses->explained_variance = explained_variance(
-        seen, (double)trainer->config.agents * trainer->config.horizon);
-}
-
-// All ranks did the same sums on the same numbers: where the results differ, so do the weights
-static int32_t check_unity(PufferTrainer* trainer, char* error) {
-    const CudaVerdict* first = &trainer->ranks->report_here->verdict;
-    EACH_RANK(trainer, rank)
-        if (memcmp(&rank->report_here->verdict, first, sizeof *first))
-            return fail(error, "the GPUs came apart: the gradient's norm is %.17g on the first and "
-                        "%.17g on number %d of them", first->norm,
-                        rank->report_here->verdict.norm, rank->number + 1);
-    return 0;
-}
-
-// The rollout that was learned from, the gradients of the last minibatch, and the weights
-static int32_t blame(PufferTrainer* trainer, int turn, char* error) {
-    const float* gradients[MAX_LAYERS + 2];
-    char unsaid[PUFFER_ERROR_SIZE];
-    int matrices = trainer->L + 2;
-    if (everything_fetch(trainer, turn, error)) return -1;
-    stream_download(trainer->ranks->stream, trainer->momentum_here, trainer->ranks->gradients,
-                    sizeof(float) * (size_t)trainer->weight_count);
-    if (ranks_wait(trainer, error)) return -1;
-    for (int m = 0; m < matrices; m++)
-        gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
-    blame_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
-    trainer->fetched = 0;               // the gradients stand where momenta are to stand again
-    weights_fetch(trainer, unsaid);
-    return -1;
-}
-
-int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
-    memset(losses, 0, sizeof *losses);
-    if (!trainer->learning) return 0;
-    double began = seconds_now();
-    trainer->workers[0].since = clock_now();
-    trainer->learning = 0;
-    int32_t failed = 0;
-    EACH_RANK(trainer, rank) failed |= event_wait(rank->updated);
-    mark(&trainer->workers[0], PHASE_UPDATE_AWAIT);
-    if (failed) return device_failed(trainer, error);
-    if (check_unity(trainer, error)) return -1;
-    const Report* report = trainer->ranks->report_here;
-    int turn = trainer->config.overlap ? 1 - trainer->turn : 0;
-    trainer->counters.optimizer_steps += report->verdict.minibatches - trainer->pending.minibatches;
-    if (report->verdict.stop || report->bad_weight != ~(uint64_t)0)
-        return blame(trainer, turn, error);
-    *losses = trainer->pending;
-    fill_losses(trainer, losses);
-    trainer->update_seconds += seconds_now() - began;
-    return 0;
-}
-
-int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
-    return update_finish(trainer, losses, error);
-}
-
-int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, char* error) {
+int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     PufferTrainerLosses before, now;
     int turn = trainer->turn;
     if (weights_upload(trainer, error) || update_finish(trainer, &before, error)) return -1;

@@ -1,15 +1,15 @@
-/* device.h -- all that the CUDA trainer asks of a GPU.
+/* device.h -- all that the CUDA trainer uses of a GPU.
  *
- * Memory, streams, events, graphs, the kernels of cuda/contract.h, matrix products, and kernels that
- * were compiled elsewhere; the trainer knows nothing else of CUDA. Two files keep this contract:
+ * Memory, streams, events, graphs, the kernels of cuda/contract.h, matrix products, and kernels
+ * compiled elsewhere. The trainer uses nothing else of CUDA. Two files implement this contract:
  *
  *     device/cuda/device.cu       the CUDA runtime and cuBLASLt
- *     device/emulated/device.cc   the same on the host, for machines without a GPU: kernels as loops
+ *     device/emulated/device.cc   the same on the host, for machines without a GPU
  *
- * What a Stream is given happens later, in order; streams know nothing of each other unless one is
- * told to go on after another's event. None of these calls reports a failure but the ones that
- * return something: the device keeps its first failure, what follows it does nothing, and
- * stream_wait says so. Only one thread at a time may call, whichever device.
+ * A Stream runs its calls later, in order. Streams are independent unless one waits for another's
+ * event (stream_after). Only calls that return something report a failure: the device keeps its
+ * first failure, later calls do nothing, and stream_wait returns -1. Only one thread at a time may
+ * call, for all devices together.
  *
  * A graph keeps addresses and arguments by value as they are when it is captured. What may change
  * between two replays lies in device memory, or in pinned memory that a captured upload reads.
@@ -29,7 +29,7 @@ typedef struct Stream Stream;       // all of these live as long as their device
 typedef struct Event Event;
 typedef struct Graph Graph;
 typedef struct Product Product;
-typedef struct Program Program;     // kernels that were compiled by somebody else
+typedef struct Program Program;     // kernels compiled elsewhere
 
 typedef struct DeviceFacts {
     char name[128];                 // "NVIDIA H100 80GB HBM3"
@@ -40,30 +40,35 @@ typedef struct DeviceFacts {
     int64_t memory, unused;         // bytes in all, and of them not in use
 } DeviceFacts;
 
+enum {                              // kinds of failures
+    DEVICE_FINE, DEVICE_FAILED, DEVICE_STOPPED, DEVICE_OUT_OF_MEMORY, DEVICE_NO_BF16, DEVICE_FAULTS
+};
+
 int32_t device_count(char* error);                      // -1 with a text where CUDA does not answer
-Device* device_open(int32_t number, char* error);       // NULL with a text
+Device* device_open(int32_t number, int32_t* fault, char* error);   // NULL with a kind and a text
 void device_close(Device* device);                      // waits, then frees all there is
-// Two that work together from now on: streams of either may come after marks of the other's and copy
-// from its memory, and what one has pinned is pinned for both. In graphs they stay apart. Neither is
-// used once the other has been closed
+// Lets two devices work together: streams of either may wait for events of the other and copy from
+// its memory, and what one has pinned is pinned for both. Not within graphs. Neither is used after
+// the other is closed
 void device_meet(Device* device, Device* other);
 void device_facts(Device* device, DeviceFacts* out);
 const char* device_failure(const Device* device);       // the first failure's text, or NULL
+int32_t device_fault(const Device* device);             // its kind, or DEVICE_FINE
 
-// ---- memory: zeroed, on a line of 256 bytes, freed by device_close --------------------------------
+// ---- memory: zeroed, on a line of 256 bytes, freed by device_close ----------------------------
 
-void* device_memory(Device* device, size_t bytes);      // the GPU's; NULL where that much is not left
+void* device_memory(Device* device, size_t bytes);      // the GPU's; NULL if too little is left
 void* device_pinned(Device* device, size_t bytes);      // the host's, which copies go straight to
-int32_t device_pin(Device* device, void* memory, size_t bytes);     // memory of whole pages that is
-                                    // there already; -1 where the system does not allow it (no failure)
+int32_t device_pin(Device* device, void* memory, size_t bytes);     // whole pages of the
+                                    // caller's; -1 where the system does not allow it (no failure)
 void device_unpin(Device* device, void* memory);        // waits for the device first
 
 // ---- streams -----------------------------------------------------------------------------------
 
 Stream* stream_open(Device* device);                    // with a workspace of its own for products
 Event* event_open(Device* device);
-void stream_mark(Stream* stream, Event* event);         // the event is what was given until now
-void stream_after(Stream* stream, Event* event);        // what is given from now on comes after it
+void stream_mark(Stream* stream, Event* event);         // the event covers all calls until now
+void stream_after(Stream* stream, Event* event);        // later calls run after it
 int32_t stream_wait(Stream* stream);                    // the host waits: 0, or -1 after a failure
 int32_t event_wait(Event* event);                       // the same, for what an event marks
 
@@ -83,7 +88,7 @@ enum {                              // numbers of the kernels
 void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blocks,
                    int32_t threads);
 
-// ---- programs: kernels by somebody else ------------------------------------------------------------
+// ---- programs: kernels compiled elsewhere ------------------------------------------------------
 
 // A cubin; emulated: a shared library. NULL with a text, and the device goes on
 Program* program_open(Device* device, const char* path, char* error);
@@ -94,11 +99,11 @@ int32_t program_kernel(Program* program, const char* name);     // its number, o
 void stream_call(Stream* stream, Program* program, int32_t kernel, const void* args, size_t bytes,
                  int32_t blocks, int32_t threads);
 
-// What malloc of programs may give in all (emulated: puffer_envs_heap of a program hears of it). Before the first program; 0, or -1 where it is too late
-// for that or there is not so much (no failure: it stays as it was)
+// The heap that malloc of all programs shares (emulated: passed to a program's puffer_envs_heap).
+// Call it before the first program: 0, or -1 and no change where it is too late or memory is short
 int32_t device_heap(Device* device, size_t bytes);
 
-// ---- products: D = alpha op(A) op(B) + beta C, row-major -------------------------------------------
+// ---- products: D = alpha op(A) op(B) + beta C, row-major ---------------------------------------
 
 typedef struct ProductShape {
     const char* label;              // for a profile; a constant text
@@ -120,16 +125,16 @@ void stream_multiply(Stream* stream, const Product* product, float alpha, const 
 
 // ---- graphs ------------------------------------------------------------------------------------
 
-// What the stream is given between these two, and what streams are given that come after it and
-// that it comes after, is not done but kept. Nobody waits meanwhile; the host's memory is pinned; a
-// stream comes after marks of this graph alone, and those are known to nobody outside of it; each
-// stream that joined is one that this one comes after in the end
+// Calls between these two are recorded, not run: this stream's, and those of streams that join by
+// stream_after. Until the end: no waits; host memory is pinned; streams wait only for events of
+// this graph, and nothing outside waits for those. In the end this stream waits for each that
+// joined
 void graph_begin(Stream* stream);
 Graph* graph_end(Stream* stream);   // NULL after a failure
 void stream_replay(Stream* stream, Graph* graph);
 void graph_free(Graph* graph);      // NULL is fine; none of its replays may be under way
 
-// ---- looking on --------------------------------------------------------------------------------
+// ---- profiling --------------------------------------------------------------------------------
 
 void device_range(Device* device, const char* name);    // NVTX: a range begins; NULL ends the last
 

@@ -1,17 +1,18 @@
-/* env_program.h -- what an environment that was compiled for a GPU is asked for.
+/* env_program.h -- the kernels of an environment that is compiled for a GPU.
  *
- * The program is one file: the author's header, the binding, and these kernels behind them. Each
+ * The program is one file: the author's header, the binding, then these kernels. Each
  * takes one EnvsArgs by value; a thread is an env, number first + blockIdx.x * blockDim.x +
  * threadIdx.x, and threads past first + count do nothing. On the emulated device the program is a
  * shared library whose functions of the same names take (const EnvsArgs*, blocks, threads).
  *
  *     puffer_envs_facts   one thread: fills facts
- *     puffer_envs_start   zeroed struct, rng, num_agents, settings, my_init, buffers, c_reset, clear
+ *     puffer_envs_start   zeroed struct, rng, num_agents, settings, my_init, buffers,
+ *                         c_reset, clear
  *     puffer_envs_step    clears rewards, terminals and truncations of the env's rows, then c_step
  *     puffer_envs_log     logs[env] gets the env's Log as doubles, and the Log is cleared
  *     puffer_envs_close   c_close
  *
- * An env whose number is that of the fault, or above it, is left alone from then on.
+ * Envs from the faulty one on are not called any more.
  * On the emulated device there is also void puffer_envs_heap(uint64_t bytes): what malloc of this
  * program may take in all; without a call, what the machine has.
  */
@@ -33,8 +34,8 @@ typedef struct EnvFacts {
 } EnvFacts;
 
 enum {                              // what went wrong in an env
-    ENV_MISSING_KEY = 1,            // my_init asked for a key that [env] has not
-    ENV_AGENTS,                     // num_agents is another than the host's
+    ENV_MISSING_KEY = 1,            // my_init asked for a key that [env] lacks
+    ENV_AGENTS,                     // num_agents differs from the host's
     ENV_SIZES,                      // OBS_SIZE is another
     ENV_MEMORY,                     // malloc had nothing left
     ENV_ABORT                       // assert, abort or exit

@@ -22,7 +22,8 @@ from ...base.errors import BuildError
 from ...env import binding, build
 from ...raylib import headers
 from ...toolchain import compilers
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from ..harness import driver
 from ..harness.driver import Frame, Kind, Runner, own_frame
 from .jobs import GUARD_HIGH

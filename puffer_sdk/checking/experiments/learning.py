@@ -196,9 +196,9 @@ class _Probe:
         return means, bool(finished.any())
 
     def random_player(self, vec):
-        from ...policy.evaluate import _random_player
+        from ...policy.players import random_player
 
-        return _random_player(vec, self.config)
+        return random_player(vec, self.config)
 
     def idle(self) -> tuple[float, ...]:
         text = self.config.eval.idle_action
@@ -327,7 +327,7 @@ def is_better(one: list[float], other: list[float]) -> bool:
     """Whether one scores more than the other: 95 %, by t over pairs of envs with equal seeds."""
     import numpy as np
 
-    from ...policy.evaluate import clustered_mean
+    from ...policy.intervals import clustered_mean
 
     gaps = np.subtract(one, other)
     gap, half = clustered_mean(gaps, range(len(gaps)))
@@ -336,7 +336,7 @@ def is_better(one: list[float], other: list[float]) -> bool:
 
 def summary(found: dict | None) -> dict | None:
     """What the report and the JSON document say of the probe."""
-    from ...policy.evaluate import clustered_mean
+    from ...policy.intervals import clustered_mean
 
     if found is None or "scores" not in found:
         return found

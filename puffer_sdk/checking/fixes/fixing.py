@@ -1,87 +1,49 @@
-"""check --fix: mend what is mechanical.  CheckResult -> fixes -> a diff -> files, all or none."""
+"""check --fix: fix what is mechanical.  CheckResult -> fixes -> a diff -> files, all or none."""
 from __future__ import annotations
 
 import difflib
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import RunError
 from ..check import CheckResult
-from ..facts import Finding
+from ..finding import Finding
 from ..report import watching
-from . import remedies
-from .remedies import Edit
+from ..rules import registry
+from ..rules.registry import FixFunction
+from .edits import Edit, Fix
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
-
-
-@dataclass(frozen=True)
-class Fix:
-    """One remedy, for one finding or for several that share a place."""
-
-    codes: tuple[str, ...]
-    title: str
-    edits: tuple[Edit, ...]
 
 
 def propose(result: CheckResult) -> list[Fix]:
     """The fixes for a result's findings, as edits of the files that were checked."""
     texts = {name: _text(data) for name, data in result.files.items()}
-    found = [*_cleared(result, texts), *_single(result, texts)]
     taken: list[Edit] = []
     fixes = []
-    for fix in found:               # of two that touch the same text, the first
-        if not any(_overlap(one, other) for one in fix.edits for other in taken):
+    for fix in _offered(result, texts):     # of two that touch the same text, the first
+        if fix.edits and not any(one.overlaps(other) for one in fix.edits for other in taken):
             taken += fix.edits
             fixes.append(fix)
     return fixes
 
 
-def _cleared(result: CheckResult, texts: dict[str, str]) -> Iterator[Fix]:
-    """PUF311 and PUF321 together: the head of c_step."""
-    stale = [f for f in result.findings if f.code in ("PUF311", "PUF321") and f.remedy and f.line]
-    if not stale:
-        return
-    arrays = [a for a in ("rewards", "terminals", "truncations")
-              if any(f.remedy == a for f in stale)]
-    edits = remedies.clear_arrays(texts, stale[0].file, stale[0].line, arrays)
-    if edits:
-        yield Fix(tuple(sorted({f.code for f in stale})),
-                  f"clear {' and '.join(arrays)} at the top of c_step", tuple(edits))
-
-
-def _single(result: CheckResult, texts: dict[str, str]) -> Iterator[Fix]:
-    """A fix for each of the other findings that has one."""
+def _offered(result: CheckResult, texts: dict[str, str]) -> Iterator[Fix]:
+    """What the rules offer; first what several rules fix together."""
+    known = registry.load()
+    groups: dict[FixFunction, list[Finding]] = {}
     for finding in result.findings:
-        if not finding.remedy:
-            continue
-        title, edits = _remedy(finding, texts)
-        if edits:
-            yield Fix((finding.code,), title, tuple(edits))
-
-
-def _remedy(finding: Finding, texts: dict[str, str]) -> tuple[str, list[Edit]]:
-    if finding.code == "PUF105":
-        key = str(finding.actual).strip("'")
-        return (f"rename {key} to {finding.remedy}",
-                remedies.rename_key(texts, finding.file, finding.line, key, finding.remedy))
-    if finding.code == "PUF112":
-        return ("take NUM_ATNS from ACT_SIZES",
-                remedies.drop_num_atns(texts, finding.file, finding.line, finding.remedy))
-    if finding.code == "PUF302":
-        first, _, last = str(finding.element).partition("-")
-        return ("clear the one-hot before it is set",
-                remedies.clear_one_hot(texts, int(first), int(last or first)))
-    return "", []
-
-
-def _overlap(one: Edit, other: Edit) -> bool:
-    return one.file == other.file and one.start <= other.end and other.start <= one.end
+        fix = known[finding.code].fix
+        if fix is not None and finding.remedy is not None:
+            groups.setdefault(fix, []).append(finding)
+    shared = Counter(rule.fix for rule in known.values())
+    for fix in sorted(groups, key=lambda fix: -shared[fix]):
+        yield from fix(groups[fix], texts)
 
 
 # -- showing ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""How mechanical faults are mended: a finding and the files' texts -> edits of those texts.
+"""How mechanical faults are fixed: the files' texts and a place -> edits of those texts.
 
-Only faults whose remedy is the same wherever they occur, and only in code of a shape that is
-recognised with certainty: whatever looks unusual gets no edit, and its finding stays.
+Only in code of a shape that is recognised with certainty: whatever looks unusual gets no edit,
+and its finding stays.
 """
 from __future__ import annotations
 
@@ -9,21 +9,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+from .edits import Edit, end_of_line, hide, indent_unit, newline_of, start_of_line
+
 _ONE_HOT = re.compile(r"(?P<array>\w+(?:\s*->\s*\w+)?)\s*\[\s*(?P<base>\w+)\s*\+[^\]]+\]\s*"
                       r"=\s*(?P<value>1(?:\.0*f?)?)\s*;")
 _STORE = re.compile(r"(?P<array>\w+(?:\s*->\s*\w+)?)\s*\[(?P<index>[^\]]*)\]\s*"
                     r"(?:[-+*/|&^%]|<<|>>)?=(?!=)")
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Characters start to end of a file's text become `text`."""
-
-    file: str
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -34,11 +25,6 @@ class Body:
     parameter: str
     open: int           # offset of {
     close: int          # offset of }
-
-
-def hide(text: str) -> str:
-    """The same text, comments and strings blanked; every offset and line stays."""
-    return _HIDDEN.sub(lambda m: re.sub(r"[^\r\n]", " ", m[0]), text)
 
 
 def find_body(text: str, name: str, near: int) -> Body | None:
@@ -64,7 +50,7 @@ def matching(plain: str, begin: int) -> int | None:
     return None
 
 
-# -- PUF311, PUF321: clear what each step has to write ---------------------------------
+# -- clear what each step has to write --------------------------------------------------
 
 
 def clear_arrays(texts: dict[str, str], file: str, line: int, arrays: Iterable[str]
@@ -115,7 +101,7 @@ def has_one_agent(texts: dict[str, str]) -> bool:
     return True
 
 
-# -- PUF302: a one-hot that is set and never cleared -----------------------------------
+# -- clear a one-hot before it is set ---------------------------------------------------
 
 
 def clear_one_hot(texts: dict[str, str], first: int, last: int) -> list[Edit]:
@@ -226,7 +212,7 @@ def evaluate(text: str, values: dict[str, int]) -> int | None:
         return None
 
 
-# -- PUF105, PUF112 --------------------------------------------------------------------
+# -- one line of the ini, or of the header ----------------------------------------------
 
 
 def rename_key(texts: dict[str, str], file: str, line: int, key: str, name: str) -> list[Edit]:
@@ -240,7 +226,7 @@ def rename_key(texts: dict[str, str], file: str, line: int, key: str, name: str)
     return [Edit(file, match.start(), match.end(), name)] if match else []
 
 
-def drop_num_atns(texts: dict[str, str], file: str, line: int, count: object) -> list[Edit]:
+def drop_num_atns(texts: dict[str, str], file: str, line: int, count: int) -> list[Edit]:
     """Without NUM_ATNS, which is counted; where code uses it, with the right number."""
     text = texts.get(file, "")
     start = start_of_line(text, line)
@@ -252,32 +238,3 @@ def drop_num_atns(texts: dict[str, str], file: str, line: int, count: object) ->
     if uses > 1 or file == "binding.c":
         return [Edit(file, match.start("value"), match.end("value"), str(count))]
     return [Edit(file, start, min(end_of_line(text, start) + len(newline_of(text)), len(text)), "")]
-
-
-# -- texts -----------------------------------------------------------------------------
-
-
-def newline_of(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def indent_unit(text: str) -> str:
-    """A tab, or as many blanks as the first indented line has."""
-    match = re.search(r"(?m)^(\t| +)(?=[^\s*])", hide(text))
-    return match[1] if match and len(match[1]) in (1, 2, 3, 4, 8) else "    "
-
-
-def start_of_line(text: str, line: int) -> int:
-    offset = 0
-    for _ in range(line - 1):
-        offset = text.find("\n", offset) + 1
-        if not offset:
-            return len(text)
-    return offset
-
-
-def end_of_line(text: str, at: int) -> int:
-    """Offset of the line's end, before its newline."""
-    end = text.find("\n", at)
-    end = len(text) if end < 0 else end
-    return end - 1 if text[end - 1:end] == "\r" else end

@@ -157,10 +157,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False
         compilers.run_compiler([*compiler.command, *flags, *made, *link, "-lm"],
                                source=spec.header, what=spec.header.name, verbose=verbose)
     except BuildError as error:
-        code = re.search(r"(PUF\d{3}): ([^\"\n]+)", error.detail or "")
-        if code:                # a static assertion of vecenv.h
-            raise BuildError(code[2].strip(), where=error.where, code=code[1]) from None
-        raise
+        raise build.of_assertion(error) or error from None
     return library
 
 

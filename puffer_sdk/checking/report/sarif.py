@@ -13,10 +13,10 @@ from collections import Counter
 
 from ... import __version__
 from ...base import paths
-from .. import rules
 from ..allowing import Allowed
 from ..check import CheckResult
-from ..facts import Finding
+from ..finding import Finding
+from ..rules import registry
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"
@@ -26,7 +26,7 @@ DETAILS = ("env", "agent", "step", "element", "expected", "actual", "seed", "rep
 
 def log(result: CheckResult) -> dict:
     """The whole document. Two runs on the same source give the same one."""
-    known = rules.load()
+    known = registry.load()
     index = {code: number for number, code in enumerate(known)}
     seen: Counter = Counter()
     results = [_result(result, finding, index, seen) for finding in result.findings]
@@ -48,7 +48,7 @@ def log(result: CheckResult) -> dict:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: rules.Rule) -> dict:
+def _rule(rule: registry.Rule) -> dict:
     meaning = re.split(r"\n\n(?=Why)", rule.page)[0]
     return {
         "id": rule.code,

@@ -16,7 +16,7 @@ from pathlib import Path
 from ...base import paths
 from ..check import CheckResult
 from ..experiments import learning, moments
-from ..facts import Finding
+from ..finding import Finding
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 STACK = 6           # frames of a stack that are shown

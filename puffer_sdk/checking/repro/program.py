@@ -13,11 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from ...base import paths
+from ...base.codes import CODE
 from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers
 from ...toolchain import compilers
-from ..facts import Facts, Finding
+from ..claims import PATIENCE, Claim
+from ..facts import Facts
+from ..finding import Finding
 from .shrinking import RESET, Row
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-omit-frame-pointer")
@@ -25,27 +28,9 @@ MARK = "written by `puffer-sdk check`"
 LIMIT = 60.0            # seconds that a program may run
 _FRAME = re.compile(r"^\s+#\d+ (?:0x[0-9a-f]+ in )?(?P<name>\S+) "
                     r"(?P<file>/[^:\n()]+):(?P<line>\d+)", re.MULTILINE)
+_SENTENCE = re.compile(rf"^(?P<code>{CODE}), step (?P<step>-?\d+): (?P<text>.*)$", re.MULTILINE)
 _UB = re.compile(r"^(?P<file>/[^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>.*)$",
                  re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What should hold: the fields of puffer_repro.h's Repro that say so."""
-
-    expect: str
-    array: str = ""
-    agent: int = -1
-    first: int = 0
-    last: int = -1
-    low: float = 0.0
-    high: float = 0.0
-    field: str = ""
-    pointer: int = -1           # "shown": where the word lies, and how the element shows it
-    offset: int = 0
-    is_float: int = 0
-    scale: float = 0.0
-    shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +42,7 @@ class World:
     env: int = 0
     total: int = 0              # agents of all envs; 0 = one env
     low: bool = False
-    patience: float = 10.0
+    patience: float = PATIENCE
     width: int = 1              # floats of a row
     idle: bool = False          # nobody does anything: the script is not shrunk
 
@@ -69,6 +54,22 @@ class Run:
     status: int | None          # None: it had to be ended
     stdout: str
     stderr: str
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What a program says when it fails: "PUF303, step 6: ..."."""
+
+    whole: str
+    code: str
+    step: int
+    text: str
+
+    @property
+    def array(self) -> str:
+        """The array whose rows the env left; "" where it did not."""
+        found = re.search(r"own (\w+),", self.text)
+        return found[1] if found else ""
 
 
 # -- files
@@ -224,7 +225,7 @@ def _world_text(world: World) -> str:
         parts.append(f".total_agents = {world.total}")
     if world.low:
         parts.append('.guard = "low"')
-    if world.patience != 10.0:
+    if world.patience != PATIENCE:
         parts.append(f".patience = {_number(world.patience)}")
     return ", ".join(parts) + "," + note
 
@@ -294,6 +295,12 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str]) -> Run:
         compilers.kill_group(child)
     status = None if timed_out else child.returncode
     return Run(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def failure(text: str) -> Sentence | None:
+    """The program's own sentence in what it wrote, if it failed by itself."""
+    found = _SENTENCE.search(text)
+    return Sentence(found[0], found["code"], int(found["step"]), found["text"]) if found else None
 
 
 def own_place(text: str, folder: Path) -> tuple[str, int] | None:

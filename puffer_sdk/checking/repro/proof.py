@@ -18,10 +18,13 @@ import numpy as np
 
 from ...base import paths
 from ...base.errors import PufferError
+from ..claims import ASAN, HANG, UNDEFINED, Claim, Proof
 from ..experiments import deep
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
+from ..rules import registry
 from . import program as repro
-from .program import Claim, World
+from .program import World
 from .shrinking import RESET, Row, shrink
 
 if TYPE_CHECKING:
@@ -37,52 +40,16 @@ MOST_STEPS = 4096       # of a script, where the finding names no step
 THREAD_STEPS = 100      # that two threads race for
 TRIES = 3               # findings of one code that are tried
 
-RACE, UNDEFINED, ASAN, HANG, EXIT, SIGNAL = 94, 95, 96, 97, 98, 99     # as in puffer_repro.h
-DIES = {95, 96, 97, 98, 99}
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How findings of a code are shown: an expectation, and the statuses that show it."""
-
-    expect: str
-    array: str = ""
-    statuses: frozenset = frozenset({1})
-    low: float = 0.0
-    high: float = 0.0
-    envs: int = 1               # that it takes at least
-
-
-def _dies(*statuses: int) -> Kind:
-    return Kind("return", statuses=frozenset(statuses or DIES))
-
-
-# A finding's own `shows` comes before what stands here
-KINDS = {
-    "PUF114": _dies(), "PUF201": _dies(UNDEFINED, ASAN, SIGNAL), "PUF202": _dies(UNDEFINED, SIGNAL),
-    "PUF203": _dies(ASAN, SIGNAL), "PUF204": _dies(ASAN, SIGNAL), "PUF207": _dies(ASAN, SIGNAL),
-    "PUF208": _dies(EXIT, SIGNAL), "PUF405": _dies(HANG), "PUF206": Kind("freed"),
-    "PUF301": Kind("determined", "observations"), "PUF302": Kind("written", "observations"),
-    "PUF303": Kind("finite", "observations"),
-    "PUF304": Kind("within", "observations", low=-5.0, high=5.0),
-    "PUF306": Kind("within", "observations"),
-    "PUF311": Kind("written", "rewards"), "PUF312": Kind("finite", "rewards"),
-    "PUF321": Kind("written", "terminals"), "PUF322": Kind("zero-or-one", "terminals"),
-    "PUF401": Kind("reset"), "PUF406": Kind("terminal"), "PUF421": Kind("logged"),
-    "PUF422": Kind("log"), "PUF501": Kind("same-in-another-process"),
-    "PUF503": Kind("same-alone", envs=2),
-    "PUF504": Kind("same-on-threads", envs=4, statuses=frozenset({1, RACE})),
-}
-
 
 def prove(facts: Facts, findings: list[Finding], lab: Plan | None, *,
           verbose: bool = False) -> None:
     """Give the first finding of each error its program, and remove those of earlier checks."""
     folder = repro.check_dir(facts.folder)
     repro.clear(folder)
+    known = registry.load()
     wanted: dict[str, list[Finding]] = {}
     for finding in findings:
-        if finding.severity == "error" and finding.code in KINDS and (
+        if finding.severity == "error" and known[finding.code].proof and (
                 finding.seen_in not in ("", *deep.SLOWER)):      # --deep's tools are not in a repro
             wanted.setdefault(finding.code, []).append(finding)
     if not wanted or lab is None:
@@ -135,14 +102,13 @@ class _Result:
 
     status: int | None          # None: it had to be ended
     step: int
-    message: str
+    array: str                  # whose rows the env left, "" = it did not
     place: tuple[str, int] | None       # the author's line that a sanitizer named
 
     @property
     def reason(self) -> tuple:
         """Runs that fail for the same reason have the same."""
-        array = re.search(r"own (\w+),", self.message)
-        return self.status, self.place, array and array[1]
+        return self.status, self.place, self.array
 
 
 class _Proof:
@@ -151,8 +117,8 @@ class _Proof:
     def __init__(self, workshop: _Workshop, finding: Finding, seconds: float):
         self.shop, self.facts, self.finding = workshop, workshop.facts, finding
         self.left = seconds
-        self.kind = KINDS[finding.code]
-        self.claim = _claim(finding, self.kind)
+        self.proof = registry.load()[finding.code].proof
+        self.claim = _claim(finding, self.proof)
         self.flags = repro.flags_of(self.claim)
         self.script = workshop.lab.folder / f"proof-{finding.code}.txt"
         self.cost = workshop.lab.sizes.seconds * SLOWER
@@ -201,7 +167,7 @@ class _Proof:
             finding.seen_in == "packed" and isinstance(finding.element, int)
             and finding.element < 0)
         base = World(facts.seed, low=low, patience=min(
-            facts.config.vec.step_timeout, 2.0 if finding.code == "PUF405" else 10.0))
+            facts.config.vec.step_timeout, self.proof.patience))
         if self.claim.expect == "same-on-threads":      # chance decides: nothing to shrink
             width = shape.env_agents * shape.heads
             yield replace(base, env=min(env, 3), total=4 * tiling, width=width,
@@ -209,13 +175,13 @@ class _Proof:
             return
         own = self.rows(envs, env, steps)
         width = self.width(own, shape.env_agents)
-        if self.kind.envs == 1:
+        if self.proof.envs == 1:
             if shape.envs == 1:
                 yield replace(base, seat=env, width=width), own
             else:
                 yield replace(base, env=min(env, shape.envs - 1), total=tiling,
                               width=width), own
-        if self.kind.envs <= 2 and shape.envs == 1:
+        if self.proof.envs <= 2 and shape.envs == 1:
             yield replace(base, env=min(env, 1), total=2 * tiling, width=width), own
         total = envs * tiling
         yield replace(base, env=env, total=total, width=width), own
@@ -259,7 +225,7 @@ class _Proof:
         return end + (len(rows) + 1) * envs * runs * self.cost
 
     def play(self, world: World, rows: Sequence[Row]) -> _Result:
-        if self.finding.code == "PUF405":
+        if self.proof.statuses == (HANG,):
             world = replace(world, patience=min(world.patience, TRIAL_PATIENCE))
         settings, vec = self.settings(world)
         self.script.write_text(repro.script_file(self.claim, world, settings, vec, rows))
@@ -268,30 +234,23 @@ class _Proof:
 
     def settings(self, world: World) -> tuple[dict, dict]:
         """[env] and [vec] of this finding."""
-        settings = {**self.facts.config.env, **self.finding.shows.get("settings", {})}
-        other = re.match(r"with (\w+) = (\S+) ", self.finding.message)
-        if self.finding.code == "PUF114" and other and other[1] in settings:
-            settings[other[1]] = float(other[2])
+        settings = {**self.facts.config.env, **(self.finding.shows.settings or {})}
         vec = {"total_agents": float(self.facts.config.vec.total_agents)}
         return settings, vec if self.facts.handwritten else {}
 
     def execute(self, program: Path, extra: dict[str, str]) -> _Result:
         done = repro.run_program(program, self.facts.spec, extra)
-        first = re.search(r"^PUF\d{3}, step (-?\d+): (.*)$", done.stderr, re.MULTILINE)
+        said = repro.failure(done.stderr)
         place = repro.own_place(done.stderr, self.facts.folder)
-        return _Result(done.status, int(first[1]) if first else 0, first[2] if first else "",
-                       place)
+        return _Result(done.status, said.step if said else 0, said.array if said else "", place)
 
     def shows(self, result: _Result) -> bool:
         """Whether this run shows what the finding says."""
-        if result.status not in self.kind.statuses:
+        if result.status not in self.proof.statuses:
             return False
-        finding = self.finding
-        if finding.code in ("PUF201", "PUF202") and result.place:
-            return result.place == (finding.file, finding.line)
-        if finding.code == "PUF203":
-            return "own " in result.message and "own actions" not in result.message
-        return finding.code != "PUF204" or "own actions" in result.message
+        if self.proof.at_line and result.place:
+            return result.place == (self.finding.file, self.finding.line)
+        return not self.proof.outside or result.array in self.proof.outside
 
     # -- the program
 
@@ -318,28 +277,21 @@ class _Proof:
         return good
 
 
-def _claim(finding: Finding, kind: Kind) -> Claim:
+def _claim(finding: Finding, proof: Proof) -> Claim:
     """What the finding says, as an expectation."""
     shows = finding.shows
-    first, last = 0, -1
-    if finding.element is not None and kind.array == "observations":
-        low, high = re.match(r"(\d+)(?:-(\d+))?", str(finding.element)).groups()   # "0-1, 3"
-        first, last = int(low), int(high or low)
-    agent = finding.agent if finding.agent is not None else -1
-    expect = shows.get("expect", kind.expect)
-    if expect == "freed" and "grows" in finding.message:
-        expect = "steady"
+    expect = _either(shows.expect, proof.expect)
+    agent = _either(shows.agent, _either(finding.agent, -1))
+    first, last = (finding.block if proof.array == "observations" else None) or (0, -1)
     if expect.startswith("same-") or expect in ("return", "freed", "steady"):
-        agent, first, last = -1, 0, -1
-    low, high = kind.low, kind.high
-    bounds = re.search(r"\[([-+.\de]+), ([-+.\de]+)\]", str(finding.expected))
-    if expect == "within" and bounds:
-        low, high = float(bounds[1]), float(bounds[2])
-    name = str(finding.element) if expect == "log" else ""
-    return Claim(expect, shows.get("array", kind.array), shows.get("agent", agent), first, last,
-                 shows.get("low", low), shows.get("high", high), shows.get("field", name),
-                 **{key: shows[key] for key in ("pointer", "offset", "is_float", "scale", "shift")
-                    if key in shows})
+        agent, first, last = _either(shows.agent, -1), 0, -1
+    return Claim(expect, _either(shows.array, proof.array), agent, first, last,
+                 _either(shows.low, proof.low), _either(shows.high, proof.high), shows.field,
+                 shows.pointer, shows.offset, shows.is_float, shows.scale, shows.shift)
+
+
+def _either(one, other):
+    return other if one is None else one
 
 
 def _rows_until(rows: Sequence[Row], step: int) -> int:

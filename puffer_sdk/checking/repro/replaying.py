@@ -12,6 +12,7 @@ from ...base import paths
 from ...base.errors import FINDINGS, OK, BuildError, RunError, UsageError, did_you_mean
 from ...base.spec import Spec
 from ...env import header
+from ..claims import Claim
 from . import program as repro
 
 UNABLE = 2              # the program's status when it could not play
@@ -45,7 +46,7 @@ def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     """
     program = find(file, env)
     source, spec = program.source, program.spec
-    flags = repro.flags_of(repro.Claim(program.expect))
+    flags = repro.flags_of(Claim(program.expect))
     try:
         executable = repro.compile_source(spec, source, source.with_suffix(""), flags,
                                           verbose=verbose)
@@ -105,8 +106,8 @@ def _env_folder(source: Path, text: str) -> Path:
 
 def own_words(text: str) -> str:
     """The program's own line: PUF303, step 6: ..."""
-    found = re.search(r"^PUF\d{3}, step .*$", text, re.MULTILINE)
-    return found[0] if found else ""
+    found = repro.failure(text)
+    return found.whole if found else ""
 
 
 def _failure_lines(run: repro.Run, folder: Path, verbose: bool) -> Iterator[tuple]:

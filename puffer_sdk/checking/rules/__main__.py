@@ -1,7 +1,7 @@
 """docs/reference/rules.md: every rule in one table.  python -m puffer_sdk.checking.rules"""
 from __future__ import annotations
 
-from . import load
+from .registry import load
 
 
 def page() -> str:
@@ -12,7 +12,7 @@ def page() -> str:
             "Do not edit. -->"), "",
            (f"{len(rules)} rules. `puffer-sdk explain CODE` shows a rule's page: what it means, "
             "why it ruins training, a bad and a good example, the fix. "
-            "[check.md](check.md) is the command's manual."), "",
+            "[check.md](../guides/check.md) is the command's manual."), "",
            "| code | name | severity | what it means |", "|---|---|---|---|"]
     for rule in rules:
         meaning = rule.summary.replace("|", "\\|").replace("*", "\\*")

@@ -1,13 +1,14 @@
 """PUF411: does what an agent chooses change anything?"""
 from __future__ import annotations
 
-from ..facts import Fact, Facts, Finding, ranges
-from . import NotTested, need, rule
+from ..facts import Fact, Facts, ranges
+from ..finding import Finding
+from .registry import NotTested, need, rule
 
 ENOUGH = 40             # moments at which a value must have been tried
 
 
-@rule("PUF411", "action-ignored", severity="warning")
+@rule("PUF411", "action-ignored", "warning")
 def action_ignored(facts: Facts):
     """An action value, a whole head, or everything that one agent chooses changes nothing.
 

@@ -1,12 +1,14 @@
 """PUF205-207: the env writes into its actions, keeps memory, or frees what is not its own."""
 from __future__ import annotations
 
-from ..facts import Fact, Facts, Finding
-from . import NotTested, need, rule
+from ..claims import ASAN, SIGNAL, Proof, Shows, dies
+from ..facts import Fact, Facts
+from ..finding import Finding
 from .memory import call_of, damaged, place_of
+from .registry import NotTested, need, rule
 
 
-@rule("PUF205", "actions-written", severity="warning")
+@rule("PUF205", "actions-written", "warning")
 def actions_written(facts: Facts):
     """A step changes the actions that it was given.
 
@@ -40,7 +42,7 @@ def actions_written(facts: Facts):
                   hint="copy the action into a local variable, and change that")
 
 
-@rule("PUF206", "memory-leak")
+@rule("PUF206", "memory-leak", proof=Proof("freed"))
 def memory_leak(facts: Facts):
     """Memory that init, c_reset or c_step allocates is not freed by c_close, or grows with
     every reset.
@@ -78,7 +80,7 @@ def memory_leak(facts: Facts):
             actual = f"{fact.bytes} bytes more after {fact.resets} resets"
         yield Finding("PUF206", message, **place, expected="every block freed by c_close"
                       if fact.how == "close" else "as much memory as after the first reset",
-                      actual=actual,
+                      actual=actual, shows=Shows("freed" if fact.how == "close" else "steady"),
                       hint="free the old block before its pointer is overwritten"
                       if fact.phase != "init" else "add to c_close: free(env->...);")
     counted = facts.fact("memory", "counted")
@@ -92,7 +94,7 @@ def _per_env(fact: Fact) -> str:
     return f"{blocks:g} block{'' if blocks == 1 else 's'} ({bytes_:g} bytes)"
 
 
-@rule("PUF207", "frees-shared-buffer")
+@rule("PUF207", "frees-shared-buffer", proof=dies(ASAN, SIGNAL))
 def frees_shared_buffer(facts: Facts):
     """The env frees or reallocates memory that it does not own: its observations, actions,
     rewards or terminals, or the env struct itself.

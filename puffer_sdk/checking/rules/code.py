@@ -8,13 +8,14 @@ import numpy as np
 
 from ...settings import inifile
 from ...settings.config import find_ini
-from ..facts import Facts, Finding
+from ..facts import Facts
+from ..finding import Finding
 from ..source import demo
 from ..source.effects import accesses
 from ..source.model import Call, Function
 from ..source.shared import shared_state
 from ..source.syntax import Node
-from . import rule
+from .registry import rule
 
 _NOT_STEPS = ("c_render", "c_close")
 _DICE = {"rand", "srand", "random", "srandom", "GetRandomValue", "SetRandomSeed"}
@@ -36,7 +37,7 @@ _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_t
 _VERBOSE = re.compile(r"debug|verbos|trace|dump|profil", re.IGNORECASE)
 
 
-@rule("PUF107", "demo-drift", severity="warning")
+@rule("PUF107", "demo-drift", "warning", static=True)
 def demo_drift(facts: Facts):
     """NAME.c, the standalone program, gives an env field another value than the ini's [env].
 
@@ -106,7 +107,7 @@ def _plainly_bound(facts: Facts) -> set[str]:
     return found
 
 
-@rule("PUF108", "mutable-global")
+@rule("PUF108", "mutable-global", static=True)
 def mutable_global(facts: Facts):
     """State outside the env struct, at file scope or `static` in a function, changes while
     envs are made, reset or stepped.
@@ -152,7 +153,7 @@ def _dice_calls(facts: Facts) -> list[Call]:
             if _SPELLINGS.get(call.name, call.name) in _DICE | _SOURCES]
 
 
-@rule("PUF109", "shared-rng")
+@rule("PUF109", "shared-rng", static=True)
 def shared_rng(facts: Facts):
     """Chance, or the clock, drives the simulation from a source that the whole process shares:
     rand(), random(), drand48(), time(), getrandom(), raylib's GetRandomValue or GetFrameTime.
@@ -216,7 +217,7 @@ def _is_static_seed(facts: Facts, call: Call) -> bool:
     return any(seed.name in statics for seed in seeds)
 
 
-@rule("PUF110", "alloc-in-step", severity="warning")
+@rule("PUF110", "alloc-in-step", "warning", static=True)
 def alloc_in_step(facts: Facts):
     """c_step, or c_reset, which every episode's end runs, allocates or frees memory.
 
@@ -243,7 +244,7 @@ def alloc_in_step(facts: Facts):
                            "allocate once, in init, and free in c_close")
 
 
-@rule("PUF111", "io-in-step", severity="warning")
+@rule("PUF111", "io-in-step", "warning", static=True)
 def io_in_step(facts: Facts):
     """c_step, or c_reset, prints, reads or writes a file, runs a program, or sleeps.
 

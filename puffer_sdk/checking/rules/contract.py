@@ -3,11 +3,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 
 from ...base.errors import nearest
 from ...settings.config import find_ini
-from ..facts import Facts, Finding
-from . import rule
+from ..facts import Facts
+from ..finding import Finding
+from ..fixes import remedies
+from ..fixes.edits import Fix
+from .registry import rule
 
 
 def _reported(facts: Facts, code: str):
@@ -21,7 +25,7 @@ def _reported(facts: Facts, code: str):
                       actual=problem.actual, hint=problem.hint)
 
 
-@rule("PUF101", "missing-function")
+@rule("PUF101", "missing-function", static=True)
 def missing_function(facts: Facts):
     """An environment is four functions: `c_reset`, `c_step`, `c_render` and `c_close`, all
     taking a pointer to the same struct. One is missing, or takes something else.
@@ -46,7 +50,7 @@ def missing_function(facts: Facts):
     yield from _reported(facts, "PUF101")
 
 
-@rule("PUF102", "missing-field")
+@rule("PUF102", "missing-field", static=True)
 def missing_field(facts: Facts):
     """The env struct lacks one of `log`, `observations`, `actions`, `rewards`, `terminals`,
     `num_agents`, `rng`, or gives it another type.
@@ -69,7 +73,7 @@ def missing_field(facts: Facts):
     yield from _reported(facts, "PUF102")
 
 
-@rule("PUF103", "obs-type-mismatch")
+@rule("PUF103", "obs-type-mismatch", static=True)
 def obs_type_mismatch(facts: Facts):
     """The observation type that is declared is not the type that `observations` points to.
 
@@ -90,7 +94,7 @@ def obs_type_mismatch(facts: Facts):
     yield from _reported(facts, "PUF103")
 
 
-@rule("PUF104", "log-layout")
+@rule("PUF104", "log-layout", static=True)
 def log_layout(facts: Facts):
     """`Log` may hold floats and arrays of floats, and its last field is `n`, the number of
     episodes that were summed.
@@ -112,7 +116,14 @@ def log_layout(facts: Facts):
     yield from _reported(facts, "PUF104")
 
 
-@rule("PUF105", "config-key-unused", severity="warning")
+def rename_keys(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
+    for finding in findings:
+        key, name = finding.remedy
+        yield Fix.of([finding], f"rename {key} to {name}",
+                     remedies.rename_key(texts, finding.file, finding.line, key, name))
+
+
+@rule("PUF105", "config-key-unused", "warning", static=True, fix=rename_keys)
 def config_key_unused(facts: Facts):
     """The ini's [env] section gives a key that nothing reads: no numeric field of the env
     struct has that name, and no hand-written binding asks for it.
@@ -147,10 +158,11 @@ def config_key_unused(facts: Facts):
                       expected="a numeric field of the env struct" if not facts.handwritten
                       else "a key that binding.c reads", actual=f"'{key}'",
                       hint=f"did you mean '{close}'?" if close else
-                      "add a field of that name, or delete the key", remedy=close or "")
+                      "add a field of that name, or delete the key",
+                      remedy=(key, close) if close else None)
 
 
-@rule("PUF106", "config-key-missing")
+@rule("PUF106", "config-key-missing", static=True)
 def config_key_missing(facts: Facts):
     """A hand-written binding.c reads a key that the ini's [env] section does not give.
 
@@ -179,7 +191,13 @@ def config_key_missing(facts: Facts):
                           hint=f"did you mean '{close}'?" if close else f"add: {key} = ...")
 
 
-@rule("PUF112", "space-mismatch")
+def drop_num_atns(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
+    for finding in findings:
+        yield Fix.of([finding], "take NUM_ATNS from ACT_SIZES", remedies.drop_num_atns(
+            texts, finding.file, finding.line, finding.remedy))
+
+
+@rule("PUF112", "space-mismatch", static=True, fix=drop_num_atns)
 def space_mismatch(facts: Facts):
     """`OBS_SIZE`, `ACT_SIZES` and `NUM_ATNS` are missing or contradict each other.
 
@@ -199,8 +217,8 @@ def space_mismatch(facts: Facts):
     Fix: state each size once; drop `NUM_ATNS`.
     """
     for finding in _reported(facts, "PUF112"):
-        if finding.message.startswith("NUM_ATNS is not"):
-            finding.remedy = str(finding.expected)
+        if isinstance(finding.expected, int):       # of NUM_ATNS: the entries of ACT_SIZES
+            finding.remedy = finding.expected
         yield finding
 
 

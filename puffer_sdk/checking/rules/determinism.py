@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import re
 
-from ..facts import Difference, Facts, Finding
-from . import NotTested, need, rule
+from ..claims import FAILED, RACE, Proof, Shows
+from ..facts import Difference, Facts
+from ..finding import Finding
 from .memory import damaged
+from .registry import NotTested, need, rule
 
 FIELDS = 4          # of the struct that a finding names
 
@@ -33,7 +35,7 @@ def _need_sound_memory(facts: Facts) -> None:
         raise NotTested("memory errors explain any difference (PUF201, PUF203, PUF204)")
 
 
-@rule("PUF501", "nondeterministic")
+@rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
 def nondeterministic(facts: Facts):
     """The same seed and the same actions give two different runs.
 
@@ -59,17 +61,16 @@ def nondeterministic(facts: Facts):
     if moved:
         yield _finding(facts, "PUF501", "a second process gives another run", moved,
                        seen_in="trace-moved",
-                       shows={"expect": "same-in-another-process"},
                        hint="look for clocks, entropy, uninitialised memory, and addresses")
     elif again:
         yield _finding(facts, "PUF501", "a second run in the same process differs", again,
-                       seen_in="trace-again", shows={"expect": "same-again"},
+                       seen_in="trace-again", shows=Shows("same-again"),
                        hint="look for static and file-scope variables")
     elif not {"trace-moved", "trace-again"} <= set(facts.traces):
         raise NotTested("the environment did not survive a second run")
 
 
-@rule("PUF503", "env-crosstalk")
+@rule("PUF503", "env-crosstalk", proof=Proof("same-alone", envs=2))
 def env_crosstalk(facts: Facts):
     """Stepping one env changes another: env i behaves differently alone, in a batch, or in
     another position of it.
@@ -101,12 +102,12 @@ def env_crosstalk(facts: Facts):
         if name in facts.differences:
             expect = "same-in-any-order" if name == "trace-reversed" else "same-alone"
             yield _finding(facts, "PUF503", message, facts.differences[name], seen_in=name,
-                           shows={"expect": expect},
+                           shows=Shows(expect),
                            hint="look for static and file-scope variables that change")
             return
 
 
-@rule("PUF502", "seed-ignored", severity="warning")
+@rule("PUF502", "seed-ignored", "warning")
 def seed_ignored(facts: Facts):
     """The env draws random numbers, but every seed gives the same ones.
 
@@ -158,7 +159,7 @@ def _reseeding(facts: Facts) -> tuple[str | None, int | None]:
     return found[0] if found else (None, None)
 
 
-@rule("PUF504", "thread-unsafe")
+@rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))
 def thread_unsafe(facts: Facts):
     """Two threads that step different envs at the same time change each other's games.
 
@@ -201,7 +202,7 @@ def thread_unsafe(facts: Facts):
     yield finding
 
 
-@rule("PUF505", "build-dependent", severity="warning")
+@rule("PUF505", "build-dependent", "warning")
 def build_dependent(facts: Facts):
     """The env plays another game when the compiler optimises more, or less.
 

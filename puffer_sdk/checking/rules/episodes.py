@@ -1,14 +1,16 @@
 """PUF401-404, 406: do episodes end, does a new one begin there, only there, and anew?"""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
-from . import NotTested, need, rule
+from ..claims import Proof, Shows
+from ..facts import Facts
+from ..finding import Finding
 from .memory import damaged
+from .registry import NotTested, need, rule
 
 HORIZONS = 2            # of an episode, up to which a batch shows enough of it
 
 
-@rule("PUF401", "no-reset")
+@rule("PUF401", "no-reset", proof=Proof("reset"))
 def no_reset(facts: Facts):
     """The env goes on from a finished episode instead of resetting itself.
 
@@ -39,7 +41,7 @@ def no_reset(facts: Facts):
     if fact.frozen:
         yield Finding("PUF401", "after every agent's episode has ended, nothing happens any more",
                       **place, expected="a new episode", actual="2000 steps without any change",
-                      shows={"expect": "goes-on"},
+                      shows=Shows("goes-on"),
                       hint="call c_reset(env) in c_step when the last agent's episode has ended")
         return
     if fact.endings == 0:
@@ -71,7 +73,7 @@ def is_not_reset(facts: Facts) -> bool:
         return False
 
 
-@rule("PUF402", "never-ends", severity="warning")
+@rule("PUF402", "never-ends", "warning")
 def never_ends(facts: Facts):
     """For a very long time some agent has seen neither a reward nor a terminal, and nothing
     that anybody does will change that: it is stuck.
@@ -122,7 +124,7 @@ def never_ends(facts: Facts):
                       hint="end the episode after a time limit, or when the agent is lost")
 
 
-@rule("PUF403", "lockstep", severity="warning")
+@rule("PUF403", "lockstep", "warning")
 def lockstep(facts: Facts):
     """Every episode of every env has the same length, so that all envs end on the same steps,
     for ever.
@@ -165,7 +167,7 @@ def lockstep(facts: Facts):
                   hint="let episodes begin at a tick of their own")
 
 
-@rule("PUF404", "reset-leaks-state", severity="warning")
+@rule("PUF404", "reset-leaks-state", "warning")
 def reset_leaks_state(facts: Facts):
     """The next episode depends on the previous one: c_reset forgets a field.
 
@@ -209,7 +211,7 @@ def reset_leaks_state(facts: Facts):
                   hint=f"set {kept} in c_reset" if kept else "set every field in c_reset")
 
 
-@rule("PUF406", "hidden-reset")
+@rule("PUF406", "hidden-reset", proof=Proof("terminal"))
 def hidden_reset(facts: Facts):
     """The episode starts over without a terminal: c_step called c_reset, or the whole state
     went back to its start, while some agent's terminal stayed 0.

@@ -4,8 +4,9 @@ from __future__ import annotations
 import re
 
 from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
-from ..facts import Facts, Finding
-from . import NotTested, rule
+from ..facts import Facts
+from ..finding import Finding
+from .registry import NotTested, rule
 
 
 def _probed(facts: Facts) -> dict:

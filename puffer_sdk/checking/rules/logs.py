@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import re
 
-from ..facts import Fact, Facts, Finding
-from . import NotTested, need, rule
+from ..claims import Proof, Shows
+from ..facts import Fact, Facts
+from ..finding import Finding
 from .episodes import is_not_reset
+from .registry import NotTested, need, rule
 
 _FRAMES = re.compile(r"skip|frame|repeat|substep|sub_step|ticks_per", re.IGNORECASE)
 
@@ -21,7 +23,7 @@ def _need_entries(facts: Facts) -> dict:
     return run
 
 
-@rule("PUF421", "log-empty")
+@rule("PUF421", "log-empty", proof=Proof("logged"))
 def log_empty(facts: Facts):
     """Episodes end, and `log.n` never grows.
 
@@ -56,7 +58,7 @@ def log_empty(facts: Facts):
                   hint="env->log.n += 1.0f; where an episode ends")
 
 
-@rule("PUF422", "log-mismatch")
+@rule("PUF422", "log-mismatch", proof=Proof("log"))
 def log_mismatch(facts: Facts):
     """`episode_return` or `episode_length` of the log disagree with what was measured: the
     rewards that were paid since the last ending, and the steps that were made.
@@ -119,10 +121,10 @@ def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
             if fact.lag == 1.0 else "count each step once, and start from 0 in c_reset"
     else:
         hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
-    return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact.measured:g}",
+    return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact['measured']:g}",
                    **facts.at("c_step"), env=fact.env, step=fact.step, element=name,
-                   expected=f"{fact.measured:g}", actual=f"{fact.logged:g}",
-                   seed=facts.seed, hint=hint, seen_in="run")
+                   expected=f"{fact['measured']:g}", actual=f"{fact['logged']:g}",
+                   seed=facts.seed, hint=hint, seen_in="run", shows=Shows(field=name))
 
 
 def _is_left_out(facts: Facts, name: str, fact: Fact) -> bool:
@@ -150,7 +152,7 @@ def _is_cut_short(name: str, fact: Fact) -> bool:
     return name == "episode_length" and fact.lag == 1 and 50 * fact.matched > fact.judged
 
 
-@rule("PUF423", "log-range", severity="warning")
+@rule("PUF423", "log-range", "warning")
 def log_range(facts: Facts):
     """`perf` of the log is outside [0, 1].
 

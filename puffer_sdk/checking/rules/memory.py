@@ -4,10 +4,12 @@ from __future__ import annotations
 import re
 import signal
 
+from ..claims import ASAN, ROWS, SIGNAL, UNDEFINED, dies
 from ..experiments.deep import findings as deep_findings
-from ..facts import Fact, Facts, Finding, Outcome
+from ..facts import Fact, Facts, Outcome
+from ..finding import Finding
 from ..source.actions import impossible
-from . import NotTested, rule
+from .registry import NotTested, rule
 
 # what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
 GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
@@ -145,30 +147,29 @@ def ubsan_places(facts: Facts, text: str):
             yield {"file": file, "line": int(match["line"])}, match["text"]
 
 
-def undefined(facts: Facts, code: str):
-    """UBSan's lines: null pointers belong to PUF201, floats that do not fit into a byte of the
-    observations to PUF307, everything else to PUF202."""
+NULL, CAST, OTHER = "a null pointer", "a float that does not fit into a byte", "anything else"
+
+
+def undefined(facts: Facts, kind: str):
+    """UBSan's lines of one kind, once each: (place and more of a finding, the call, the text)."""
     seen = set()
     for outcome in _sanitized(facts):
         for match in _UB.finditer(outcome.sanitizer):
             file = _own(facts, match["file"])
-            is_null = "null pointer" in match["text"]
             place = (file, int(match["line"]), match["text"].split(" ")[0])
             is_cast = _CAST in match["text"] and facts.shape.dtype == "u8"
-            belongs = "PUF201" if is_null else "PUF307" if is_cast else "PUF202"
-            if file is None or place in seen or belongs != code:
+            found = NULL if "null pointer" in match["text"] else CAST if is_cast else OTHER
+            if file is None or place in seen or found != kind:
                 continue
             seen.add(place)
             fact = next((f for f in outcome.all("ubsan") if f.frame and
                          (f.frame.file, f.frame.line) == place[:2]), None)
             where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
                                                       "seed": facts.seed, "seen_in": outcome.name}
-            yield Finding(code, f"{call_of(fact)} relies on undefined behaviour: "
-                                f"{match['text'].strip()}" if not is_null else
-                          f"{call_of(fact)} follows a null pointer", **where)
+            yield where, call_of(fact), match["text"].strip()
 
 
-@rule("PUF201", "memory-error")
+@rule("PUF201", "memory-error", proof=dies(UNDEFINED, ASAN, SIGNAL, at_line=True))
 def memory_error(facts: Facts):
     """AddressSanitizer, or the processor itself, caught an access to memory that is not
     there: beyond an array, after a free, through a null pointer.
@@ -187,7 +188,8 @@ def memory_error(facts: Facts):
 
     Fix: look at the line, and at the index or pointer that it uses.
     """
-    found = list(_asan(facts)) + list(undefined(facts, "PUF201"))
+    found = list(_asan(facts)) + [Finding("PUF201", f"{call} follows a null pointer", **where)
+                                  for where, call, _ in undefined(facts, NULL)]
     lines = {(finding.file, finding.line) for finding in found}
     for outcome, fact in _crashes(facts):
         beside = fact.array
@@ -216,7 +218,7 @@ def memory_error(facts: Facts):
     yield from deep_findings(facts, "PUF201", found)
 
 
-@rule("PUF202", "undefined-behaviour")
+@rule("PUF202", "undefined-behaviour", proof=dies(UNDEFINED, SIGNAL, at_line=True))
 def undefined_behaviour(facts: Facts):
     """UndefinedBehaviorSanitizer caught something that C leaves undefined: an index beyond
     an array inside a struct, a signed overflow, a shift by too much, a division by zero.
@@ -236,7 +238,8 @@ def undefined_behaviour(facts: Facts):
     Fix: look at the line; bound the value before it is used. `check --deep` also finds
     decisions and observations that depend on memory which nobody ever wrote.
     """
-    found = list(undefined(facts, "PUF202"))
+    found = [Finding("PUF202", f"{call} relies on undefined behaviour: {text}", **where)
+             for where, call, text in undefined(facts, OTHER)]
     asan = {(f.file, f.line) for f in _asan(facts)}
     found = [f for f in found if (f.file, f.line) not in asan]
     lines = {(finding.file, finding.line) for finding in found}
@@ -277,7 +280,7 @@ def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
                    "the arrays have one element for each of num_agents")
 
 
-@rule("PUF203", "row-overrun")
+@rule("PUF203", "row-overrun", proof=dies(ASAN, SIGNAL, outside=ROWS))
 def row_overrun(facts: Facts):
     """The env wrote outside its own rows of observations, rewards, terminals or truncations.
 
@@ -314,7 +317,7 @@ def row_overrun(facts: Facts):
         raise NotTested("the environment did not survive its first steps")
 
 
-@rule("PUF204", "action-overread")
+@rule("PUF204", "action-overread", proof=dies(ASAN, SIGNAL, outside=("actions",)))
 def action_overread(facts: Facts):
     """The env read outside its own row of actions, or asks for an action that no agent can
     choose: ids of a head of width 5 are 0 to 4.

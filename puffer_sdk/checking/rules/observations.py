@@ -3,11 +3,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 
-from ..facts import Fact, Facts, Finding, elements, ranges, span
-from . import need, rule
+from ..claims import Proof, Shows
+from ..facts import Fact, Facts, elements, ranges
+from ..finding import Elements, Finding, span
+from ..fixes import remedies
+from ..fixes.edits import Fix
 from .episodes import is_not_reset
+from .registry import need, rule
 
 
 def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
@@ -37,7 +41,7 @@ def _whole(facts: Facts, first: int, last: int) -> str:
     return f"{elements(first, last)} of the observation"
 
 
-@rule("PUF301", "obs-never-written")
+@rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
 def obs_never_written(facts: Facts):
     """Some elements of the observation are written by neither c_reset nor any step.
 
@@ -69,7 +73,13 @@ def obs_never_written(facts: Facts):
                       hint="lower OBS_SIZE, or write what was forgotten")
 
 
-@rule("PUF302", "obs-stale")
+def clear_one_hots(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
+    for finding in findings:
+        yield Fix.of([finding], "clear the one-hot before it is set",
+                     remedies.clear_one_hot(texts, *finding.remedy))
+
+
+@rule("PUF302", "obs-stale", proof=Proof("written", "observations"), fix=clear_one_hots)
 def obs_stale(facts: Facts):
     """Some elements of the observation keep an old value: c_reset leaves them as they were,
     a one-hot is set and never cleared, or a step forgets to write a field that has changed.
@@ -139,7 +149,7 @@ def _left_by_reset(facts: Facts):
                       **facts.at("c_reset"), env=members[0].env, agent=agent, step=0,
                       element=span(first, last), expected="a value that c_reset determines",
                       actual="what the buffer held before", seed=facts.seed, seen_in="poison",
-                      shows={"expect": "determined"},
+                      shows=Shows("determined"),
                       hint="write the whole observation in c_reset: the first of an episode "
                            "is an observation like any other")
 
@@ -163,7 +173,7 @@ def _blank_steps(facts: Facts, rows: list[Fact]):
                                 f"of {r.steps} steps, although the state has changed",
                       **facts.at("c_step"), env=r.env, agent=r.agent, step=r.step,
                       expected="an observation of the new state", actual="the old one",
-                      seed=facts.seed, seen_in="rewrite", shows={"agent": -1},
+                      seed=facts.seed, seen_in="rewrite", shows=Shows(agent=-1),
                       hint="observe before every return of c_step")
 
 
@@ -179,7 +189,7 @@ def _blank_ends(facts: Facts, rows: list[Fact]):
                   **facts.at("c_step"), agent=None if len(blank) == len(rows) else
                   blank[0].agent, expected="the first observation of the next episode",
                   actual="the one before the ending", seed=facts.seed, seen_in="rewrite",
-                  shows={"expect": "written-on-end"},
+                  shows=Shows("written-on-end"),
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
 
 
@@ -193,12 +203,12 @@ def _behind_the_state(facts: Facts):
         cell, place = _first_of(facts, old)
         yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
                                 f"{place['show']} the episode that is over", **place["finding"],
-                      expected=_shown(facts, cell), actual=f"{cell.value:g}",
-                      shows={"expect": "shown", "agent": cell.agent,
-                             "pointer": cell.word[0], "offset": cell.word[1],
-                             "field": facts.field_at(cell.word) or "",
-                             "is_float": cell.is_float, "scale": cell.scale,
-                             "shift": cell.shift},
+                      expected=_shown(facts, cell), actual=f"{cell['value']:g}",
+                      shows=Shows("shown", agent=cell.agent,
+                                  pointer=cell.word[0], offset=cell.word[1],
+                                  field=facts.field_at(cell.word) or "",
+                                  is_float=cell.is_float, scale=cell.scale,
+                                  shift=cell.shift),
                       hint="observe after c_reset: the observation of an ending opens the next "
                            "episode")
     if frozen:
@@ -215,7 +225,8 @@ def _first_of(facts: Facts, cells: list[Fact]) -> tuple[Fact, dict]:
     """The first of these elements, with the place of a finding that speaks of them all."""
     agents = sorted({c.agent for c in cells})
     mine = [c for c in cells if c.agent == agents[0]]
-    numbers = ", ".join(str(span(*pair)) for pair in ranges(c.element for c in mine))
+    pairs = list(ranges(c.element for c in mine))
+    numbers = Elements(*pairs[0], ", ".join(str(span(*pair)) for pair in pairs))
     one = len(mine) == 1
     everyone = len(agents) == facts.shape.env_agents
     cell = mine[0]
@@ -286,8 +297,8 @@ def _stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: st
         yield Finding("PUF302", text.format(_whole(facts, first, last)), **facts.at("c_step"),
                       agent=agent, element=span(first, last), severity=severity,
                       expected="a value of this step", actual="a value of an earlier step",
-                      seed=facts.seed, seen_in="rewrite", shows={"expect": expect},
-                      hint="clear the block, then set what holds now", remedy="one-hot")
+                      seed=facts.seed, seen_in="rewrite", shows=Shows(expect),
+                      hint="clear the block, then set what holds now", remedy=(first, last))
 
 
 def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
@@ -299,7 +310,7 @@ def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
                                key=lambda f: (f.step, f.element))
 
 
-@rule("PUF303", "obs-not-finite")
+@rule("PUF303", "obs-not-finite", proof=Proof("finite", "observations"))
 def obs_not_finite(facts: Facts):
     """An observation is NaN or infinite.
 
@@ -328,7 +339,7 @@ def obs_not_finite(facts: Facts):
                       seen_in="run")
 
 
-@rule("PUF304", "obs-scale", severity="warning")
+@rule("PUF304", "obs-scale", "warning", proof=Proof("within", "observations", low=-5.0, high=5.0))
 def obs_scale(facts: Facts):
     """A float observation lies outside [-5, 5]; beyond 1000 it is an error.
 

@@ -1,8 +1,14 @@
 """PUF311-314, 321, 322: rewards and terminals that nobody wrote, or that make no sense."""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
-from . import NotTested, need, rule
+from collections.abc import Iterator, Mapping
+
+from ..claims import Proof, Shows
+from ..facts import Facts
+from ..finding import Finding
+from ..fixes import remedies
+from ..fixes.edits import Fix
+from .registry import NotTested, need, rule
 
 
 def _stale(facts: Facts, code: str, array: str, example: str):
@@ -18,12 +24,23 @@ def _stale(facts: Facts, code: str, array: str, example: str):
                   **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"{array} written on every step",
                   actual=f"left alone on {share:.1%} of steps" if share >= 0.001
-                  else f"left alone on {fact.count} steps", seed=facts.seed,
-                  seen_in="stale", shows={"array": array}, remedy=array,
+                  else f"left alone on {fact['count']} steps", seed=facts.seed,
+                  seen_in="stale", shows=Shows(array=array), remedy=array,
                   severity="warning" if facts.handwritten else "error", hint=example)
 
 
-@rule("PUF311", "reward-stale")
+def clear_rows(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
+    """Clear what each step has to write, all arrays at once."""
+    stale = [finding for finding in findings if finding.line]
+    if not stale:
+        return
+    arrays = [name for name in ("rewards", "terminals", "truncations")
+              if any(finding.remedy == name for finding in stale)]
+    edits = remedies.clear_arrays(texts, stale[0].file, stale[0].line, arrays)
+    yield Fix.of(stale, f"clear {' and '.join(arrays)} at the top of c_step", edits)
+
+
+@rule("PUF311", "reward-stale", proof=Proof("written", "rewards"), fix=clear_rows)
 def reward_stale(facts: Facts):
     """On some steps c_step does not write the reward of some agent: the old value stays.
 
@@ -44,7 +61,7 @@ def reward_stale(facts: Facts):
     yield from _stale(facts, "PUF311", "rewards", "begin c_step with: env->rewards[i] = 0.0f;")
 
 
-@rule("PUF312", "reward-not-finite")
+@rule("PUF312", "reward-not-finite", proof=Proof("finite", "rewards"))
 def reward_not_finite(facts: Facts):
     """A reward is NaN or infinite.
 
@@ -70,7 +87,7 @@ def reward_not_finite(facts: Facts):
                       seen_in="run")
 
 
-@rule("PUF313", "reward-scale", severity="warning")
+@rule("PUF313", "reward-scale", "warning")
 def reward_scale(facts: Facts):
     """A reward lies outside [-5, 5].
 
@@ -97,7 +114,7 @@ def reward_scale(facts: Facts):
                       hint="divide all rewards by the largest", seen_in="run")
 
 
-@rule("PUF314", "reward-absent", severity="warning")
+@rule("PUF314", "reward-absent", "warning")
 def reward_absent(facts: Facts):
     """In a whole long run, no agent was ever given a reward other than 0.
 
@@ -130,7 +147,7 @@ def reward_absent(facts: Facts):
                   hint="is it written after rewards were cleared? else reward the way there")
 
 
-@rule("PUF321", "terminal-stale")
+@rule("PUF321", "terminal-stale", proof=Proof("written", "terminals"), fix=clear_rows)
 def terminal_stale(facts: Facts):
     """On some steps c_step does not write the terminal (or truncation) of some agent.
 
@@ -158,7 +175,7 @@ def terminal_stale(facts: Facts):
                           "begin c_step with: env->truncations[i] = 0.0f;")
 
 
-@rule("PUF322", "terminal-value")
+@rule("PUF322", "terminal-value", proof=Proof("zero-or-one", "terminals"))
 def terminal_value(facts: Facts):
     """A terminal (or truncation) is neither 0 nor 1, or a truncation comes without a terminal.
 
@@ -180,14 +197,14 @@ def terminal_value(facts: Facts):
     for kind, array in (("terminal_value", "terminal"), ("truncation_value", "truncation")):
         fact = facts.fact("run", kind)
         if fact:
-            yield Finding("PUF322", f"a {array} is {fact.value}", **facts.at("c_step"),
+            yield Finding("PUF322", f"a {array} is {fact['value']}", **facts.at("c_step"),
                           env=fact.env, agent=fact.agent, step=fact.step,
                           expected="0 or 1", actual=fact.value, seed=facts.seed,
-                          seen_in="run", shows={"array": f"{array}s"})
-    fact = facts.fact("run", "truncation_alone")
+                          seen_in="run", shows=Shows(array=f"{array}s"))
+    fact = facts.fact("run", "truncation-alone")
     if fact:
         yield Finding("PUF322", "a truncation comes without a terminal", **facts.at("c_step"),
                       env=fact.env, agent=fact.agent, step=fact.step,
                       expected="terminal 1", actual="terminal 0", seed=facts.seed, seen_in="run",
-                      shows={"expect": "with-terminal", "array": "truncations"},
+                      shows=Shows("with-terminal", "truncations"),
                       hint="a truncated episode has ended: set both")

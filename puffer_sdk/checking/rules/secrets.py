@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from ..experiments import hidden
-from ..facts import Facts, Finding
-from . import NotTested, need, rule
+from ..facts import Facts
+from ..finding import Finding
+from .registry import NotTested, need, rule
 
 ENOUGH = 12             # moments at which a secret must have been exchanged
 
 
-@rule("PUF506", "agent-leak", severity="warning")
+@rule("PUF506", "agent-leak", "warning")
 def agent_leak(facts: Facts):
     """An agent's observation reveals what another agent was meant to hide. Only fields that are
     declared so are looked at: write `// puffer: private` beside a field of the agents' struct.

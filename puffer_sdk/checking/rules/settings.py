@@ -5,10 +5,12 @@ import os
 import re
 
 from ...settings.config import find_ini
-from ..facts import Facts, Finding, Variant
-from . import NotTested, need, rule
+from ..claims import Shows, dies
+from ..facts import Facts, Variant
+from ..finding import Finding
 from .contract import key_lines
 from .memory import array_size, asan_place, damaged, place_of, ubsan_places
+from .registry import NotTested, need, rule
 
 _INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
 
@@ -29,7 +31,7 @@ def _ini_place(facts: Facts, key: str) -> dict:
     return {"file": os.path.relpath(ini, facts.folder), "line": key_lines(ini).get(key)}
 
 
-@rule("PUF113", "setting-no-effect", severity="warning")
+@rule("PUF113", "setting-no-effect", "warning")
 def setting_no_effect(facts: Facts):
     """Another value of an [env] key changes no observation, reward, ending or log.
 
@@ -67,7 +69,7 @@ def setting_no_effect(facts: Facts):
                       seed=facts.seed, hint="is a constant used in its place?")
 
 
-@rule("PUF114", "size-depends-on-setting")
+@rule("PUF114", "size-depends-on-setting", proof=dies())
 def size_depends_on_setting(facts: Facts):
     """With another value of an [env] key the env writes past its arrays or its rows.
 
@@ -101,6 +103,7 @@ def size_depends_on_setting(facts: Facts):
             was = facts.config.env[variant.key]
             yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}",
                           **{**where, "seen_in": "setting"},
+                          shows=Shows(settings={variant.key: variant.value}),
                           expected=f"a game for {variant.key} = {variant.value:g}, or a refusal",
                           actual=f"sizes that are right for {variant.key} = {float(was):g}",
                           hint=f"derive the size from env->{variant.key}, or bound it in init")

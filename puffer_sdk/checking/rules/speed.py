@@ -1,14 +1,15 @@
 """PUF601: is a step far slower than this environment's size explains?"""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
-from . import need, rule
+from ..facts import Facts
+from ..finding import Finding
+from .registry import need, rule
 
 FACTOR = 100            # times the yardstick
 SECONDS = 20e-6         # of a step of one agent, below which nobody has to wait
 
 
-@rule("PUF601", "slow-step", severity="warning")
+@rule("PUF601", "slow-step", "warning", timed=True)
 def slow_step(facts: Facts):
     """A step takes more than a hundred times as long as a plain environment of this size, and
     more than 20 microseconds for each agent.

@@ -1,12 +1,14 @@
 """PUF208, 405: processes that ended, and calls that did not."""
 from __future__ import annotations
 
-from ..facts import Facts, Finding
-from . import rule
+from ..claims import EXIT, HANG, SIGNAL, dies
+from ..facts import Facts
+from ..finding import Finding
 from .memory import GLIBC, call_of, damaged, place_of, signal_name
+from .registry import rule
 
 
-@rule("PUF208", "process-exit")
+@rule("PUF208", "process-exit", proof=dies(EXIT, SIGNAL))
 def process_exit(facts: Facts):
     """The env ended the process: exit(), abort(), a failed assert(), or a deadly signal.
 
@@ -51,7 +53,7 @@ def process_exit(facts: Facts):
                           expected="a return", actual=how)
 
 
-@rule("PUF405", "hang")
+@rule("PUF405", "hang", proof=dies(HANG, patience=2.0))
 def hang(facts: Facts):
     """One c_step, c_reset, init or c_close did not return.
 

@@ -5,11 +5,13 @@ import re
 
 import numpy as np
 
-from ..facts import Fact, Facts, Finding, ranges, span
+from ..claims import Proof, Shows
+from ..facts import Fact, Facts, ranges
+from ..finding import Finding, span
 from ..source import fields
 from ..source.fields import Field
-from . import NotTested, need, rule
-from .memory import undefined
+from .memory import CAST, undefined
+from .registry import NotTested, need, rule
 
 _BIAS = re.compile(r"BIAS|CONST|ONE\b|PAD|UNUSED|RESERVED|SPARE|DUMMY")
 _ROUND = re.compile(r"&=?\s*(?:0[xX][fF]{2}|255)\b|%=?\s*256\b")
@@ -17,7 +19,7 @@ _ANGLE = re.compile(r"angle|head(?!lin)|dir|phase|clock|hue|bearing|rotat|theta|
                     re.IGNORECASE)
 
 
-@rule("PUF305", "obs-constant", severity="warning")
+@rule("PUF305", "obs-constant", "warning")
 def obs_constant(facts: Facts):
     """An element of the observation, or all of it, never changes, in any env, in a whole long
     run.
@@ -180,7 +182,7 @@ def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) ->
     return len(np.unique(facts.statistics.rows[:, first - 1])) >= 3
 
 
-@rule("PUF306", "obs-bounds")
+@rule("PUF306", "obs-bounds", proof=Proof("within", "observations"))
 def obs_bounds(facts: Facts):
     """An observation leaves the bounds that are declared beside it, `[low, high]` in the
     comment of its OBS_ enumerator.
@@ -223,10 +225,11 @@ def obs_bounds(facts: Facts):
                       element=span(min(elements), max(elements))
                       if len(elements) == max(elements) - min(elements) + 1 else first.element,
                       expected=f"within {one.bounds}", actual=first.value, seed=facts.seed,
-                      hint="correct the scale, or the comment", seen_in="run")
+                      hint="correct the scale, or the comment", seen_in="run",
+                      shows=Shows(low=one.low, high=one.high))
 
 
-@rule("PUF307", "value-wrap", severity="warning")
+@rule("PUF307", "value-wrap", "warning")
 def value_wrap(facts: Facts):
     """A byte observation wraps around: what is stored into it is larger than 255 or negative.
 
@@ -276,16 +279,14 @@ def value_wrap(facts: Facts):
 def _casts(facts: Facts):
     """Floats that do not fit into a byte, as the sanitizer saw them."""
     try:
-        found = list(undefined(facts, "PUF307"))
+        found = list(undefined(facts, CAST))
     except NotTested:
         return
-    for finding in found:
-        value = re.search(r"runtime error: |undefined behaviour: (\S+) is outside", finding.message)
-        finding.message = "a float that does not fit is stored into a byte"
-        finding.expected = "0 to 255"
-        finding.actual = value[1] if value and value[1] else "another value"
-        finding.hint = "shift, scale or clamp it into 0..255"
-        yield finding
+    for where, _, text in found:
+        value = re.match(r"(\S+) is outside", text)
+        yield Finding("PUF307", "a float that does not fit is stored into a byte", **where,
+                      expected="0 to 255", actual=value[1] if value else "another value",
+                      hint="shift, scale or clamp it into 0..255")
 
 
 def _goes_round_by_design(facts: Facts) -> bool:

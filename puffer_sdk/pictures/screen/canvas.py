@@ -1,4 +1,4 @@
-"""A raylib that we direct.  env libraries that draw -> frames, or a window with a panel
+"""A raylib under our control.  env libraries that draw -> frames, or a window with a panel
 
     screen = Screen.open(raylib_source.shared("headless"), visible=False)
     library = Library(building.build(folder, raylib_headers=served.headers).library, folder)
@@ -6,8 +6,8 @@
     frame = screen.render(vec, 0)           # (h, w, 3) uint8
     screen.close()
 
-Open it before the first env library of the process: whose raylib an env calls is settled when the
-library is opened. One window a process; the envs of one VecEnv share it, one after the other.
+Open it before the first env library of the process: which raylib an env calls is decided when its
+library is opened. There is one window per process; the envs of a VecEnv share it, one at a time.
 """
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ KEEP = 4
 
 
 def build(served: Served, *, verbose: bool = False) -> Path:
-    """The directing library, compiled against the headers of the raylib that it directs."""
+    """The library of screen.c, compiled against the headers of the raylib that it controls."""
     compiler = compilers.find_compiler()
     source = HERE / "screen.c"
     parts = [source.read_bytes(), (HERE / "screen.h").read_bytes(), served.origin.encode(),
              (served.headers / "raylib.h").read_bytes(), compiler.key.encode(),
              " ".join(FLAGS).encode(), compilers.cpu_features_key().encode()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
-    folder = paths.writable(paths.cache_dir() / "screen", purpose="what directs raylib")
+    folder = paths.writable(paths.cache_dir() / "screen", purpose="the screen library")
     library = folder / f"puffer_screen-{key}.so"
     if not is_intact(library):
         command = [*compiler.command, *FLAGS, f"-I{served.headers}", f"-I{HERE}", str(source),
                    "-ldl"]
-        compile_library(library, command, source=source, what="what directs raylib",
+        compile_library(library, command, source=source, what="the screen library",
                         verbose=verbose)
         prune(folder, "puffer_screen", keep=KEEP, spare=library)
     return library
@@ -65,7 +65,7 @@ def ffi():
 
 
 class Screen:
-    """The one window, or picture, of this process.
+    """The window, or picture, of this process.
 
     width, height   of the env's picture in pixels; 0 before the first render
     asked_fps       what the env asked of SetTargetFPS, or None
@@ -77,27 +77,27 @@ class Screen:
 
     @classmethod
     def open(cls, served: Served, *, visible: bool, verbose: bool = False) -> Screen:
-        """Make `served` the raylib of env libraries that are opened from now on.
+        """Make `served` the raylib of all env libraries that are opened later.
 
         visible    True: a window on the desktop; False: nothing is shown, nothing waits
-        Raises RunError where it does not open.
+        Raises RunError if it does not open.
         """
         return cls.load(build(served, verbose=verbose), served.library, visible=visible)
 
     @classmethod
     def load(cls, director: Path, library: Path, *, visible: bool) -> Screen:
-        """open, in another process than the one that built: what build() gave, Served.library."""
+        """open, in another process than build(): director is its result, library Served.library."""
         try:
             lib = ffi().dlopen(os.fspath(director), os.RTLD_NOW | os.RTLD_GLOBAL)
         except OSError as error:
-            raise RunError("what directs raylib does not open", where=director,
+            raise RunError("the screen library does not open", where=director,
                            detail=str(error), hint="delete it: it is compiled again") from None
         wrong = lib.screen_open(os.fspath(library).encode(), int(visible))
         if wrong != ffi().NULL:
             raise RunError("raylib does not open", where=library,
                            detail=ffi().string(wrong).decode(errors="replace"),
                            hint="puffer-sdk doctor shows which raylib serves what")
-        headers.load_null(beneath=True)      # for what this build of raylib leaves out, as sound
+        headers.load_null(beneath=True)      # for what this raylib lacks, such as sound
         return cls(lib, visible)
 
     width = property(lambda self: self._lib.screen_info().width)
@@ -107,8 +107,8 @@ class Screen:
     def render(self, vec: VecEnv, env: int, *, capture: bool = True) -> np.ndarray | None:
         """Have one env draw itself. Returns the picture, (h, w, 3) uint8, top row first.
 
-        capture    False: only the window shows it. None is returned then, and where c_render
-                   drew no frame.
+        capture    False: only the window shows it. Returns None then, and if c_render drew no
+                   frame.
         """
         windows = self._windows.setdefault(vec, {})
         self._lib.screen_begin(int(capture), *windows.get(env, (0, 0)))
@@ -133,7 +133,7 @@ class Screen:
     # -- with a window
 
     def set_fps(self, fps: float) -> None:
-        """The pace: render returns so many times a second at most."""
+        """Set the frame rate: render returns at most this many times per second."""
         self._lib.screen_set_fps(max(1, round(fps)))
 
     def is_down(self, key: int) -> bool:
@@ -141,11 +141,11 @@ class Screen:
         return bool(self._lib.screen_key_down(key))
 
     def is_pressed(self, key: int) -> bool:
-        """Whether a key went down since the frame before."""
+        """Whether a key went down since the last frame."""
         return bool(self._lib.screen_key_pressed(key))
 
     def forget_keys(self) -> None:
-        """From here on, the env sees keys that are down, or went down since this call."""
+        """From now on, the env sees keys that are down or went down since this call."""
         self._lib.screen_forget_keys()
 
     def should_close(self) -> bool:
@@ -154,7 +154,7 @@ class Screen:
 
     def panel(self, lines: Sequence[str] | None, cells: np.ndarray | None = None, columns: int = 1,
               curve: np.ndarray | None = None) -> None:
-        """What the panel at the window's right side shows from the next frame on.
+        """Set what the panel at the window's right side shows from the next frame on.
 
         lines     each begins with its style, a character that screen.h explains; None hides it
         cells     (n,) in [0, 1], drawn `columns` to a row

@@ -1,17 +1,17 @@
-/* screen.h -- a raylib that somebody else directs.  c_render's calls -> frames, and a side panel.
+/* screen.h -- a raylib under our control.  c_render's calls -> frames, and a side panel.
  *
  * An environment draws as it likes: it opens its window, asks for a frame rate, waits. This
- * library stands between it and raylib. It defines the few raylib functions that decide over the
- * window and over time, does what its caller wants, and hands all drawing on.
+ * library stands between it and raylib. It replaces the few raylib functions that control the
+ * window and time, does what its caller wants, and passes all drawing on.
  *
  *     screen_open("libraylib.so", 0)      before the env library is opened; NULL, or what is wrong
  *     screen_begin(1, 0, 0);  c_render(env);  screen_end();   then screen_pixels() is its picture
  *     screen_close();
  *
- * What an env sees: its window opens once and stays (closing is left to screen_close, opening it
- * again does nothing but give it that size), time moves by 1 / fps a frame, nobody wants to quit,
- * ESC is never down. One window a process, as in raylib; but each env finds it closed until it has
- * opened it itself, so that each loads textures of its own.
+ * What an env sees: its window opens once and stays open (only screen_close closes it; opening it
+ * again only resizes it), time moves by 1 / fps per frame, nobody wants to quit, ESC is never down.
+ * There is one window per process, as in raylib; but each env finds it closed until it has opened
+ * it itself, so that each loads its own textures.
  */
 #pragma once
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* local.c -- linked into `build --local` programs alone: what the sanitizers should do, and whose
- * leaks are not the author's.
+/* local.c -- linked only into `build --local` programs: options of the sanitizers, and libraries
+ * whose leaks are not the author's.
  *
  * A program that opens a window loads a graphics driver, and drivers leave memory behind: the
  * leak sanitizer would report that, and end a program without a fault with status 1. So drivers

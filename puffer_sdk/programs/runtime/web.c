@@ -1,4 +1,4 @@
-/* web.c -- linked into `build --web` alone: a page's frames, for programs that loop.
+/* web.c -- linked only into `build --web`: a page's frames, for programs that loop.
  *
  * `while (!WindowShouldClose())` runs in a page as it stands, because asyncify can put the program
  * to sleep wherever it waits. Two of raylib's functions are replaced (-Wl,--wrap): it would wait by

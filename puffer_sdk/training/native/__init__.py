@@ -6,14 +6,14 @@
         losses = trainer.update()
 
 The arithmetic is C (kernels/, trainer/), compiled on first use. These modules give it buffers and
-turn its error texts into errors. The algorithm and the interface are those of the PyTorch
-reference (training/reference.py). The same seed and settings give the same bytes for any number
+turn its errors into exceptions. The algorithm and the interface are those of the PyTorch
+reference (training/reference/). The same seed and settings give the same bytes for any number
 of threads.
 
-    sources.py   which C files              library.py  compile and open the CPU trainer
-    envs.py      what it steps              cuda.py     compile and open the CUDA trainer
-    handle.py    one trainer: calls, memory, errors
-    ppo.py       NativePPO                  actor.py    NativeActor
+    sources.py   which C files                  library.py   compile and open the CPU trainer
+    envs.py      what it steps                  cuda.py      compile and open the CUDA trainer
+    handle.py    one trainer: calls, memory     errors.py    kinds of errors -> exceptions
+    ppo.py       NativePPO                      actor.py     NativeActor
 """
 from .actor import NativeActor
 from .library import build_trainer

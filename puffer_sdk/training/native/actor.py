@@ -1,4 +1,4 @@
-"""Acting with weights that are there.  observations -> actions, one call a tick"""
+"""Acting with given weights.  observations -> actions, one call a tick"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ class NativeActor:
         vec.step()
         actor.ended(vec.terminals)
 
-    tensors     weights by name: NativePPO.parameters, or a checkpoint's (more names may be there)
+    tensors     weights by name: NativePPO.parameters, or a checkpoint's (extra names are ignored)
     config      the settings that the policy was trained with
-    The numbers depend on (seed, global agent, tick) alone. `greedy` takes the likeliest action.
+    The numbers depend only on (seed, global agent, tick). `greedy` takes the likeliest action.
     """
 
     def __init__(self, tensors: Mapping[str, np.ndarray], config, obs_dtype, obs_size: int,
@@ -35,7 +35,7 @@ class NativeActor:
         self._tick = 0
 
     def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Other weights, by name; extra names are left alone."""
+        """Other weights, by name; extra names are ignored."""
         load_tensors(self._handle, self._handle.arrays("WEIGHT"), tensors)
 
     @property
@@ -46,11 +46,11 @@ class NativeActor:
     @tick.setter
     def tick(self, value: int) -> None:
         self._tick = int(value)
-        self._handle.tell("set_tick", self._tick)
+        self._handle.invoke("set_tick", self._tick)
 
     @property
     def state(self) -> np.ndarray:
-        """(n, L, H) what the agents remember, live: writing into it is allowed."""
+        """(n, L, H) the recurrent state, live: writing into it is allowed."""
         return self._handle.arrays("ROLLOUT")["state"]
 
     def act(self, obs: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
@@ -75,11 +75,11 @@ class NativeActor:
     def ended(self, terminals: np.ndarray) -> None:
         """Zero the state of agents whose episode just ended, before their next observation."""
         ended = _rows("terminals", terminals, (self.n,), np.float32)
-        self._handle.tell("ended", self._handle.pointer("float*", ended))
+        self._handle.invoke("ended", self._handle.pointer("float*", ended))
 
     def reset(self) -> None:
         """Zero the state of all agents; the tick goes on."""
-        self._handle.tell("reset_state")
+        self._handle.invoke("reset_state")
 
 
 def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 One nvcc command, once for a machine and its GPUs; nothing of an environment goes into it. Neither
 a GPU nor a driver is needed to compile: `make cuda` does so for three generations. With
-PUFFER_CUDA=emulated the same trainer is compiled for the CPU, where a GPU is imitated.
+PUFFER_CUDA=emulated the same trainer is compiled for the CPU, where a GPU is emulated.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NAME, EMULATED = "puffer_cuda", "puffer_cuda_emulated"
 # ---- its library ------------------------------------------------------------------------------
 
 def build(*, verbose: bool = False, fresh: bool = False) -> Path:
-    """The library that train.device cuda runs here: for the GPUs that are there, or emulated."""
+    """The library that train.device cuda runs here: for the installed GPUs, or emulated."""
     compile_it = build_emulated if gpu.is_emulated() else build_cuda_trainer
     return compile_it(verbose=verbose, fresh=fresh)
 
@@ -64,16 +64,16 @@ def library():
         return _open(path)
     except OSError as error:
         raise RunError("the trainer for GPUs does not open", where=path, detail=str(error),
-                       hint="delete the file; until this is mended, --train.device cpu") from None
+                       hint="delete the file; until this is fixed, --train.device cpu") from None
 
 
 def build_cuda_trainer(archs: Sequence[str] | None = None, *, verbose: bool = False,
                        fresh: bool = False, strict: bool = False) -> Path:
     """The trainer's library for GPUs, compiled unless that was done before.
 
-    archs    compute capabilities ("90", ...); None: those of the GPUs that are there
+    archs    compute capabilities ("90", ...); None: those of the installed GPUs
     strict   a warning is an error
-    Raises BuildError where nvcc is not there or refuses.
+    Raises BuildError where nvcc is missing or refuses.
     """
     nvcc, archs, command = _plan(archs, strict)
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the trainer for GPUs")
@@ -122,7 +122,7 @@ def _link_path(nvcc: Nvcc) -> list[str]:
 
 
 def _run_path(nvcc: Nvcc) -> list[str]:
-    """Where the loader looks for cuBLASLt beside the places that it knows."""
+    """Where else the loader looks for cuBLASLt."""
     found = find_cublaslt(nvcc.version[0], nvcc)
     folder = str(found.parent) if found else ""
     if not folder or os.environ.get("PUFFER_CUBLASLT") or "," in folder:   # nvcc parts at commas
@@ -164,7 +164,7 @@ def _compile(library: Path, command: Sequence[str], archs: Sequence[str], *, ver
 
 def build_emulated(*, verbose: bool = False, fresh: bool = False,
                    flags: Sequence[str] = ()) -> Path:
-    """The same trainer for the CPU, over an imitated GPU: what PUFFER_CUDA=emulated runs."""
+    """The same trainer for the CPU, on an emulated GPU: what PUFFER_CUDA=emulated runs."""
     compiler = compilers.find_compiler()
     files = sources.for_cuda("emulated/device.cc")
     command = [*compiler.command, *EMULATED_FLAGS, *flags,
@@ -177,14 +177,14 @@ def build_emulated(*, verbose: bool = False, fresh: bool = False,
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the emulated trainer")
     return compile_once(folder / f"{EMULATED}-{key}.so", command, source=files[1],
                         what="the emulated trainer", keep=KEEP, verbose=verbose, fresh=fresh,
-                        timeout=TIMEOUT, said="compiling the trainer with an imitated GPU ...")
+                        timeout=TIMEOUT, said="compiling the trainer with an emulated GPU ...")
 
 
-# ---- the kernels alone, which tests call ------------------------------------------------------
+# ---- only the kernels, which tests call -------------------------------------------------------
 
 def build_kernels(library: Path, archs: Sequence[str] = ARCHS, *, strict: bool = False,
                   verbose: bool = False) -> Path:
-    """All kernels in one library. Raises BuildError with what nvcc said."""
+    """All kernels in one library. Raises BuildError with nvcc's text."""
     nvcc = find_nvcc(find_driver())
     problem, hint = gpu.nvcc_problem(nvcc)
     if problem:

@@ -1,25 +1,22 @@
-"""One PufferTrainer: its calls, its memory as NumPy arrays, its error texts as errors."""
+"""One PufferTrainer: its calls, and its memory as NumPy arrays."""
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...base.errors import PufferError, RunError, UsageError, did_you_mean
+from ...base.errors import UsageError, did_you_mean
 from ...base.philox import MAX_SEED
 from ...env import abi
 from ...settings.consistency import available_cores
-from ..schedules import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT, check_tensors
+from ..schedules import check_tensors
+from .errors import failure, refusal
 from .library import PATHS, PRECISIONS, library
 
 PATH_VARIABLE = "PUFFER_TRAINER_PATH"       # forces an instruction set, for tests and reports
-PLAY_HINT = ("puffer-sdk check finds what an environment does wrong; with --vec.device cpu it "
-             "plays on the CPU")
 MAX_THREADS = 64                            # watches on the page that a parent reads
-MEMORY_HINT = "lower vec.total_agents, train.horizon, policy.hidden_size or policy.num_layers"
 
 
 class Handle:
@@ -40,21 +37,20 @@ class Handle:
                 getattr(config, name)[0:len(value)] = list(value)
             else:
                 setattr(config, name, value)
-        self.error = self.ffi.new("char[]", int(abi.constants(abi.env_header())
-                                                ["PUFFER_ERROR_SIZE"]))
+        self.error = self.ffi.new("PufferTrainerError*")
         made = self.lib.puffer_trainer_create(config, self.error)
         if made == self.ffi.NULL:
-            raise self._refusal()
+            raise refusal(self.error)
         self.trainer = self.ffi.gc(made, self.lib.puffer_trainer_destroy)
         self.counters = self.lib.puffer_trainer_counters(self.trainer)
         self.plays = False              # whether its envs are on the GPU
 
     def call(self, name: str, *args) -> None:
-        """One of the calls that return 0, or -1 with a text."""
+        """One of the calls that return 0, or -1 with an error. Raises RunError."""
         if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
-            raise self._failure()
+            raise failure(self.error, self.act_sizes, plays=self.plays)
 
-    def tell(self, name: str, *args):
+    def invoke(self, name: str, *args):
         """One of the calls that cannot fail."""
         return getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args)
 
@@ -62,7 +58,7 @@ class Handle:
         """Views of the tensors of these kinds ("WEIGHT", "OPTIMIZER", "ROLLOUT"), by name."""
         wanted = [getattr(self.lib, f"PUFFER_{kind}") for kind in kinds]
         out, found, index = self.ffi.new("PufferTrainerTensor*"), {}, 0
-        while self.tell("tensor", index, out):
+        while self.invoke("tensor", index, out):
             index += 1
             if out.kind in wanted:
                 found[self.ffi.string(out.name).decode()] = np.asarray(Memory(self, out))
@@ -76,46 +72,6 @@ class Handle:
     def pointer(self, kind: str, array: np.ndarray | None):
         """The array's memory as C takes it. The caller keeps the array alive."""
         return self.ffi.NULL if array is None else self.ffi.cast(kind, array.ctypes.data)
-
-    def _texts(self) -> tuple[str, str | None]:
-        """The error buffer as (what, where)."""
-        text = self.ffi.string(self.error).decode(errors="replace").replace("-nan", "nan")
-        what, _, where = text.partition("\t")
-        return what or "the native trainer failed and did not say why", where or None
-
-    def _refusal(self) -> PufferError:
-        what, where = self._texts()
-        if "memory" in what:
-            return UsageError(what, where=where, hint=MEMORY_HINT)
-        if "threads" in what:
-            return RunError(what, where=where, hint="lower vec.num_threads")
-        return UsageError(what, where=where,
-                          hint="use --train.precision fp32" if "bf16" in what else None)
-
-    def _failure(self) -> RunError:
-        """What went wrong in a call, with the hints that the referee gives."""
-        what, where = self._texts()
-        parts = {"hint": None}
-        head = re.search(r"no legal action in head (\d+)", what)
-        if head:
-            width = self.act_sizes[int(head[1])]
-            parts = {"expected": f"a nonzero byte among this head's {width} in action_mask",
-                     "actual": "zeros only", "hint": MASK_HINT}
-        elif re.match(r"(observations|rewards)\b", what):
-            parts["hint"] = ENV_HINT
-        elif "overflow" in what:
-            parts["hint"] = SCALE_HINT
-        elif "went bad" in what:
-            parts["hint"] = BAD_HINT
-        elif what.startswith("this takes"):
-            parts["hint"] = MEMORY_HINT
-        elif what.startswith("malloc has nothing left"):
-            parts["hint"] = ("free what c_reset and c_step allocate, or lower vec.total_agents"
-                             if "step" in (where or "") else
-                             "allocate less in init, or lower vec.total_agents")
-        elif "on the GPU" in what or (self.plays and what.startswith("the GPU stopped")):
-            parts["hint"] = PLAY_HINT
-        return RunError(what, where=where, **parts)
 
 
 class Memory:
@@ -165,8 +121,8 @@ def network_fields(config, obs_dtype, obs_size: int, act_sizes: Sequence[int],
 
 
 def load_tensors(handle: Handle, targets: Mapping[str, np.ndarray],
-          tensors: Mapping[str, np.ndarray]) -> None:
+                 tensors: Mapping[str, np.ndarray]) -> None:
     check_tensors({name: target.shape for name, target in targets.items()}, tensors)
     for name, target in targets.items():
         target[...] = tensors[name]
-    handle.tell("touch")
+    handle.invoke("touch")

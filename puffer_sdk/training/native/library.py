@@ -28,7 +28,7 @@ def build_trainer(*, verbose: bool = False, fresh: bool = False, referee: bool =
 
     fresh     compile it again, whatever the cache holds
     referee   whether the PyTorch trainer could stand in, for the hint
-    Raises BuildError with what the compiler said, RunError where nothing can be written.
+    Raises BuildError with the compiler's text, RunError where nothing can be written.
     """
     compiler = compilers.find_compiler()
     files = sources.for_cpu()
@@ -72,7 +72,7 @@ def library():
         return abi.trainer_ffi().dlopen(os.fspath(path))
     except OSError as error:
         raise RunError("the native trainer does not open", where=path, detail=str(error),
-                       hint="delete the file; until this is mended, train with "
+                       hint="delete the file; until this is fixed, train with "
                             "--train.backend torch"
                        ) from None
 

@@ -107,7 +107,7 @@ class NativePPO(Schedules):
 
     @property
     def counters(self) -> dict[str, int | float]:
-        """The numbers that a resume needs beside the tensors; JSON keeps them exactly."""
+        """The numbers that a resume needs besides the tensors; JSON keeps them exactly."""
         now = self._open.counters
         return {"epoch": int(now.epoch), "global_step": int(now.global_step),
                 "minibatch_carry": float(now.minibatch_carry),
@@ -189,15 +189,15 @@ class NativePPO(Schedules):
         """
         return self._meter.take_stats()
 
-    # -- of a GPU alone
+    # -- only on a GPU
 
     def gpu(self) -> dict[str, object] | None:
         """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
         "plays", "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many
-        share the work; "plays": whether the envs are there as well. None for the CPU trainer."""
+        share the work; "plays": whether the envs run there too. None for the CPU trainer."""
         handle = self._open
         out = handle.ffi.new("PufferTrainerDevice*")
-        if not handle.tell("device", out):
+        if not handle.invoke("device", out):
             return None
         return {"name": handle.ffi.string(out.name).decode(errors="replace"),
                 "compute_capability": (int(out.major), int(out.minor)),
@@ -209,7 +209,7 @@ class NativePPO(Schedules):
         """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
         handle, found, index = self._open, {}, 0
         out = handle.ffi.new("PufferTrainerKernel*")
-        while handle.tell("kernel", index, out):
+        while handle.invoke("kernel", index, out):
             index += 1
             found[handle.ffi.string(out.name).decode()] = {
                 name: getattr(out, name) for name in ("calls", "seconds", "bytes", "flops")}
@@ -219,7 +219,7 @@ class NativePPO(Schedules):
         """At best, on this GPU: bytes/s of a copy, read and written; FLOP/s of a product."""
         handle = self._open
         copy_rate, product_rate = handle.ffi.new("double*"), handle.ffi.new("double*")
-        handle.tell("peaks", copy_rate, product_rate)
+        handle.invoke("peaks", copy_rate, product_rate)
         return copy_rate[0], product_rate[0]
 
     # -- tensors
@@ -241,7 +241,7 @@ class NativePPO(Schedules):
 
     def touch(self) -> None:
         """Weights were written to: what was made of them is made again."""
-        self._open.tell("touch")
+        self._open.invoke("touch")
 
     def state_tensors(self) -> dict[str, np.ndarray]:
         """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
@@ -267,7 +267,7 @@ class NativePPO(Schedules):
                              expected=f"rows and q of (minibatches, {size})",
                              actual=f"{rows.shape} and {q.shape}")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
-            raise UsageError("there is no such segment", expected=f"0 to {self.agents - 1}",
+            raise UsageError("this segment does not exist", expected=f"0 to {self.agents - 1}",
                              actual=int(rows.max() if rows.max() >= self.agents else rows.min()))
         gpus = len(self.gpus)
         owner = np.repeat(np.arange(gpus), max(1, size // gpus))[:size]
@@ -276,7 +276,7 @@ class NativePPO(Schedules):
                              expected=f"{size // gpus} segments of each GPU's "
                                       f"{self.agents // gpus} agents, in their order")
         handle = self._open
-        handle.tell("replay", handle.pointer("int32_t*", rows), handle.pointer("float*", q),
+        handle.invoke("replay", handle.pointer("int32_t*", rows), handle.pointer("float*", q),
                     len(rows))
 
     def advantages(self) -> np.ndarray:
@@ -336,7 +336,7 @@ class _Meter:
 
     def _read(self):
         now = self.handle.ffi.new("PufferTrainerStats*")
-        self.handle.tell("stats", now)
+        self.handle.invoke("stats", now)
         for number, name in enumerate(self.phases):
             self.kept[name] += now.seconds[number]
         self.kept["rollout"] += now.rollout

@@ -18,7 +18,7 @@ def for_cpu() -> list[Path]:
     """What the CPU trainer is compiled of, in a fixed order."""
     found = [path for folder in CPU_FOLDERS for path in sorted((home() / folder).glob("*.c"))]
     if not found:
-        raise BuildError("the sources of the native trainer are not there",
+        raise BuildError("the sources of the native trainer are missing",
                          where=paths.data_dir("trainer"), hint="install puffer-sdk again")
     return found
 

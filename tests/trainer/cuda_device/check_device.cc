@@ -15,6 +15,7 @@
 #include "puffer_abi.h"
 
 static char error[PUFFER_ERROR_SIZE];
+static int32_t fault;
 static int checked;
 #define CHECK(...) do { checked++; if (!(__VA_ARGS__)) { fprintf(stderr, "line %d: %s\n%s\n",   \
                    __LINE__, #__VA_ARGS__, said); exit(1); } } while (0)
@@ -48,7 +49,7 @@ extern "C" int32_t cuda_launch(int32_t number, const void* args, int32_t blocks,
 
 struct Open {                       // a device that is closed in the end, and then all is gone
     Device* device;
-    Open() { device = device_open(0, error), said = error; CHECK(device); }
+    Open() { device = device_open(0, &fault, error), said = error; CHECK(device); }
     ~Open() {
         device_close(device);
         said = "something was not given back";
@@ -66,25 +67,30 @@ static void opening() {
     fake::driver = 0;
     CHECK(device_count(error) == -1 && !strcmp(error, "there is no NVIDIA driver on this machine"));
     fake::driver = 12040;
-    CHECK(!device_open(0, error) && has(error, "driver is for CUDA 12.4"));
+    CHECK(!device_open(0, &fault, error) && has(error, "driver is for CUDA 12.4"));
     CHECK(has(error, "CUDA 13.0"));
     fake::driver = 13000, fake::devices = 0;
     CHECK(device_count(error) == 0);
-    CHECK(!device_open(0, error) && has(error, "there is no GPU 0: CUDA sees 0"));
+    CHECK(!device_open(0, &fault, error) && has(error, "there is no GPU 0: CUDA sees 0"));
     fake::devices = 2;
-    CHECK(device_count(error) == 2 && !device_open(2, error) && !device_open(-1, error));
+    CHECK(device_count(error) == 2);
+    CHECK(!device_open(2, &fault, error) && !device_open(-1, &fault, error));
     fake::refuse["cudaGetDeviceCount"] = cudaErrorUnknown;
     CHECK(device_count(error) == -1 && has(error, "CUDA does not answer"));
     fake::refuse["cudaFuncGetAttributes"] = cudaErrorNoKernelImageForDevice;
-    CHECK(!device_open(0, error) && has(error, "not compiled for this GPU, which is sm_90"));
+    CHECK(!device_open(0, &fault, error) && has(error, "not compiled for this GPU, which is sm_90"));
     for (const char* name : {"cudaSetDevice", "cudaGetDeviceProperties", "cudaEventCreateWithFlags",
                              "cudaStreamCreateWithFlags"}) {
         fake::refuse[name] = cudaErrorUnknown;
-        CHECK(!device_open(0, error) && has(error, "CUDA refused") && fake::living() == 0);
+        CHECK(!device_open(0, &fault, error) && has(error, "CUDA refused") && fake::living() == 0);
+        CHECK(fault == DEVICE_FAILED);
     }
+    fake::refuse["cudaSetDevice"] = cudaErrorMemoryAllocation;
+    CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY && fake::living() == 0);
     const std::string right = getenv("PUFFER_CUBLASLT");
     setenv("PUFFER_CUBLASLT", "/nowhere/libcublasLt.so", 1);
-    CHECK(!device_open(0, error) && has(error, "cuBLASLt does not load: /nowhere/libcublasLt.so"));
+    CHECK(!device_open(0, &fault, error) && fault == DEVICE_FAILED);
+    CHECK(has(error, "cuBLASLt does not load: /nowhere/libcublasLt.so"));
     setenv("PUFFER_CUBLASLT", right.substr(0, right.rfind('/')).c_str(), 1);        // its folder
     {
         Open open;
@@ -121,6 +127,7 @@ static void memory() {
     CHECK(!open.failure() && cudaGetLastError() == cudaSuccess);
     CHECK(device_memory(open.device, 400));
     CHECK(!stream_open(open.device) && has(open.failure(), "no memory is left for a stream"));
+    CHECK(device_fault(open.device) == DEVICE_OUT_OF_MEMORY);
     fake::memory = (size_t)1 << 40;
 }
 
@@ -328,6 +335,8 @@ static void failures() {
         stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
         fake::broken = cudaErrorIllegalAddress;     // found by whoever waits
         CHECK(stream_wait(stream) == -1);
+        CHECK(device_fault(open.device)
+              == (has(open.failure(), "the GPU stopped") ? DEVICE_STOPPED : DEVICE_FAILED));
         CHECK(has(open.failure(), "the GPU stopped: what CUDA says (cudaErrorIllegalAddress)")
               || has(open.failure(), "CUDA refused"));
         CHECK(has(open.failure(), "cudaErrorIllegalAddress"));
@@ -404,7 +413,7 @@ static void timing() {
 static void meet(int other_number, bool peers, size_t ways) {
     fake::devices = 2, fake::peers = peers;
     Open open;
-    Device* other = device_open(other_number, error);
+    Device* other = device_open(other_number, &fault, error);
     CHECK(other);
     device_meet(open.device, other);
     CHECK(fake::ways.size() == ways && !open.failure() && !device_failure(other));

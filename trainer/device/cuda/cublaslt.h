@@ -2,7 +2,7 @@
  *
  * The library is loaded by name, so that this compiles and loads where there is no cuBLAS. Its
  * objects are handles that its own calls make and destroy; attributes have numbers, which are
- * stated here and held against NVIDIA's header where PUFFER_STRICT is set and the header is there.
+ * stated here and compared with NVIDIA's header where PUFFER_STRICT is set and it is installed.
  */
 #pragma once
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ enum {                              // attributes, and how many bytes each takes
 };
 
 enum {                              // how the parts of a sum that was cut along K come together
-    LT_REDUCTION_INPLACE = 1,       // in the output, by who comes first
+    LT_REDUCTION_INPLACE = 1,       // in the output, in the order of arrival
     LT_REDUCTION_COMPUTE_TYPE = 2,  // in the workspace, in a step of its own
     LT_REDUCTION_OUTPUT_TYPE = 4
 };
@@ -54,7 +54,7 @@ typedef struct LtHeuristic {        // cublasLtMatmulHeuristicResult_t
     int32_t reserved[4];
 } LtHeuristic;
 
-// What each call returns, its name behind "cublasLt", and what it takes. Statuses: 0 is success
+// What each call returns, its name after "cublasLt", and what it takes. Statuses: 0 is success
 #define LT_CALLS(X)                                                                             \
     X(int, Create, (void** handle))                                                             \
     X(int, Destroy, (void* handle))                                                             \
@@ -91,8 +91,8 @@ typedef struct LtLibrary {
 #undef LT_FIELD
 } LtLibrary;
 
-// PUFFER_CUBLASLT, a file or its folder; or what the loader finds by name: in LD_LIBRARY_PATH, in the
-// folder that was handed over when this was linked (-rpath), in the system's. 0, or -1 with a text.
+// PUFFER_CUBLASLT, a file or its folder; or what the loader finds by name: in LD_LIBRARY_PATH, in
+// the folder that was given when this was linked (-rpath), in the system's. 0, or -1 with a text.
 // major: CUDA's, which its libraries carry in their names
 static inline int lt_open(LtLibrary* lt, int major, char* error, size_t size) {
     char name[64], path[4096];

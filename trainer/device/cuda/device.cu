@@ -1,7 +1,7 @@
 /* device.cu -- device.h kept by the CUDA runtime and cuBLASLt. In: calls. Out: work on a GPU.
  *
  * Streams do not wait for the legacy stream, nor it for them. The GPU is chosen anew by each call,
- * because CUDA keeps that choice for each thread by itself. Text behind a failure is complete when
+ * because CUDA keeps that choice for each thread by itself. The text of a failure is complete when
  * the call that found it returns; work that fails on the GPU is found by the next wait.
  */
 #include "state.cuh"
@@ -87,8 +87,9 @@ static void open_all(Device* device) {
         open_products(device);
 }
 
-Device* device_open(int32_t number, char* error) {
+Device* device_open(int32_t number, int32_t* fault, char* error) {
     const int32_t count = device_count(error);
+    *fault = DEVICE_FAILED;
     if (count < 0) return NULL;
     if (number < 0 || number >= count) {
         snprintf(error, PUFFER_ERROR_SIZE, "there is no GPU %d: CUDA sees %d", number, count);
@@ -96,12 +97,14 @@ Device* device_open(int32_t number, char* error) {
     }
     Device* device = (Device*)calloc(1, sizeof *device);
     if (!device) {
+        *fault = DEVICE_OUT_OF_MEMORY;
         snprintf(error, PUFFER_ERROR_SIZE, "no memory is left for a device");
         return NULL;
     }
     device->number = number;
     open_all(device);
     if (!device->failed) return device;
+    *fault = device->failed;
     snprintf(error, PUFFER_ERROR_SIZE, "%s", device->failure);
     device_close(device);
     return NULL;
@@ -115,7 +118,7 @@ template <typename T> static void free_list(T* first) {
     }
 }
 
-// Whatever CUDA says now is said to nobody: after a failure it refuses much of this
+// Errors are ignored here: after a failure CUDA refuses much of this
 void device_close(Device* device) {
     if (!device) return;
     cudaSetDevice(device->number);
@@ -191,6 +194,8 @@ const char* device_failure(const Device* device) {
     return device->failed ? device->failure : NULL;
 }
 
+int32_t device_fault(const Device* device) { return device->failed; }
+
 // ---- memory -----------------------------------------------------------------------------------
 
 // True if there was enough; false without a failure if there was not
@@ -236,7 +241,7 @@ int32_t device_pin(Device* device, void* memory, size_t bytes) {
     case cudaSuccess:
         *block = (Block){BLOCK_REGISTERED, (char*)memory, bytes, block->next};
         return 0;
-    case cudaErrorHostMemoryAlreadyRegistered:  // somebody else's, who may take it back
+    case cudaErrorHostMemoryAlreadyRegistered:  // pinned by other code, which may unpin it
     case cudaErrorNotSupported:
     case cudaErrorNotPermitted:
     case cudaErrorOperatingSystem:              // what the system thinks of locked memory
@@ -344,8 +349,9 @@ void stream_after(Stream* stream, Event* event) {
 static int32_t waited(Device* device, cudaError_t error, const char* last) {
     if (error != cudaSuccess) {
         cudaGetLastError();
-        fail(device, "the GPU stopped: %s (%s); the last that it was given was %s",
-             cudaGetErrorString(error), cudaGetErrorName(error), last);
+        fail_as(device, DEVICE_STOPPED,
+                "the GPU stopped: %s (%s); the last that it was given was %s",
+                cudaGetErrorString(error), cudaGetErrorName(error), last);
     }
     return device->failed ? -1 : 0;
 }

@@ -29,9 +29,10 @@ static uint32_t line_of(int64_t row, int64_t stride, int32_t batch, int32_t byte
 static bool lt_agreed(Device* device, int status, const Product* product, const char* what) {
     const ProductShape* shape = &product->shape;
     if (status == 0) return true;
-    fail(device, "cuBLASLt refused the product %s (%d x %d x %d, %s), %s: %s", shape->label,
-         shape->m, shape->n, shape->k, shape->narrow ? "bf16" : "fp32", what,
-         device->lt.GetStatusName(status));
+    fail_as(device, shape->narrow ? DEVICE_NO_BF16 : DEVICE_FAILED,
+            "cuBLASLt refused the product %s (%d x %d x %d, %s), %s: %s", shape->label, shape->m,
+            shape->n, shape->k, shape->narrow ? "bf16" : "fp32", what,
+            device->lt.GetStatusName(status));
     return false;
 }
 
@@ -121,9 +122,9 @@ static bool prepare(Device* device, Product* product) {
         if (!lt_agreed(device, status, product, "its preferences")) return false;
     }
     if (!usable)
-        fail(device, "cuBLASLt has no way to compute the product %s (%d x %d x %d, %s) that "
-             "gives the same bits each time", s->label, s->m, s->n, s->k,
-             s->narrow ? "bf16" : "fp32");
+        fail_as(device, s->narrow ? DEVICE_NO_BF16 : DEVICE_FAILED,
+                "cuBLASLt has no way to compute the product %s (%d x %d x %d, %s) that gives the "
+                "same bits each time", s->label, s->m, s->n, s->k, s->narrow ? "bf16" : "fp32");
     return usable != 0;
 }
 

@@ -1,6 +1,6 @@
 /* programs.cuh -- kernels compiled elsewhere: a cubin -> what a stream can be given.
  *
- * The driver alone loads a cubin. Its calls are asked of the runtime by name, which has the driver
+ * Only the driver loads a cubin. Its calls are asked of the runtime by name, which has the driver
  * open by then; so nothing here is linked against the driver, and the trainer's library loads on a
  * machine that has none. Types are those of cuda.h, which declares and needs nothing else.
  */
@@ -11,7 +11,7 @@
 
 #define SINCE 12000                 // the driver's calls as they were in this CUDA
 
-// What each call is named behind "cu", and what it takes. Status 0 is success
+// The name of each call after "cu", and what it takes. Status 0 is success
 #define DRIVER_CALLS(X)                                                                         \
     X(ModuleLoadData, (CUmodule* module, const void* image))                                    \
     X(ModuleUnload, (CUmodule module))                                                          \
@@ -68,7 +68,7 @@ static const char* driver_text(CUresult status) {
     return driver.GetErrorString(status, &text) == CUDA_SUCCESS && text ? text : "no text";
 }
 
-// A file's bytes, and a zero behind them; NULL with a text
+// A file's bytes and a final zero; NULL with a text
 static char* read_whole(const char* path, char* error) {
     FILE* file = fopen(path, "rb");
     char* bytes = NULL;

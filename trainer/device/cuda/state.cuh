@@ -1,5 +1,5 @@
 /* state.cuh -- what a device, its streams and all that lives with it are made of, and how a
- * failure is kept. For device.cu and the two files that it consists of beside itself. */
+ * failure is kept. For device.cu and the two files that it consists of besides itself. */
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -99,7 +99,7 @@ struct Device {
     int number;
     DeviceFacts facts;
     char failure[PUFFER_ERROR_SIZE];
-    int failed;
+    int32_t failed;                 // the kind of its first failure, or DEVICE_FINE
     LtLibrary lt;
     void* handle;                   // cuBLASLt's
     cudaStream_t own;               // zeroes memory, where nobody waits for streams
@@ -122,24 +122,36 @@ struct Device {
 
 // ---- failures ---------------------------------------------------------------------------------
 
-// Keeps the first: what, and behind a tab where
-static void fail(Device* device, const char* format, ...) {
-    va_list list;
+// Keeps the first: what, and after a tab where
+static void keep_failure(Device* device, int32_t fault, const char* format, va_list list) {
     if (device->failed) return;
-    device->failed = 1;
-    va_start(list, format);
+    device->failed = fault;
     int used = vsnprintf(device->failure, sizeof device->failure, format, list);
-    va_end(list);
     if (used >= 0 && (size_t)used < sizeof device->failure)
         snprintf(device->failure + used, sizeof device->failure - (size_t)used, "\t%s",
                  device->facts.name);
 }
 
+static void fail_as(Device* device, int32_t fault, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    keep_failure(device, fault, format, list);
+    va_end(list);
+}
+
+static void fail(Device* device, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    keep_failure(device, DEVICE_FAILED, format, list);
+    va_end(list);
+}
+
 // True if CUDA agreed. what: "the kernel", which: "gates_step"
 static bool agreed(Device* device, cudaError_t error, const char* what, const char* which) {
     if (error == cudaSuccess) return true;
-    fail(device, "CUDA refused %s %s: %s (%s)", what, which, cudaGetErrorString(error),
-         cudaGetErrorName(error));
+    fail_as(device, error == cudaErrorMemoryAllocation ? DEVICE_OUT_OF_MEMORY : DEVICE_FAILED,
+            "CUDA refused %s %s: %s (%s)", what, which, cudaGetErrorString(error),
+            cudaGetErrorName(error));
     cudaGetLastError();             // said; the next call's error is its own
     return false;
 }
@@ -170,5 +182,5 @@ template <typename T> static T* unlist(T** first) {
 }
 
 static void no_memory(Device* device, const char* what) {
-    fail(device, "no memory is left for %s", what);
+    fail_as(device, DEVICE_OUT_OF_MEMORY, "no memory is left for %s", what);
 }

@@ -1,22 +1,22 @@
 /* device.cc -- the contract of device.h on the host: calls are queued, and done later.
  *
- * It is there to find what a program forgets. A Stream is a queue. PUFFER_CUDA_EMULATED says when
- * what is queued is done, always as the contract allows:
+ * It finds what a program forgets. A Stream is a queue. PUFFER_CUDA_EMULATED sets when queued
+ * calls run, always as the contract allows:
  *
- *     late        (unless told) when the host waits for it, or a stream that it waits for
+ *     late        (the default) when the host, or a stream that the host waits for, waits for it
  *     early       at once
  *     shuffled    a little of some streams at each call; PUFFER_CUDA_EMULATED_SEED picks which
  *
- * A wait that is missing, or a pinned buffer that is used again too soon, gives other numbers in at
- * least one of them. The host that touches device memory dies of it, since that is open only while
- * queued calls run (closed behind each run at first, later now and then); a kernel dies of a page
- * behind each block. What a GPU would refuse is a failure here: host pointers given for the
- * device's, waits while a graph is captured, and so on. PUFFER_CUDA_EMULATED_MEMORY=BYTES is all
- * there is; PUFFER_CUDA_EMULATED_PIN=0 lets nothing be pinned that is there already;
- * PUFFER_CUDA_EMULATED_GPUS devices are there, each with memory and queues of its own.
+ * A missing wait, or a pinned buffer used again too soon, gives other numbers in at least one of
+ * them. A host that touches device memory crashes: it is open only while queued calls run (closed
+ * after each run at first, later now and then). A kernel that leaves its block crashes on the page
+ * after it. What a GPU would refuse is a failure here: host pointers instead of the device's, waits
+ * while a graph is captured, and so on. PUFFER_CUDA_EMULATED_MEMORY=BYTES limits device memory;
+ * PUFFER_CUDA_EMULATED_PIN=0 refuses to pin the caller's memory;
+ * PUFFER_CUDA_EMULATED_GPUS devices exist, each with its own memory and queues.
  *
- * Kernels are loops (cuda/shim.h), in another order of blocks and threads at each call. A program is
- * a shared library whose kernels are functions (args, blocks, threads). */
+ * Kernels are loops (cuda/shim.h), in another order of blocks and threads at each call. A program
+ * is a shared library whose kernels are functions (args, blocks, threads). */
 #include <dlfcn.h>
 #include <unistd.h>
 #include <cmath>
@@ -34,7 +34,8 @@ int32_t device_count(char*) {
     return count && *count ? atoi(count) : 1;
 }
 
-Device* device_open(int32_t number, char* error) {
+Device* device_open(int32_t number, int32_t* fault, char* error) {
+    *fault = DEVICE_FAILED;
     const char* mode = getenv("PUFFER_CUDA_EMULATED");
     const char* memory = getenv("PUFFER_CUDA_EMULATED_MEMORY");
     const char* seed = getenv("PUFFER_CUDA_EMULATED_SEED");
@@ -85,6 +86,8 @@ void device_facts(Device* device, DeviceFacts* out) {
 const char* device_failure(const Device* device) {
     return failed(device) ? device->failure : NULL;
 }
+
+int32_t device_fault(const Device* device) { return failed(device) ? DEVICE_FAILED : DEVICE_FINE; }
 
 __attribute__((visibility("default"))) int64_t device_emulated_count(int32_t what) {
     return what >= 0 && what < COUNTS ? counts[what] : -1;

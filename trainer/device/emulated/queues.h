@@ -1,7 +1,7 @@
 /* queues.h -- when the emulated device does what it was given.  calls -> their effects
  *
  * A queue runs as far as somebody needs it: the host that waits, or a stream that comes after it.
- * Dependencies go to earlier calls alone, so that following them ends. */
+ * Dependencies go only to earlier calls, so that following them ends. */
 #pragma once
 #include "state.h"
 

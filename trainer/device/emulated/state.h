@@ -1,7 +1,7 @@
-/* state.h -- what the emulated device holds, and its memory behind guard pages.
+/* state.h -- what the emulated device holds, and its memory between guard pages.
  *
  * A block of device memory ends where a guard page begins, but for a line of 256 bytes. It can be
- * touched between open_memory and close_memory alone. */
+ * touched only between open_memory and close_memory. */
 #pragma once
 #include <sys/mman.h>
 #include <cstdarg>
@@ -54,8 +54,8 @@ enum { ALLOCATIONS, WAITS, LAUNCHES, PRODUCTS, COPIES, REPLAYS, COUNTS };
 inline int64_t counts[COUNTS];
 
 const size_t LINE = 256;
-const int64_t OFTEN = 256;          // runs behind which memory is closed;
-const int64_t SELDOM = 16;          // from then on behind each of so many
+const int64_t OFTEN = 256;          // runs after which memory is closed;
+const int64_t SELDOM = 16;          // from then on after each of so many
 const unsigned char BEYOND = 0xff;  // of the slack: NaN, whoever reads it
 
 }  // namespace emulated

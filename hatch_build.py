@@ -1,0 +1,24 @@
+"""Makes the manual pages while the wheel is built.  the click commands -> share/man/man1/*.1"""
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class ManualPages(BuildHookInterface):
+    """pyproject.toml names what this needs beside hatchling: click."""
+
+    def initialize(self, version: str, build_data: dict) -> None:
+        sys.path.insert(0, str(Path(self.root) / "tools"))
+        import manpages
+
+        self.folder = Path(tempfile.mkdtemp(prefix="puffer-sdk-man-"))
+        manpages.write(self.folder)
+        build_data["shared_data"][str(self.folder)] = "share/man/man1"
+
+    def finalize(self, version: str, build_data: dict, artifact_path: str) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,95 @@
+"""The commands of `puffer-sdk`, and the group that runs them.  a name -> the click command
+
+SECTIONS is the one entry of a command. The overview of --help, shell completion, the manual pages
+and docs/reference/cli.md list the commands in this order, with these lines. Its other half is the
+module of the same name in this folder, which holds a click command called `command`.
+"""
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from ..base import errors
+
+# title -> {name: its line}, in the order of work
+SECTIONS = {
+    "Make an environment": {
+        "new": "Start an environment from a template.",
+        "check": "Find the bugs that silently ruin training.",
+        "debug": "Open a debugger where an environment fails.",
+        "build": "Compile an environment: a library, programs, a page.",
+        "play": "Watch and drive an environment in a window.",
+    },
+    "Train a policy": {
+        "train": "Train a policy.",
+        "profile": "Show where training time goes.",
+        "eval": "Compare a policy with random and idle play; record it.",
+    },
+    "Share it": {
+        "report": "Measure all that a reviewer asks for; write a page.",
+        "review": "Check somebody else's environment, in a sandbox.",
+        "bind": "Write a binding.c to edit by hand, for PufferLib.",
+        "export": "Write a policy for C, ONNX, PyTorch, or all for PufferLib.",
+    },
+    "Keep order": {
+        "config": "Show every setting and where it came from.",
+        "list": "List the environments that you can name.",
+        "runs": "List, compare and delete runs.",
+        "clean": "Remove what the other commands left on disk.",
+    },
+    "Get help": {
+        "explain": "Explain a rule of check.",
+        "doctor": "Show what this machine has and lacks.",
+        "completion": "Let the shell complete what you type.",
+    },
+}
+COMMANDS = {name: line for entries in SECTIONS.values() for name, line in entries.items()}
+LATER = ("sweep",)      # names that a later version has
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module only when that command runs: --help stays fast."""
+
+    def list_commands(self, ctx):
+        return [*COMMANDS]           # list() may be the command here
+
+    def get_command(self, ctx, name):
+        if name not in COMMANDS:
+            return None
+        return import_module(f".{name.replace('-', '_')}", __package__).command
+
+    def parse_args(self, ctx, args):
+        """Without a word, the page that --help prints; but nothing was done, so status 2."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(errors.USAGE)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx, args):
+        name = args[0] if args else ""
+        if name in LATER:
+            raise errors.UsageError(f"this version does not have '{name}' yet")
+        if name and name not in COMMANDS and not name.startswith("-"):
+            raise errors.UsageError(f"there is no command '{name}'",
+                                    hint=errors.did_you_mean(name, COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx, formatter):
+        width = max(map(len, COMMANDS))
+        for title, entries in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", line) for name, line in entries.items()])
+
+    def format_options(self, ctx, formatter):
+        """The commands come before the two options that hardly anybody needs."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def shell_complete(self, ctx, incomplete):
+        """Commands by their names: importing all of them takes too long for a TAB."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=line) for name, line in COMMANDS.items()
+                 if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)

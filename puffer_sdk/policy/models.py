@@ -1,0 +1,30 @@
+"""Find a trained policy.  --load-model-path -> a checkpoint file"""
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..base.errors import UsageError
+from ..training import runs
+
+
+def find_model(home: Path, which: str | Path) -> Path:
+    """The checkpoint file that --load-model-path names. Raises UsageError where there is none."""
+    path = Path(which)
+    if path.is_file():
+        return path.resolve()
+    if which == "latest":
+        run = runs.latest_run(home, with_checkpoint=True)
+        if run is None:
+            raise UsageError("there is no trained policy yet", where=home,
+                             hint=f"puffer-sdk train {home.name}; or evaluate the baselines: "
+                                  "--baselines")
+    elif path.suffix == ".safetensors" or (len(path.parts) > 1 and not path.exists()):
+        raise UsageError("there is no such checkpoint", where=path,
+                         hint="puffer-sdk runs lists what there is")
+    else:
+        run = runs.find_run(home, str(which))
+    found = run.checkpoints()
+    if not found:
+        raise UsageError("this run has no checkpoint", where=run.folder,
+                         hint="puffer-sdk runs lists what there is")
+    return found[-1]

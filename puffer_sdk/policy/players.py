@@ -1,0 +1,92 @@
+"""What plays: a trained policy, random play, idle play.  vec -> vec.actions, tick by tick
+
+A player is a function play(vec) that fills vec.actions.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..base.errors import UsageError
+from ..settings.config import Config
+from ..settings.table import parse_action
+from ..training import backends, checkpoint
+
+
+def load_players(job: dict, library, resolved: Config) -> dict:
+    """name -> make(vec, resolved), which returns a player.
+
+    "trained" only if the job names a model. Raises UsageError if that does not fit.
+    """
+    players = {"random": random_player, "idle": idle_player}
+    if job["model"]:
+        past = checkpoint.load(Path(job["model"]))
+        about = library.describe(resolved.env)
+        checkpoint.check_fits(past, {"name": job["name"], "obs_size": about.obs_size,
+                                     "obs_dtype": about.obs_dtype.name,
+                                     "act_sizes": list(about.act_sizes)}, resolved.env)
+        players = {"random": random_player, "trained": trained_player(past, job["greedy"]),
+                   "idle": idle_player}
+    return players
+
+
+def random_actions(vec, rng):
+    """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head."""
+    import numpy as np
+
+    actions, column = np.empty_like(vec.actions), 0
+    for head, width in enumerate(vec.act_sizes):
+        if width == 1:
+            actions[:, head] = rng.uniform(-1, 1, vec.num_agents)
+        elif vec.action_mask is None:
+            actions[:, head] = rng.integers(0, width, vec.num_agents)
+        else:
+            legal = vec.action_mask[:, column:column + width] != 0
+            draw = rng.random((vec.num_agents, width))
+            actions[:, head] = np.where(legal, draw, -1).argmax(1)
+        column += width
+    return actions
+
+
+def random_player(vec, resolved: Config):
+    """Plays random_actions, seeded by [eval] seed."""
+    import numpy as np
+
+    rng = np.random.default_rng(resolved.eval.seed)
+
+    def play(vec) -> None:
+        vec.actions[:] = random_actions(vec, rng)
+
+    return play
+
+
+def idle_player(vec, resolved: Config):
+    """Always plays the same action: [eval] idle_action, or zeros."""
+    text = resolved.eval.idle_action
+    action = parse_action(text) if text else (0.0,) * vec.num_atns
+    if len(action) != vec.num_atns:
+        raise UsageError("[eval] idle_action does not fit the action heads",
+                         expected=f"{vec.num_atns} numbers", actual=text)
+
+    def play(vec) -> None:
+        vec.actions[:] = action
+
+    return play
+
+
+def trained_player(past: checkpoint.Checkpoint, greedy: bool):
+    """make(vec, resolved) for a checkpoint's policy. greedy: take the likeliest action."""
+    def make(vec, resolved: Config):
+        actor = backends.make_actor(vec, Config.from_dict(past.facts["config"]), past.tensors,
+                                    resolved.eval.seed, greedy=greedy,
+                                    threads=resolved.vec.num_threads)
+        first = [True]
+
+        def play(vec) -> None:
+            if not first[0]:
+                actor.ended((vec.terminals != 0) | (vec.truncations != 0))
+            first[0] = False
+            vec.actions[:] = actor.act(vec.observations, vec.action_mask)
+
+        return play
+
+    return make

@@ -1,0 +1,46 @@
+"""Locks on run folders: one process trains a run.  a Run -> held until the block or process ends"""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+
+from ..base.errors import UsageError
+from .runs import Run
+
+
+@contextlib.contextmanager
+def locked(run: Run) -> Iterator[None]:
+    """Hold the run's lock. The system frees it if this process is killed.
+
+    Raises UsageError where another process holds it.
+    """
+    fd = os.open(run.folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise still_running(run) from None
+        except OSError:                 # a file system without locks: only run.json guards the run
+            pass
+        yield
+    finally:
+        os.close(fd)
+
+
+def is_locked(run: Run) -> bool:
+    """Whether some process trains this run."""
+    try:
+        with locked(run):
+            return False
+    except UsageError:
+        return True
+
+
+def still_running(run: Run) -> UsageError:
+    info = run.info
+    return UsageError("this run is still going on", where=run.folder,
+                      expected="a run that has ended",
+                      actual=f"process {info.get('pid')} on {info.get('host')}",
+                      hint="stop it first, or start a new run without --resume")

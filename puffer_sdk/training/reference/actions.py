@@ -1,0 +1,165 @@
+"""Action heads and acting.  logits -> actions, log-probabilities, entropy
+
+Sizes: n agents, D observation, K heads, A sum of head widths.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ...base import philox
+from ..schedules import check_mask
+from .finite import raise_if_bad, weights_of
+from .policy import zero_ended
+
+ILLEGAL = -1e30                     # a masked logit: exp gives 0, and 0 * it is still 0
+LOGSTD_MIN, LOGSTD_MAX = -20.0, 2.0
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class ActionHeads:
+    """K action heads of widths act_sizes over rows of A logits. Heads of width 1 are continuous."""
+
+    def __init__(self, act_sizes: Sequence[int]):
+        self.sizes = tuple(int(width) for width in act_sizes)
+        stops = np.cumsum(self.sizes).tolist()
+        self.columns = [slice(stop - width, stop) for stop, width in zip(stops, self.sizes)]
+        ordinals = (np.cumsum(np.array(self.sizes) == 1) - 1).tolist()
+        self.dims = [ordinal if width == 1 else None        # this head's element of logstd
+                     for ordinal, width in zip(ordinals, self.sizes)]
+
+    def sample(self, logits: Tensor, logstd: Tensor | None, noise: Tensor | None) -> Tensor:
+        """(n, A) -> (n, K) float32. noise (n, K): uniforms and normals; None: the likeliest action.
+
+        Discrete: inverse CDF. With e = exp(logit - max) and total = sum(e), the action is the
+        number of partial sums <= u * total, which never lands on an action of probability 0.
+        """
+        actions = torch.empty((len(logits), len(self.sizes)), device=logits.device)
+        for head, (columns, dim) in enumerate(zip(self.columns, self.dims)):
+            mine = logits[:, columns]
+            if dim is not None:
+                choice = mine[:, 0]
+                if noise is not None:
+                    choice = choice + clamp_logstd(logstd[dim]).exp() * noise[:, head]
+            elif noise is None:
+                choice = mine.argmax(-1)
+            else:
+                sums = (mine - mine.amax(-1, keepdim=True)).exp_().cumsum(-1)
+                choice = (sums <= noise[:, head, None] * sums[:, -1:]).sum(-1)
+            actions[:, head] = choice
+        return actions
+
+    def log_prob(self, logits: Tensor, logstd: Tensor | None, actions: Tensor) -> Tensor:
+        """Joint log-probability: (..., A), (..., K) -> (...)."""
+        return self.log_prob_and_entropy(logits, logstd, actions, want_entropy=False)[0]
+
+    def log_prob_and_entropy(self, logits: Tensor, logstd: Tensor | None, actions: Tensor,
+                             want_entropy: bool = True) -> tuple[Tensor, Tensor]:
+        """Both summed over heads, each of shape (...)."""
+        log_prob = logits.new_zeros(logits.shape[:-1])
+        entropy = torch.zeros_like(log_prob)
+        for head, (columns, dim) in enumerate(zip(self.columns, self.dims)):
+            mine, action = logits[..., columns], actions[..., head]
+            if dim is not None:
+                scale = clamp_logstd(logstd[dim])
+                distance = (action - mine[..., 0]) * torch.exp(-scale)
+                log_prob = log_prob - (0.5 * distance.square() + scale + HALF_LOG_2PI)
+                entropy = entropy + (scale + HALF_LOG_2PI + 0.5)
+                continue
+            logs = F.log_softmax(mine, -1)
+            log_prob = log_prob + logs.gather(-1, action.long().unsqueeze(-1)).squeeze(-1)
+            if want_entropy:
+                entropy = entropy - (logs.exp() * logs).sum(-1)
+        return log_prob, entropy
+
+
+def clamp_logstd(logstd: Tensor) -> Tensor:
+    return logstd.clamp(LOGSTD_MIN, LOGSTD_MAX)
+
+
+def apply_mask(logits: Tensor, mask: Tensor | None) -> Tensor:
+    """Illegal actions get probability 0."""
+    return logits if mask is None else torch.where(mask, logits, ILLEGAL)
+
+
+class Actor:
+    """A policy with its agents' carried state and random numbers: one call per tick.
+
+        actor = Actor(policy, act_sizes, seed, n)
+        vec.actions[:] = actor.act(vec.observations)
+        vec.step()
+        actor.ended(vec.terminals)
+
+    The random numbers depend only on (seed, global agent, tick). `greedy`: take the likeliest
+    action.
+    """
+
+    NOISE_TICKS = 64        # ticks whose random numbers are drawn at once
+
+    def __init__(self, policy: nn.Module, act_sizes: Sequence[int], seed: int, n: int, *,
+                 greedy: bool = False, first_agent: int = 0):
+        self.policy, self.seed, self.greedy = policy, seed, greedy
+        self.heads = ActionHeads(act_sizes)
+        self.device = next(policy.parameters()).device
+        self.agents = np.arange(first_agent, first_agent + n)
+        self.tick = 0
+        self._noise, self._noise_tick = None, 0
+        with torch.no_grad():
+            self.state = policy.initial_state(n)
+
+    def act(self, obs: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """obs (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32; advances the state."""
+        mask = None if mask is None else self.to_mask(mask)
+        return self.forward(torch.tensor(obs, device=self.device), mask)[0].cpu().numpy()
+
+    @torch.no_grad()
+    def forward(self, obs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """obs (n, D) -> actions (n, K), log-probabilities (n,), values (n,)."""
+        before = self.state
+        logits, values, self.state = self.policy.step(obs, before)
+        if not math.isfinite(float(logits.sum() + values.sum())):
+            named = [("observations", obs), ("recurrent state", before), *weights_of(self.policy),
+                     ("logits", logits), ("values", values)]
+            raise_if_bad(named, where=f"tick {self.tick}")
+        logits = apply_mask(logits, mask)
+        logstd = getattr(self.policy, "logstd", None)
+        actions = self.heads.sample(logits, logstd, None if self.greedy else self._next_noise())
+        self.tick += 1
+        return actions, self.heads.log_prob(logits, logstd, actions), values
+
+    @torch.no_grad()
+    def value(self, obs: Tensor) -> Tensor:
+        """The value of an observation, (n,). Advances no state and draws no number."""
+        return self.policy.step(obs, self.state)[1]
+
+    def ended(self, terminals: np.ndarray) -> None:
+        """Zero the state of agents whose episode just ended, before their next observation."""
+        if np.any(terminals):
+            zero_ended(self.state, torch.tensor(terminals, device=self.device))
+
+    def reset(self) -> None:
+        """Zero the state of all agents; the tick counter stays."""
+        self.state = torch.zeros_like(self.state)
+
+    def to_mask(self, mask: np.ndarray) -> Tensor:
+        """A checked mask on the device, with continuous heads always legal."""
+        check_mask(mask, self.heads.sizes, where=f"tick {self.tick}")
+        legal = torch.tensor(mask, device=self.device) != 0
+        for columns, dim in zip(self.heads.columns, self.heads.dims):
+            if dim is not None:
+                legal[:, columns] = True
+        return legal
+
+    def _next_noise(self) -> Tensor:
+        row = self.tick - self._noise_tick
+        if self._noise is None or not 0 <= row < self.NOISE_TICKS:
+            ticks = np.arange(self.tick, self.tick + self.NOISE_TICKS)
+            noise = philox.action_noise(self.seed, self.agents, ticks, self.heads.sizes)
+            self._noise = torch.from_numpy(noise).to(self.device)
+            self._noise_tick, row = self.tick, 0
+        return self._noise[row]

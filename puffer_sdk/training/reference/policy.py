@@ -1,0 +1,243 @@
+"""The recurrent policy.  obs, state -> logits, value, new state
+
+Sizes: n or S rows, T ticks, D observation, H hidden, L layers, A sum of head widths.
+"""
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ...base import philox
+from ...base.errors import UsageError, did_you_mean
+from ...base.philox import Purpose
+from ..schedules import check_tensors
+
+
+def candidate(hid: Tensor) -> Tensor:
+    """g(u) = u + 0.5 if u >= 0 else sigmoid(u): positive, continuous, and linear where it grows."""
+    return torch.sigmoid(hid.clamp(max=0)) + hid.clamp(min=0)
+
+
+class LayerScan(torch.autograd.Function):
+    """One MinGRU layer over whole segments, gates and highway included, with its own gradient.
+
+        products (S, T, 3H)  x (S, T, H)  state0 (S, H)  keep (S, T)   ->   out (S, T, H)
+        h_t = (1 - z) keep_t h_{t-1} + z g(hid)      out = s h_t + (1 - s) x
+
+    The recurrence is linear in h, so both directions are one multiply-add per tick; everything
+    else works on all ticks at once. autograd would record some thousand small nodes instead.
+    """
+
+    @staticmethod
+    def forward(ctx, products: Tensor, x: Tensor, state0: Tensor, keep: Tensor) -> Tensor:
+        hid, gate, proj = products.chunk(3, -1)
+        g, z, s = candidate(hid), torch.sigmoid(gate), torch.sigmoid(proj)
+        decay = (1 - z).mul_(keep.unsqueeze(-1))
+        h = z * g
+        previous = state0
+        for t in range(h.shape[1]):
+            previous = h[:, t].addcmul_(decay[:, t], previous)
+        ctx.save_for_backward(hid, x, state0, keep, g, z, s, decay, h)
+        return torch.lerp(x, h, s)
+
+    @staticmethod
+    def backward(ctx, dout: Tensor) -> tuple[Tensor | None, ...]:
+        hid, x, state0, keep, g, z, s, decay, h = ctx.saved_tensors
+        dh = dout * s
+        for t in range(h.shape[1] - 2, -1, -1):
+            dh[:, t].addcmul_(decay[:, t + 1], dh[:, t + 1])
+        previous = torch.cat([state0.unsqueeze(1), h[:, :-1]], 1).mul_(keep.unsqueeze(-1))
+        dg = dh * z
+        dproducts = torch.empty((*x.shape[:2], 3 * x.shape[2]), dtype=x.dtype, device=x.device)
+        dhid, dgate, dproj = dproducts.chunk(3, -1)
+        torch.lerp(sigmoid_gradient(dg, g), dg, (hid >= 0).to(dg.dtype), out=dhid)
+        sigmoid_gradient(previous.sub_(g).neg_().mul_(dh), z, out=dgate)
+        sigmoid_gradient((h - x).mul_(dout), s, out=dproj)
+        dx = torch.addcmul(dout, dout, s, value=-1) if ctx.needs_input_grad[1] else None
+        dstate0 = decay[:, 0] * dh[:, 0] if ctx.needs_input_grad[2] else None
+        return dproducts, dx, dstate0, None
+
+
+def sigmoid_gradient(dy: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
+    """dy * y * (1 - y), in one pass over memory."""
+    if out is None:
+        out = torch.empty_like(dy)
+    return torch.ops.aten.sigmoid_backward.grad_input(dy, y, grad_input=out)
+
+
+class Policy(nn.Module):
+    """PufferNet: encoder, MinGRU layers with highways, one decoder for logits and value.
+
+    No biases and no norms. This is also the interface that your own class
+    (policy.torch_class = file.py:Class) must offer; T, S and n may differ in every call:
+
+        Class(obs_size, act_sizes, hidden_size, num_layers, scale_obs)
+        initial_state(n)             -> zeros (n, ...): the state at the start of an episode
+        step(obs, state)             -> logits (n, A), value (n,), new state (n, ...)
+        sequence(obs, state0, ended) -> logits (S, T, A), values (S, T)     the same as step() gives
+        logstd                       nn.Parameter, one per head of width 1; only if there are any
+
+    obs is (n, D) or (S, T, D), uint8 or float32; state0 is (S, ...), the state before each
+    segment's first tick; ended (S, T) is 1 where an episode ended, so the state after that tick is
+    zero. A head of width w > 1 has w logits; a head of width 1 is continuous and has its mean.
+    """
+
+    def __init__(self, obs_size: int, act_sizes: Sequence[int], hidden_size: int, num_layers: int,
+                 scale_obs: bool = False):
+        super().__init__()
+        outputs, continuous = sum(act_sizes), sum(width == 1 for width in act_sizes)
+        self.scale_obs = bool(scale_obs)
+        self.encoder = nn.Parameter(torch.empty(hidden_size, obs_size))             # (H, D)
+        self.layers = nn.ParameterList(                                             # (3H, H) each
+            nn.Parameter(torch.empty(3 * hidden_size, hidden_size)) for _ in range(num_layers))
+        self.decoder = nn.Parameter(torch.empty(outputs + 1, hidden_size))          # (A + 1, H)
+        if continuous:
+            self.logstd = nn.Parameter(torch.zeros(continuous))
+        self.initialise(0)
+
+    def initialise(self, seed: int) -> None:
+        """Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; equal on every device."""
+        for number, weight in enumerate((self.encoder, *self.layers, self.decoder)):
+            bound = np.float32((math.sqrt(2) if number == 0 else 1) / math.sqrt(weight.shape[1]))
+            draws = philox.uniform((seed, Purpose.INIT), np.arange(weight.numel()), number)
+            with torch.no_grad():
+                weight.copy_(torch.from_numpy((2 * draws - 1) * bound).view_as(weight))
+
+    def initial_state(self, n: int) -> Tensor:
+        return self.encoder.new_zeros((n, len(self.layers), self.encoder.shape[0]))
+
+    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One tick. obs (n, D), state (n, L, H) -> logits (n, A), value (n,), new state."""
+        x = self._encode(obs)
+        new_state = torch.empty_like(state)
+        for number, weight in enumerate(self.layers):
+            hid, gate, proj = F.linear(x, weight).chunk(3, -1)
+            h = torch.lerp(state[:, number], candidate(hid), torch.sigmoid(gate))
+            x = torch.lerp(x, h, torch.sigmoid(proj))
+            new_state[:, number] = h
+        return self._decode(x, new_state)
+
+    def sequence(self, obs: Tensor, state0: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]:
+        """Whole segments. obs (S, T, D), state0 (S, L, H), ended (S, T) -> (S, T, A), (S, T)."""
+        x = self._encode(obs)
+        keep = torch.ones(ended.shape, dtype=x.dtype, device=x.device)
+        keep[:, 1:] -= ended[:, :-1].to(x.dtype)
+        for number, weight in enumerate(self.layers):
+            x = LayerScan.apply(F.linear(x, weight), x, state0[:, number], keep)
+        return self._decode(x)
+
+    def _encode(self, obs: Tensor) -> Tensor:
+        scale = self.scale_obs and obs.dtype == torch.uint8
+        obs = obs.to(self.encoder.dtype)
+        return F.linear(obs / 255 if scale else obs, self.encoder)
+
+    def _decode(self, x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+        out = F.linear(x, self.decoder)
+        return out[..., :-1], out[..., -1], *rest
+
+
+def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu") -> nn.Module:
+    """The policy that the settings ask for, initialised from train.seed, on the given device."""
+    shape = (obs_size, tuple(act_sizes), config.policy.hidden_size, config.policy.num_layers,
+             bool(config.train.scale_obs))
+    if not config.policy.torch_class:
+        policy = Policy(*shape)
+        policy.initialise(config.train.seed)
+    else:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.train.seed)
+            policy = load_torch_class(config.policy.torch_class, shape)
+    try:
+        return policy.to(device)
+    except (RuntimeError, AssertionError) as error:     # no such device, or torch built without it
+        raise UsageError(f"torch cannot use the device '{device}'", hint="use --train.device cpu",
+                         detail=str(error).splitlines()[0]) from error
+
+
+def load_torch_class(spec: str, shape: tuple) -> nn.Module:
+    """An instance of a user's Class from "file.py:Class", tried on three made-up ticks."""
+    def refuse(message: str, **facts) -> UsageError:
+        return UsageError(f"policy.torch_class: {message}", where=spec, **facts)
+
+    file, _, name = spec.rpartition(":")
+    path = Path(file).expanduser()
+    if not file or not path.is_file():
+        raise refuse("there is no such file", expected="file.py:Class", actual=f"'{spec}'")
+    module_spec = importlib.util.spec_from_file_location(f"puffer_policy_{path.stem}", path)
+    module = importlib.util.module_from_spec(module_spec)
+    try:
+        module_spec.loader.exec_module(module)
+    except Exception as error:
+        raise refuse("the file does not import",
+                     detail=f"{type(error).__name__}: {error}") from error
+    cls = getattr(module, name, None)
+    if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
+        classes = [key for key, value in vars(module).items()
+                   if isinstance(value, type) and issubclass(value, nn.Module)]
+        raise refuse(f"'{name}' is not a torch.nn.Module of that file",
+                     hint=did_you_mean(name, classes))
+    manual = "the interface is in the docstring of puffer_sdk.training.reference.policy.Policy"
+    for method in ("initial_state", "step", "sequence"):
+        if not callable(getattr(cls, method, None)):
+            raise refuse(f"{name} has no method {method}()", hint=manual)
+    try:
+        policy = cls(*shape)
+        found = _try_policy(policy, obs_size=shape[0])
+    except Exception as error:
+        raise refuse(f"{name} failed on a trial run", hint=manual,
+                     detail=f"{type(error).__name__}: {error}") from error
+    outputs, continuous = sum(shape[1]), sum(width == 1 for width in shape[1])
+    wanted = {"step logits": (2, outputs), "step value": (2,), "sequence logits": (2, 3, outputs),
+              "sequence values": (2, 3), "logstd": (continuous,)}
+    for what, want in wanted.items():
+        if found[what] != want:
+            raise refuse(f"{name}: {what} has the wrong shape", expected=want, actual=found[what],
+                         hint=manual)
+    if found["difference"] > 1e-3:
+        raise refuse(f"{name}: sequence() does not give what step() gives",
+                     expected="values equal to 1e-3 or better, resets where ended is 1 included",
+                     actual=f"a difference of {found['difference']:.3g}", hint=manual)
+    return policy
+
+
+@torch.no_grad()
+def _try_policy(policy: nn.Module, obs_size: int) -> dict[str, object]:
+    """Three ticks of two agents, the first agent's episode ending on the second tick."""
+    obs = torch.from_numpy(philox.uniform((0, Purpose.INIT), np.arange(6 * obs_size)))
+    obs, ended = obs.view(2, 3, obs_size), torch.tensor([[0., 1., 0.], [0., 0., 0.]])
+    state, stepped = policy.initial_state(2), []
+    for t in range(3):
+        logits, value, state = policy.step(obs[:, t], state)
+        state = zero_ended(state, ended[:, t])
+        stepped.append(torch.cat([logits, value.view(2, 1)], -1))
+    many, values = policy.sequence(obs, policy.initial_state(2), ended)
+    logstd = getattr(policy, "logstd", None)
+    both = torch.cat([many, values.view(2, 3, 1)], -1)
+    return {"step logits": tuple(logits.shape), "step value": tuple(value.shape),
+            "sequence logits": tuple(many.shape), "sequence values": tuple(values.shape),
+            "logstd": (0,) if logstd is None else tuple(logstd.shape),
+            "difference": float((both - torch.stack(stepped, 1)).abs().max())}
+
+
+def load_weights(policy: nn.Module, tensors: Mapping[str, np.ndarray]) -> None:
+    """Copy tensors, by name, into the policy's parameters; extra names are ignored."""
+    copy_by_name(dict(policy.named_parameters()), tensors)
+
+
+def zero_ended(state: Tensor, ended: Tensor) -> Tensor:
+    """The carried state with the rows of ended episodes set to zero, in place."""
+    return state.masked_fill_((ended != 0).view(-1, *[1] * (state.dim() - 1)), 0)
+
+
+def copy_by_name(targets: Mapping[str, Tensor], tensors: Mapping[str, np.ndarray]) -> None:
+    check_tensors({name: target.shape for name, target in targets.items()}, tensors)
+    with torch.no_grad():
+        for name, target in targets.items():
+            target.copy_(torch.as_tensor(tensors[name]))

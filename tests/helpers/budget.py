@@ -1,0 +1,75 @@
+"""pytest options that choose tests by how long they took: --budget, --save-durations.
+
+tests/durations.json holds the seconds of each test function, all of its parameters and what it set
+up together. `make proof` writes it again.
+"""
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+from helpers.places import TESTS
+
+DURATIONS = TESTS / "durations.json"
+UNKNOWN = 2.0           # seconds of a test that nobody measured
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("durations")
+    group.addoption("--budget", type=float, metavar="SECONDS",
+                    help="run the quickest tests of every file, up to this many seconds")
+    group.addoption("--save-durations", type=Path, metavar="FILE",
+                    help="write the seconds of each test function")
+
+
+def pytest_configure(config):
+    if config.getoption("--save-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Stopwatch(config.getoption("--save-durations")))
+
+
+def function_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def pytest_collection_modifyitems(config, items):
+    budget = config.getoption("--budget")
+    if not budget:
+        return
+    seconds = json.loads(DURATIONS.read_text()) if DURATIONS.is_file() else {}
+    count: dict[str, int] = defaultdict(int)
+    for item in items:
+        count[function_of(item.nodeid)] += 1
+    each = {name: seconds.get(name, UNKNOWN * n) for name, n in count.items()}
+    kept = set(choose(each, budget))
+    dropped = [item for item in items if function_of(item.nodeid) not in kept]
+    items[:] = [item for item in items if function_of(item.nodeid) in kept]
+    config.hook.pytest_deselected(items=dropped)
+
+
+def choose(seconds: dict[str, float], budget: float) -> list[str]:
+    """The quickest test of every file, then the quickest of all, as many as the budget holds."""
+    order = sorted(seconds, key=lambda name: (seconds[name], name))
+    first = {}
+    for name in order:
+        first.setdefault(name.partition("::")[0], name)
+    chosen, spent = [], 0.0
+    for name in [*first.values(), *(name for name in order if name not in first.values())]:
+        if spent + seconds[name] <= budget:
+            chosen.append(name)
+            spent += seconds[name]
+    return chosen
+
+
+class Stopwatch:
+    """Adds up what each test function took."""
+
+    def __init__(self, path: Path):
+        self.path, self.seconds = path, defaultdict(float)
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[function_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self):
+        rounded = {name: round(value, 2) for name, value in sorted(self.seconds.items())}
+        self.path.write_text(json.dumps(rounded, indent=0) + "\n")

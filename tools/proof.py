@@ -1,0 +1,95 @@
+"""make proof: the long forms of the proofs.  seeds, kills, peers, mutants -> docs/data/*.json
+
+    python tools/proof.py              the long forms of the tests: docs/data/proof.json
+    python tools/proof.py mutants      whether the suite notices faults: docs/data/mutants.json
+
+Both files carry the date, the commit and the versions of what ran. What could not run (for want of
+a GPU, say) is printed and listed there. Exit status: 0, or 1 where something failed.
+"""
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs" / "data"
+BUILD = ROOT / "build" / "proof"
+SEED, MUTANTS = 14, 100
+
+
+def facts() -> dict:
+    """When and with what this ran."""
+    def first_line(*words: str) -> str:
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.partition("\n")[0]
+
+    return {"date": datetime.date.today().isoformat(),
+            "commit": first_line("git", "rev-parse", "--short", "HEAD"),
+            "python": platform.python_version(), "machine": platform.machine(),
+            "cores": os.cpu_count(),
+            "compiler": first_line(os.environ.get("CC", "cc"), "--version"),
+            "numpy": version("numpy"), "torch": version("torch"), "pytest": version("pytest")}
+
+
+def long_forms() -> int:
+    """Every test that has a long form, in that form."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    junit = BUILD / "junit.xml"
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "proof",
+                           f"--junitxml={junit}", "-o", "junit_duration_report=total"], cwd=ROOT,
+                          env={**os.environ, "PUFFER_PROOF": "1"})
+    cases = list(ElementTree.parse(junit).iter("testcase"))
+    skipped = {name_of(case): case.find("skipped").get("message") for case in cases
+               if case.find("skipped") is not None}
+    failed = [name_of(case) for case in cases
+              if case.find("failure") is not None or case.find("error") is not None]
+    DATA.mkdir(parents=True, exist_ok=True)
+    (DATA / "proof.json").write_text(json.dumps({
+        **facts(), "tests": len(cases), "seconds": round(sum(float(case.get("time"))
+                                                             for case in cases)),
+        "failed": failed, "could_not_run": skipped}, indent=1) + "\n")
+    for name, why in skipped.items():
+        print(f"could not run  {name}: {why}")
+    print("wrote    docs/data/proof.json")
+    return 1 if done.returncode else 0
+
+
+def name_of(case: ElementTree.Element) -> str:
+    return f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}"
+
+
+def mutants() -> int:
+    """A run of the suite under coverage, then each mutant against the tests that reach it."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    tool = [sys.executable, str(ROOT / "tools" / "mutants.py")]
+    chosen, found = BUILD / "mutants.json", BUILD / "results.json"
+    found.unlink(missing_ok=True)
+    chosen.write_text(subprocess.run([*tool, "list", "--seed", str(SEED), "--count", str(MUTANTS)],
+                                     check=True, capture_output=True, text=True).stdout)
+    if subprocess.run([*tool, "cover", str(BUILD / "coverage")]).returncode:
+        print("error: the suite fails without mutants")
+        return 1
+    subprocess.run([*tool, "run", str(chosen), "--coverage", str(BUILD / "coverage"), "--out",
+                    str(found)], check=True)
+    results = json.loads(found.read_text())
+    count: dict[str, int] = {}
+    for result in results.values():
+        count[result["status"]] = count.get(result["status"], 0) + 1
+    (DATA / "mutants.json").write_text(json.dumps(
+        {**facts(), "seed": SEED, "count": count, "survivors": [
+            f"{result['file']}:{result['line']} {result['what']}" for result in results.values()
+            if result["status"] != "killed"]}, indent=1) + "\n")
+    print(f"mutants  {', '.join(f'{number} {status}' for status, number in count.items())}")
+    print("wrote    docs/data/mutants.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(mutants() if sys.argv[1:] == ["mutants"] else long_forms())
