@@ -1,9 +1,9 @@
-"""What each choice of the algorithm is worth: `python benchmarks/ablate.py`, some fifteen minutes.
+"""What each choice in the algorithm is worth: `python benchmarks/ablate.py`, about 15 minutes.
 
-Every example is trained with its own settings, and with one of them changed at a time, over seeds
-1 to 5, until its goal is reached or the steps of its ini are spent. Steps do not depend
-on how fast the machine is. Writes docs/data/ablations.json and the table of
-docs/trainer/ablations.md.
+Every example is trained with its own settings, and again with one of them changed, over seeds
+1 to 5, until its goal is reached or the steps of its ini are used up. Steps do not depend
+on the machine's speed. Writes docs/data/ablations.json and the table
+of docs/trainer/ablations.md.
 """
 from __future__ import annotations
 

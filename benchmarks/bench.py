@@ -6,7 +6,7 @@ Writes both, and docs/data/benchmarks.json.
     python benchmarks/bench.py --quick    one seed each, nothing written
 
 Templates train with the settings of their own ini, over three seeds; rates are medians. Nothing
-here passes or fails: the learning tests hold the lower bars.
+here passes or fails: the learning tests check lower bounds.
 """
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
     python benchmarks/bench_abi.py                  the Squared template
     python benchmarks/bench_abi.py --json out.json
 
-A plain C loop over c_step and the library's api->step play the same seeds and actions side by
-side in one process (bench_abi.c); the ratio is the median over many short rounds. Beside it,
-env steps per second of VecEnv.step from Python. Environments with one agent a copy only.
+A plain C loop over c_step and the library's api->step play the same seeds and actions in turns,
+in one process (bench_abi.c); the ratio is the median over many short rounds. Also measures env
+steps per second of VecEnv.step from Python. Only for environments with one agent per env.
 """
 from __future__ import annotations
 

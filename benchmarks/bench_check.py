@@ -4,9 +4,9 @@
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
     python benchmarks/bench_check.py --only GAME        one game of the field; writes nothing
 
-The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. Each game has to be
-left in peace as it is. faults.toml holds faults, each a few replacements of text, and the codes
-of which one has to be reported:
+The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. check must find
+nothing in an unchanged game. faults.toml lists faults. Each is a few text replacements, and the
+codes of which check must report one:
 
     [[fault]]
     id = "mower-03"
@@ -14,7 +14,7 @@ of which one has to be reported:
     expect = ["PUF301"]
     edits = [{file = "mower.h", old = "y < SIDE", new = "y < SIDE - 1"}]
 
-Beside the field stand the mutants of `check --mutate`, planted into the templates and examples.
+It also plants the mutants of `check --mutate` into the templates and examples.
 """
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from pathlib import Path
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.mutants import score
+from puffer_sdk.checking.mutants import mutant, score
+from puffer_sdk.checking.mutants.bench import without_proofs
 from puffer_sdk.checking.rules import registry
 from puffer_sdk.projects import scaffold
 
@@ -58,7 +59,7 @@ def main() -> int:
     final = options.field == FIELD and not options.only
     figures = {"command": "make bench",
                "rules": {code: rule.name for code, rule in registry.load().items()},
-               "operators": score.mutants.OPERATORS,
+               "operators": mutant.OPERATORS,
                "field": [bench_game(folder, options.jobs) for folder in games],
                "mutants": bench_mutants() if final else []}
     text = table(figures)
@@ -117,7 +118,7 @@ def codes_of(folder: Path) -> list[str]:
     """The codes of all findings, once each; a refusal as its text."""
     try:
         return sorted({finding.code for finding in
-                       check(folder, **score.without_proofs(check)).findings})
+                       check(folder, **without_proofs(check)).findings})
     except PufferError as error:
         return [f"refused: {error.message}"]
 

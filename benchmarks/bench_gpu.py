@@ -1,14 +1,13 @@
-"""What a GPU reaches: `make bench-gpu`, some ten minutes. Writes docs/data/benchmarks-gpu.json.
+"""What a GPU reaches: `make bench-gpu`, about ten minutes. Writes docs/data/benchmarks-gpu.json.
 
     python benchmarks/bench_gpu.py            everything
     python benchmarks/bench_gpu.py --quick    one seed, short looks, nothing written
 
-First every kernel is held against the CPU's (the tests that know a GPU), then each is timed, then
-breakout is solved over seeds 1 to 5 and its steps a second are measured, each in fp32 and in bf16,
-learning after a rollout and during the next one, and with the environments on the GPU. Seconds are
-those of training: the trainer is compiled and the environments are made before. Without a GPU it
-ends with a sentence, unless PUFFER_CUDA=emulated: then the figures mean nothing, and are not
-written.
+First, tests compare every kernel with the CPU's. Then each kernel is timed, breakout is solved
+over seeds 1 to 5, and its steps per second are measured: in fp32 and bf16, learning after a
+rollout and during the next one, and with the environments on the GPU. Seconds are those of
+training, after the trainer is compiled and the environments are made. Without a GPU it ends with
+a sentence. With PUFFER_CUDA=emulated the figures mean nothing, and are not written.
 """
 from __future__ import annotations
 

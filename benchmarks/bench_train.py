@@ -1,9 +1,9 @@
 """How fast training is: part of `make bench`. Writes docs/data/training.json and its tables.
 
-    python benchmarks/bench_train.py            everything, some ten minutes on two quiet cores
+    python benchmarks/bench_train.py            everything, about ten minutes on two idle cores
     python benchmarks/bench_train.py --quick    one seed, one round, nothing written
 
-Native trainer and referee take turns in one process, so that a busy machine hurts both alike;
+Native trainer and reference take turns in one process, so a busy machine slows both alike;
 rates are medians over rounds. Seconds to solve an example are those of training, without the
 start of the process, over seeds 1 to 5, with the settings of its own ini.
 """

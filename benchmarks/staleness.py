@@ -1,8 +1,9 @@
-"""What learning during a rollout costs: `python benchmarks/staleness.py`, some twenty minutes.
+"""What learning during a rollout costs: `python benchmarks/staleness.py`, about 20 minutes.
 
-With train.async a rollout acts with the weights of one update ago. Environments are trained with
-their own settings, with and without, over seeds 1 to 5, until the goal is reached or the steps of
-the ini are spent. Steps depend neither on the machine nor on its GPU; without one it is emulated.
+With train.async, a rollout acts with the weights from before the last update. Environments are
+trained with their own settings, with and without train.async, over seeds 1 to 5, until the goal is
+reached or the steps of the ini are used up. Steps depend on neither the machine nor its GPU; if
+there is no GPU, it is emulated.
 Writes docs/data/staleness.json and the table of docs/trainer/gpu.md.
 """
 from __future__ import annotations

@@ -13,7 +13,7 @@ from puffer_sdk.settings import config
 from puffer_sdk.settings.goal import GoalWatch, parse_goal
 from puffer_sdk.training import backends
 
-WINDOW = 0.3            # seconds of training that one look at a rate lasts
+WINDOW = 0.3            # seconds of training in one measurement of a rate
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
  *     left, right         move the paddle     (or A, D)
  *
  *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
- *     puffer-sdk build --fast     a program to enjoy: build/breakout-fast
+ *     puffer-sdk build --fast     an optimized program: build/breakout-fast
  *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
  * All three play the policy of the newest run, and at random before there is one. After any of
@@ -13,7 +13,7 @@
  *     cc -O2 breakout.c -o build/breakout -lraylib -lm && build/breakout
  */
 #include "breakout.h"
-#include "build/breakout_config.h"     // made from breakout.ini, so that nothing is said twice
+#include "build/breakout_config.h"     // made from breakout.ini
 
 #include <time.h>
 
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     breakout_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = breakout_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     for (int frame = 0; !WindowShouldClose(); frame++) {

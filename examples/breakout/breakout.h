@@ -62,7 +62,7 @@ enum {                          // actions, pick one
 //-- Rules: those that are no settings --------------------------------------------
 // Measured: acting at random scores 1.6 of 864, staying put 2.0, and a pilot that steers for
 // where the ball will come down 864, in 4500 ticks
-// (measured again by tests/test_examples_arcade.py, which fails if they are not true)
+// (measured again by tests/test_examples_arcade.py, which fails if they are wrong)
 #define BALLS        5
 #define WALLS        2          // walls of bricks, one after the other
 #define FRAME        (1.0f / 60.0f)
@@ -133,7 +133,7 @@ typedef struct Breakout {
 } Breakout;
 
 // Uniform in [low, high). The state lives in the env, not in rand(), so that an episode
-// depends on its seed alone and copies can step on any thread. Seed 0 is as good as any:
+// depends only on its seed and copies can step on any thread. Seed 0 is as good as any:
 // the counter walks through all 2^32 states, the mixing makes neighbours look unrelated
 static inline float random_between(unsigned int* rng, float low, float high) {
     unsigned int bits = (*rng += 0x9E3779B9u);

@@ -4,7 +4,7 @@
  *     left, right         push        (or A, D); with neither, it pushes in turns
  *
  *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
- *     puffer-sdk build --fast     a program to enjoy: build/cartpole-fast
+ *     puffer-sdk build --fast     an optimized program: build/cartpole-fast
  *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
  * All three play the policy of the newest run, and at random before there is one. After any of
@@ -13,7 +13,7 @@
  *     cc -O2 cartpole.c -o build/cartpole -lraylib -lm && build/cartpole
  */
 #include "cartpole.h"
-#include "build/cartpole_config.h"     // made from cartpole.ini, so that nothing is said twice
+#include "build/cartpole_config.h"     // made from cartpole.ini
 
 #include <time.h>
 
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     cartpole_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = cartpole_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {

@@ -12,7 +12,7 @@
  * The score is the ticks that the pole stood. At the 200 of cartpole.ini it counts as solved
  * from 195 on. Measured: acting at random 22, pushing one way for ever 9.4, and a linear pilot
  * that weighs the four observations 200, every time
- * (measured again by tests/test_examples_control.py, which fails if that is not true)
+ * (measured again by tests/test_examples_control.py, which fails if it is wrong)
  *
  * Units: metres, kilograms, seconds, newtons, radians; a tick is dt seconds. x grows to the
  * right, theta clockwise from upright.
@@ -84,7 +84,7 @@ typedef struct Cartpole {
 } Cartpole;
 
 // Uniform in [-size, size). The state lives in the env, not in rand(), so that an episode
-// depends on its seed alone and copies can step on any thread
+// depends only on its seed and copies can step on any thread
 static inline float random_within(unsigned int* rng, float size) {
     unsigned int bits = (*rng += 0x9E3779B9u);
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;

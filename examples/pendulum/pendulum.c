@@ -4,7 +4,7 @@
  *     left, right         all of the torque, counter-clockwise or clockwise   (or A, D)
  *
  *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
- *     puffer-sdk build --fast     a program to enjoy: build/pendulum-fast
+ *     puffer-sdk build --fast     an optimized program: build/pendulum-fast
  *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
  * All three play the policy of the newest run, and at random before there is one. After any of
@@ -13,7 +13,7 @@
  *     cc -O2 pendulum.c -o build/pendulum -lraylib -lm && build/pendulum
  */
 #include "pendulum.h"
-#include "build/pendulum_config.h"     // made from pendulum.ini, so that nothing is said twice
+#include "build/pendulum_config.h"     // made from pendulum.ini
 
 #include <time.h>
 
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     pendulum_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = pendulum_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {

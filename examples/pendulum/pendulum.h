@@ -14,7 +14,7 @@
  * The score is Gymnasium's return, so that it compares: 0 would be perfect, but swinging up
  * has its price. It counts as solved from -200 on, on average. Measured: acting at random
  * -1225, no torque at all -1220, and a pilot that pumps energy, then balances, -152
- * (measured again by tests/test_examples_control.py, which fails if that is not true)
+ * (measured again by tests/test_examples_control.py, which fails if it is wrong)
  *
  * Units: a rod of one metre and one kilogram, seconds, radians; a tick is DT seconds.
  */
@@ -66,7 +66,7 @@ typedef struct Pendulum {
     float* actions;             // in  [1]  any number; see ACT_SIZES
     float* rewards;             // out [1]
     float* terminals;           // out [1]  1 on the step that ended an episode, else 0
-    float* truncations;         // out [1]  the same: the clock alone ends episodes here
+    float* truncations;         // out [1]  the same: only the clock ends episodes here
     int num_agents;             // 1
     unsigned int rng;           // this copy's seed, then its generator state
 
@@ -85,7 +85,7 @@ typedef struct Pendulum {
 } Pendulum;
 
 // Uniform in [-size, size). The state lives in the env, not in rand(), so that an episode
-// depends on its seed alone and copies can step on any thread
+// depends only on its seed and copies can step on any thread
 static inline float random_within(unsigned int* rng, float size) {
     unsigned int bits = (*rng += 0x9E3779B9u);
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;

@@ -4,7 +4,7 @@
  *     up, down            move the paddle     (or W, S)
  *
  *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
- *     puffer-sdk build --fast     a program to enjoy: build/pong-fast
+ *     puffer-sdk build --fast     an optimized program: build/pong-fast
  *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
  * All three play the policy of the newest run, and at random before there is one. After any of
@@ -13,7 +13,7 @@
  *     cc -O2 pong.c -o build/pong -lraylib -lm && build/pong
  */
 #include "pong.h"
-#include "build/pong_config.h"     // made from pong.ini, so that nothing is said twice
+#include "build/pong_config.h"     // made from pong.ini
 
 #include <time.h>
 
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     pong_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = pong_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     for (int frame = 0; !WindowShouldClose(); frame++) {

@@ -56,7 +56,7 @@ enum {                          // actions, pick one
 //-- Rules: those that are no settings --------------------------------------------
 // Measured: acting at random scores -21.0, staying put -21.0, and a pilot that slices every
 // ball 21.0, in 820 ticks; of the points, random play wins 1 in 3000
-// (measured again by tests/test_examples_arcade.py, which fails if they are not true)
+// (measured again by tests/test_examples_arcade.py, which fails if they are wrong)
 #define SERVE_X      0.2f       // a point begins here, share of the width, towards the agent
 #define LEVEL        0.01f      // a ball less steep than this could go on for ever
 #define MAX_TICKS    5000       // six times what the pilot needs: stops endless rallies
@@ -101,7 +101,7 @@ typedef struct Pong {
 } Pong;
 
 // Uniform in [0, limit). The state lives in the env, not in rand(), so that an episode
-// depends on its seed alone and copies can step on any thread. Seed 0 is as good as any:
+// depends only on its seed and copies can step on any thread. Seed 0 is as good as any:
 // the counter walks through all 2^32 states, the mixing makes neighbours look unrelated
 static inline float random_below(unsigned int* rng, float limit) {
     unsigned int bits = (*rng += 0x9E3779B9u);

@@ -18,7 +18,7 @@
  * in PufferLib. It counts as solved from 60 on. Measured in the world of snake.ini, over the
  * deaths in ticks 600 to 1200: acting at random 4.0, straight up for ever 5.4, greedily to the
  * nearest food in view 46, and the same with an eye on dead ends 68
- * (measured again by tests/test_examples_control.py, which fails if that is not true)
+ * (measured again by tests/test_examples_control.py, which fails if it is wrong)
  *
  * Units: length in tiles, time in ticks. A cell is row * width + column; rows count downward,
  * as bytes and pixels do.
@@ -108,7 +108,7 @@ typedef struct Snake {
 } Snake;
 
 // Uniform in [0, count). The state lives in the env, not in rand(), so that an episode
-// depends on its seed alone and copies can step on any thread
+// depends only on its seed and copies can step on any thread
 static inline int random_below(unsigned int* rng, int count) {
     unsigned int bits = (*rng += 0x9E3779B9u);
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;

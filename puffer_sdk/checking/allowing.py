@@ -3,10 +3,10 @@
     // puffer: allow(PUF305, PUF306) the first input is a constant bias
     [check] allow = PUF403 rounds are fixed; PUF313 scores are small on purpose
 
-In C and in the ini (behind # or ;) a mark speaks of its own line, or, where it stands alone, of
-the code below it up to the next brace or semicolon: above a function, of the findings that are
-placed at that function. The ini's key speaks of every finding of a code, those without a line
-among them. A mark needs a reason; what is wrong with a mark is a Note, which fails nothing.
+In C and in the ini (after # or ;) a mark covers its own line. On a line of its own it covers the
+code below, up to the next brace or semicolon: above a function, the findings placed at that
+function. The ini's key covers every finding of a code, also those without a line. A mark needs a
+reason. What is wrong with a mark is a Note, and notes never change the verdict.
 """
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Allowed(NamedTuple):
     finding: Finding
     reason: str
     where: str              # "dock.h:12", of the mark
-    in_source: bool         # a mark beside the code, not the ini's key
+    in_source: bool         # a mark in the code, not the ini's key
 
 
 class Note(NamedTuple):
-    """What is wrong with a mark. Notes never decide the verdict."""
+    """What is wrong with a mark. Notes never change the verdict."""
 
     file: str
     line: int
@@ -54,10 +54,10 @@ class Mark:
     """One permission: these codes, on these lines of this file, for this reason."""
 
     file: str
-    line: int                           # where the mark itself stands
+    line: int                           # of the mark itself
     codes: tuple[str, ...]
     reason: str
-    first: int = 0                      # lines that it speaks of; 0 = every place
+    first: int = 0                      # lines that it covers; 0 = every place
     last: int = 0
     used: set[str] = field(default_factory=set)
 
@@ -154,7 +154,7 @@ def _faults(mark: Mark, rules: Mapping[str, str], untested: set[str]) -> Iterato
     if not mark.codes:
         yield Note(mark.file, mark.line, "allow() names no code")
     elif not mark.reason:
-        yield Note(mark.file, mark.line, f"allow({listed}) gives no reason: say behind it why "
+        yield Note(mark.file, mark.line, f"allow({listed}) gives no reason: add after it why "
                                          "this is right here")
     for code in mark.codes:
         if code not in rules:

@@ -5,9 +5,9 @@
     result.findings         what is wrong, and where
     result.not_tested       rules that had nothing to look at, and why
 
-source.py and header.py read the source; harness.py compiles it in several ways;
-plan.py runs experiments in processes of their own, which only write down facts; rules/ turns
-facts into findings. docs: `puffer-sdk explain CODE`.
+env/header.py and source/ read the source; harness/ compiles it in several ways; experiments/ run
+in processes of their own, which only write down facts; rules/ turn facts into findings; repro/
+writes a program for each error.
 """
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CheckResult:
         return OK if self.verdict == "pass" else FINDINGS
 
     def to_dict(self) -> dict:
-        """The JSON document; `seconds` alone differs between two runs."""
+        """The JSON document; only `seconds` differs between two runs."""
         return {"findings": [finding.to_dict() for finding in self.findings],
                 "coverage": {**self.coverage, "not_tested": self.not_tested, "more": self.more,
                              "suppressed": [{"code": finding.code, "message": finding.message,
@@ -152,7 +152,7 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
             continue
         missing = re.match(r"missing-key: (.*)", failed.text)
         kind, _, text = failed.text.partition(": ")
-        if kind in ("sizes", "agents"):     # beside what the source shows, such as PUF105
+        if kind in ("sizes", "agents"):     # next to what the source shows
             facts.problems.append(BuildError(text, code="PUF112", where=facts.spec.header.name,
                                              hint="is a setting of [env] missing or wrong?"))
             facts.outcomes.clear()

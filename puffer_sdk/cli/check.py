@@ -15,8 +15,8 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk check my_env", "what is wrong, where, and how to mend it"),
-    ("puffer-sdk check my_env --fix", "show a diff that mends what is mechanical"),
+    ("puffer-sdk check my_env", "what is wrong, where, and how to fix it"),
+    ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
     ("puffer-sdk check --replay my_env/build/check/repro_PUF303.c", "does it still fail?")],
     groups={"While you work": ["fix", "yes", "watch", "replay"],
             "Looking harder": ["budget", "deep", "learn", "learn_seconds", "mutate", "mutants"],
@@ -27,12 +27,12 @@ from .pages import Page
 @takes_settings
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=42, show_default=True,
-              help="Of the environments and of the actions that are tried.")
+              help="Seed of the environments and of the actions.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
               default=1.0, show_default=True,
               help="Factor on the length of every experiment.")
 @click.option("--deep", is_flag=True,
-              help="Also with MemorySanitizer (clang) and valgrind, where installed.")
+              help="Also run MemorySanitizer (clang) and valgrind, where installed.")
 @click.option("--fix", is_flag=True, help="Show a diff that removes mechanical faults, and ask.")
 @click.option("--yes", "-y", is_flag=True, help="With --fix: do not ask.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file is saved.")
@@ -52,11 +52,11 @@ from .pages import Page
               show_default=True,
               help="With --mutate: how many, at most.")
 @click.option("--learn", is_flag=True,
-              help="Train for some seconds as well: is there anything to learn, and do the "
-                   "observations carry it?")
+              help="Also train for some seconds: does training learn anything, and do the "
+                   "observations help?")
 @click.option("--learn-seconds", type=click.FloatRange(1, 3600), metavar="S", default=12,
               show_default=True,
-              help="With --learn: about how long. The number of steps follows from it.")
+              help="With --learn: about how long to train. It sets the number of steps.")
 @verbose_option
 def command(env, settings, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
             **options):
@@ -116,7 +116,7 @@ def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, 
         raise UsageError(f"--watch and {other} do not go together", where="command line",
                          hint="--watch shows its reports on the terminal")
     if mutate and (format_ == "sarif" or output):
-        raise UsageError(f"--mutate prints {'text or json' if not output else 'to stdout'} alone",
+        raise UsageError(f"--mutate prints only {'text or json' if not output else 'to stdout'}",
                          where="command line", hint="add: --format json > FILE")
     if yes and not fix:
         raise UsageError("--yes answers what --fix asks", where="command line",
@@ -124,7 +124,7 @@ def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, 
 
 
 def _replay(file: str, env, verbose: bool) -> int:
-    """Play one finding again: 1 if it still fails, 0 if it is mended."""
+    """Play one finding again: 1 if it still fails, 0 if it is fixed."""
     from ..checking.repro import replaying
 
     replayed = replaying.replay(file, env, verbose=verbose)
@@ -135,7 +135,7 @@ def _replay(file: str, env, verbose: bool) -> int:
 
 def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget, **_) -> int:
     """Plant faults: 1 if, with --strict, one of them went unnoticed."""
-    from ..checking.mutants import score
+    from ..checking.mutants import score, table
 
     with ui.Progress() as progress:
         result = score.run(folder, settings=settings, count=count, seed=seed, budget=budget,
@@ -143,7 +143,7 @@ def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget,
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:
-        for text, style in score.lines(result):
+        for text, style in table.lines(result):
             ui.out(text, style=style)
     return result.exit_status(strict)
 
@@ -155,8 +155,8 @@ def _fix(result, check, yes: bool, write, show) -> int:
     fixes = fixing.propose(result)
     if not fixes:
         write(result)
-        show("--fix: nothing here can be mended mechanically" if result.findings
-             else "--fix: nothing to mend")
+        show("--fix: nothing here can be fixed mechanically" if result.findings
+             else "--fix: nothing to fix")
         return result.exit_status
     if show is ui.out:                  # a program gets one document, the last one
         write(result)

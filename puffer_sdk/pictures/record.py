@@ -18,7 +18,7 @@ import numpy as np
 from ..base import files, paths
 from ..base.errors import UsageError
 from ..env import build, child
-from ..policy.models import find_model
+from ..policy.models import find_model, run_folder
 from ..raylib import drawing
 from ..settings import config
 from ..settings.config import Config
@@ -176,20 +176,21 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
     served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
     built = build.build(folder, raylib_headers=served.headers, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec)
-    log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
-        else None
+    home = run_folder(found)
     job = {"library": str(built.library), "folder": str(folder), "name": built.spec.name,
            "config": resolved.to_dict(), "model": str(found) if found else None,
            "greedy": greedy, "policies": policies, "raylib": str(served.library),
            "director": str(canvas.build(served, verbose=verbose)), "env_index": options.env_index,
            "grid": list(options.grid), "episodes": options.episodes, "ticks": options.ticks,
            "fps": options.fps, "width": options.width}
-    with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
-        job["ring"] = str(Path(home) / "ring")
+    with tempfile.TemporaryDirectory(prefix="puffer-record-",
+                                     ignore_cleanup_errors=True) as scratch:
+        job["ring"] = str(Path(scratch) / "ring")
         with Compositor(options, policies, Path(job["ring"]), on_progress) as compositor:
-            child.run("puffer_sdk.pictures.film:work", job, compositor.on_event, log=log,
-                          cwd=paths.working_dir(folder),
-                          step_timeout=resolved.vec.step_timeout)
+            child.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
+                      log=home / "eval.log" if home else None,
+                      cwd=paths.working_dir(folder),
+                      step_timeout=resolved.vec.step_timeout)
             return compositor.finish(built.spec.name)
 
 

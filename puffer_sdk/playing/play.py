@@ -65,7 +65,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
                                    detail=payload["detail"] or None)))
 
     result = child.run("puffer_sdk.playing.window:work", job, on_event,
-                           cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
+                       cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
     return Played(**result)
 
 

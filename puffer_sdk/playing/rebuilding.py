@@ -80,5 +80,5 @@ def build_player(folder: Path, headers: Path, settings: dict[str, object], *,
     """
     wanted = config.resolve(folder, settings, warn_unread=False)
     built = build.build(folder, env_settings=wanted.env, opt="-O1", raylib_headers=headers,
-                           keys=True, verbose=verbose)
+                        keys=True, verbose=verbose)
     return built, config.resolve(folder, settings, spec=built.spec)

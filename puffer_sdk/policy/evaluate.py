@@ -14,7 +14,7 @@ from ..settings.config import Config
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint, runs
 from ..training.metrics import without_nan
-from .models import find_model
+from .models import find_model, run_folder
 from .scoring import Score
 
 
@@ -53,7 +53,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
 
     model         "latest", a run's number or folder, a checkpoint file; None: only baselines
-    output        where the JSON goes: default: the run's episodes.json
+    output        the JSON file; default: the run's episodes.json
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
     Raises UsageError for a checkpoint that is damaged, or of another environment or size.
@@ -63,9 +63,9 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     past = checkpoint.load(found) if found else None
     if past:
         backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
+    home = run_folder(found)
     if output is None and found:
-        output = found.parent.parent / "episodes.json" if found.parent.name == "checkpoints" \
-            else found.with_suffix(".episodes.json")
+        output = home / "episodes.json" if home else found.with_suffix(".episodes.json")
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
     built = build.build(folder, verbose=verbose)
@@ -78,10 +78,9 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
         if kind == "progress" and on_progress:
             on_progress(payload["policy"], payload["done"], payload["total"])
 
-    log = past.path.parent.parent / "eval.log" if past and past.path.parent.name == "checkpoints" \
-        else None
-    scores = child.run("puffer_sdk.policy.scoring:work", job, on_event, log=log,
-                           cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
+    scores = child.run("puffer_sdk.policy.scoring:work", job, on_event,
+                       log=home / "eval.log" if home else None,
+                       cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
     result = Evaluation(built.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal))

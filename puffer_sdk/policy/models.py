@@ -1,4 +1,4 @@
-"""Find a trained policy.  --load-model-path -> a checkpoint file"""
+"""Find a trained policy.  --load-model-path -> a checkpoint file, and its run's folder"""
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,3 +28,9 @@ def find_model(home: Path, which: str | Path) -> Path:
         raise UsageError("this run has no checkpoint", where=run.folder,
                          hint="puffer-sdk runs lists what there is")
     return found[-1]
+
+
+def run_folder(checkpoint: Path | None) -> Path | None:
+    """The folder of the run that a checkpoint belongs to; None if the file lies elsewhere."""
+    return checkpoint.parent.parent if checkpoint and checkpoint.parent.name == "checkpoints" \
+        else None

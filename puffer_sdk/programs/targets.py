@@ -126,7 +126,7 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
     binding.write_config_header(spec, env_settings, build_dir)
     policy = _write_policy(spec, env_settings, model, runs_dir, build_dir)
     served = drawing.static("web" if target == "web" else "desktop", verbose=verbose,
-                                  on_progress=on_progress)
+                            on_progress=on_progress)
     began = time.perf_counter()
     make_plan = _plan_web if target == "web" else _plan_native
     plan = make_plan(spec, target, source, build_dir, served)

@@ -33,7 +33,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Round numbers from low to high, about so many."""
+    """Round numbers from low to high, about this many."""
     if not high > low:
         return [low]
     raw = (high - low) / count
@@ -129,7 +129,7 @@ def learning(steps: Sequence[float], seeds: Sequence[Sequence[float | None]],
 
 def histogram(low: float, high: float, counts: dict[str, Sequence[int]], label: str,
               alt: str) -> Markup:
-    """Shares of each way of playing, bars side by side in each bin."""
+    """The share of each policy, as bars side by side in each bin."""
     totals = {name: sum(bins) or 1 for name, bins in counts.items()}
     top = max((n / totals[name] for name, bins in counts.items() for n in bins), default=1)
     frame = Frame(low, high, 0, top)
@@ -159,7 +159,7 @@ def histogram(low: float, high: float, counts: dict[str, Sequence[int]], label: 
 
 
 def spark(counts: Sequence[int], alt: str) -> Markup:
-    """A small histogram for a row of a table; any count shows."""
+    """A small histogram for a table row; every count above 0 is visible."""
     most, room = max(counts) or 1, 120 / len(counts)
     bars = "".join(
         f'<rect x="{i * room + 0.5:.1f}" width="{room - 1:.1f}" '

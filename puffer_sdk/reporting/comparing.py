@@ -1,6 +1,6 @@
-"""What a change did, number by number.  two reports' data -> rows, each with a word on noise
+"""What a change did, number by number.  two reports' data -> rows, each with a note on noise
 
-    seeds       the ranges of both sets of seeds, and how often chance alone would part them
+    seeds       the ranges of both sets of seeds, and how often chance would separate them
     intervals   95 % intervals of the evaluation's means
     rounds      the ranges that a rate had while it was measured
     exact       hashes, sizes, findings and settings: there is no noise in them
@@ -36,7 +36,7 @@ def load(path: Path) -> dict:
         raise UsageError("the report to compare with cannot be read", where=path,
                          actual=error.strerror or str(error)) from None
     except (ValueError, KeyError, TypeError):
-        raise UsageError("this is no report", where=path, expected="the .html or .json of an "
+        raise UsageError("this is not a report", where=path, expected="the .html or .json of an "
                          "earlier `puffer-sdk report`, or an environment") from None
     if version != FORMAT:
         raise UsageError("this report was made by another version", where=path,
@@ -66,7 +66,7 @@ def same_machine(base: Mapping, now: Mapping) -> bool:
 
 def row(name: str, base: str, now: str, word: str, *, changed: bool | None = None,
         timing: bool = False) -> dict:
-    """changed: whether a reader should look; None: where the texts differ."""
+    """changed: whether a reader should look; None: True if the texts differ."""
     return {"name": name, "base": base, "now": now, "word": word, "timing": timing,
             "changed": base != now if changed is None else changed}
 
@@ -80,7 +80,7 @@ def _checks(base: Mapping, now: Mapping) -> list[dict]:
     for code in sorted(codes[0] ^ codes[1]):
         gone = code in codes[0]
         found.append(row(f"finding {code}", "found" if gone else "-", "-" if gone else "found",
-                         "mended" if gone else "new"))
+                         "fixed" if gone else "new"))
     return found
 
 
@@ -114,12 +114,12 @@ def _of_sets(name: str, base: Sequence[float], now: Sequence[float], *,
     show = in_seconds if timing else number
     texts = [show(value) if math.isfinite(value) else "never"
              for value in map(statistics.median, (base, now))]
-    word, apart = judge(base, now)
+    word, apart = compare_seeds(base, now)
     return row(name, *texts, word, changed=apart, timing=timing)
 
 
-def judge(base: Sequence[float], now: Sequence[float]) -> tuple[str, bool]:
-    """What seeds say of a difference: a word, and whether it stands out of their spread."""
+def compare_seeds(base: Sequence[float], now: Sequence[float]) -> tuple[str, bool]:
+    """What seeds say of a difference: a note, and whether it exceeds their spread."""
     if sorted(base) == sorted(now):
         return "the same", False
     if min(now) <= max(base) and min(base) <= max(now):
@@ -151,7 +151,7 @@ def _evaluations(base: Mapping, now: Mapping) -> list[dict]:
 
 
 def _by_intervals(means: Sequence[float], halves: Sequence[float | None]) -> tuple[str, bool]:
-    """95 % intervals of independent means: their difference has the root of the squares' sum."""
+    """95 % intervals of independent means: half widths add as the root of the sum of squares."""
     if means[0] == means[1]:
         return "the same", False
     if None in halves:
@@ -203,7 +203,7 @@ def _settings(base: Mapping, now: Mapping) -> list[dict]:
 
 
 def _hashes(base: Mapping, now: Mapping) -> list[dict]:
-    """Whether trajectories and weights are, byte for byte, what they were."""
+    """Whether trajectories and weights are the same, byte for byte."""
     found = []
     pair = [each["determinism"].get("hash") for each in (base, now)]
     if all(pair):
@@ -221,7 +221,7 @@ def _hashes(base: Mapping, now: Mapping) -> list[dict]:
 
 
 def _base_curve(base: Mapping, now: Mapping) -> dict | None:
-    """The base's median learning curve, to be drawn under ours."""
+    """The base's median learning curve, drawn below ours."""
     metric = now["training"]["metric"]
     seeds = [seed for seed in base["training"]["seeds"] if metric in seed["curves"]]
     if not metric or not seeds:

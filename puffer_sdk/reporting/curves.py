@@ -14,12 +14,12 @@ from ..settings.goal import parse_goal
 
 POINTS = 80
 BINS = 20
-LAST = 0.1              # the part of a training whose mean is its result
+LAST = 0.1              # the last part of a training, whose mean is its result
 HEADLINE = ("perf", "score", "episode_return", "episode_length")
 
 
 def final(rows: Sequence[Mapping]) -> dict[str, float]:
-    """Means of everything logged in the last tenth of a training; before, if nothing was then."""
+    """Means of everything logged in the last tenth of a training; earlier, if nothing was."""
     if not rows:
         return {}
     end = rows[-1]["step"]
@@ -50,7 +50,7 @@ def sample(rows: Sequence[Mapping], resolved: Config) -> dict[str, list]:
 
 
 def gather(trainings: list[dict], resolved: Config) -> dict:
-    """What several seeds have in common: the headline metric, and who is in the middle.
+    """What several seeds have in common: the headline metric, and the median seed.
 
     trainings    the facts of each, the last of which may have failed
     """
@@ -87,7 +87,7 @@ def middle_and_worst(seeds: Sequence[Mapping], metric: str,
 
 
 def of_episodes(policies: Mapping[str, Mapping]) -> dict[str, dict]:
-    """Histograms of episode lengths and returns, the same bins for every way of playing.
+    """Histograms of episode lengths and returns, with the same bins for every policy.
 
     {"episode_length": {"low", "high", "counts": {"trained": [...], "random": [...]}}}
     """
@@ -118,7 +118,7 @@ def _histogram(values: Sequence[float], low: float, high: float, bins: int) -> l
 
 
 def _names(rows: Sequence[Mapping]) -> list[str]:
-    """What is logged: 'perf' of 'env/perf', HEADLINE first."""
+    """The logged metrics: 'perf' of 'env/perf', HEADLINE first."""
     names = dict.fromkeys(key[4:] for row in rows for key in row
                           if key.startswith("env/") and key != "env/n")
     return sorted(names, key=lambda n: HEADLINE.index(n) if n in HEADLINE else len(HEADLINE))

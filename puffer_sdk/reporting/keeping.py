@@ -1,11 +1,11 @@
-"""Results that outlive an interruption.  a stage and what it depends on -> what it found, kept
+"""Results that survive an interruption.  a stage and what it depends on -> its result, kept
 
     build/report/STAGE-KEY.json      {"facts", "timings", "files": {name: digest}}
     build/report/STAGE-KEY.gif ...   files that belong to it
-    build/report/runs/NAME/NNNN/     a training that is not done yet
+    build/report/runs/NAME/NNNN/     an unfinished training
 
-An entry is written when its stage is done, the files before it, each whole or not at all. KEY
-covers everything that the stage depends on, so an entry is either right or not asked for.
+An entry is written when its stage is done, after its files, each whole or not at all. KEY covers
+everything that the stage depends on, so a wrong entry is never read.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..toolchain.libraries import digest
 from ..training import runs
 from ..training.metrics import without_nan
 
-ENTRIES = 24                # of one stage that stay: a stage may be kept for several seeds
+ENTRIES = 24                # kept per stage: a stage may have an entry for each seed
 HINT = "free some space, or make the folder writable"
 
 
@@ -47,11 +47,11 @@ class Entry:
         return self.path(".json")
 
     def path(self, suffix: str) -> Path:
-        """Where a file of this entry lies."""
+        """The path of a file of this entry."""
         return self.folder / f"{self.stage}-{self.key}{suffix}"
 
     def read(self) -> bool:
-        """True if it is kept whole; then facts and timings are filled."""
+        """Read facts and timings. False if the entry or one of its files is missing or damaged."""
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             kept = json.loads(self.record.read_text(encoding="utf-8"))
             if all(digest(self.folder / name) == wanted for name, wanted in kept["files"].items()):
@@ -79,21 +79,21 @@ class Entry:
 class Keeper:
     """Runs stages, or takes their results from the folder.
 
-    fresh      measure everything anew
+    fresh      measure everything again
     """
 
     def __init__(self, env_folder: Path, *, fresh: bool = False):
         self.folder = paths.writable(paths.build_dir(env_folder) / "report",
                                      purpose="what a report measures")
         self.fresh = fresh
-        self.taken: list[str] = []          # stages whose result was there already
+        self.taken: list[str] = []          # stages whose result was already kept
         self.measured: list[str] = []
 
     def stage(self, name: str, label: str, parts: object,
               work: Callable[[Entry], tuple[dict, dict]], *suffixes: str) -> Entry:
         """The kept entry, or that of work(entry) -> (facts, timings).
 
-        suffixes    of the files that work writes, at entry.path(suffix)
+        suffixes    those of the files that work writes, to entry.path(suffix)
         Facts with the key "failed" are not kept: the next report tries again.
         """
         entry = Entry(self.folder, name, key_of(name, parts))

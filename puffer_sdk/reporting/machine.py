@@ -1,4 +1,4 @@
-"""What stands around the numbers.  a Subject -> settings, environment and machine, JSON-able"""
+"""The context of the numbers.  a Subject -> settings, environment and machine, JSON-able"""
 from __future__ import annotations
 
 import os
@@ -15,7 +15,7 @@ from ..toolchain import compilers
 
 @cache
 def machine() -> dict:
-    """What the numbers were measured on, and with which compiler."""
+    """The machine and the compiler that the numbers were measured with."""
     from ..settings.consistency import available_cores
 
     compiler = compilers.find_compiler()
@@ -38,7 +38,7 @@ def _cpu() -> str:
 
 
 def _memory() -> int | None:
-    """Whole GiB; None where the system does not say."""
+    """Whole GiB; None if unknown."""
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
     except (ValueError, OSError, AttributeError):
@@ -48,7 +48,7 @@ def _memory() -> int | None:
 def settings_table(config: Config) -> list[dict]:
     """Every setting: its value, its default, and where the value comes from.
 
-    differs     it was set to something else than the default; [env] has no defaults
+    differs     it was set to a value other than the default; [env] has no defaults
     """
     rows = []
     for full, value in config.items():
@@ -64,7 +64,7 @@ def settings_table(config: Config) -> list[dict]:
 
 
 def environment(subject, determinism: dict) -> dict:
-    """What an agent sees and does. From the running environment; else from the header."""
+    """What an agent sees and does, from the running environment, else from the header."""
     spec, about = subject.spec, determinism.get("about") or {}
     flags = subject.build.command[1:] if subject.build else []
     plain = [flag for flag in flags if "/" not in flag and flag not in ("-o", "-include")

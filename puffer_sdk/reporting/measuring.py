@@ -1,4 +1,4 @@
-"""What only running environments tell.  a job -> trajectories' hash, rates beside Squared
+"""Measurements of running environments.  a job -> a hash of trajectories; rates against Squared
 
 Both are targets of child.run: env code runs in a child. Sizes: N agents, K action heads.
 """
@@ -17,17 +17,17 @@ from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions
 ENVS = 32               # of the trajectories; fewer where an env has many agents
-AGENTS = 1024           # about the most
+AGENTS = 1024           # of the trajectories, at most about this
 TICKS = 256
 BYTES = 64 << 20        # of observations that are hashed, at most
-ROUNDS = 7              # of the rates: in each, both environments have their turn
-STEPPING = 0.15         # seconds of a turn
+ROUNDS = 7              # of the rates: in each, both environments take a turn
+STEPPING = 0.15         # seconds per turn
 TRAINING = 0.3
 PATIENCE = 30.0         # seconds after which two rounds are enough
 
 
 def trajectories(job: dict, link: child.Link) -> dict:
-    """Random play from fixed seeds, hashed; and what the environment is like.
+    """A hash of random play from fixed seeds, and facts about the environment.
 
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
@@ -65,10 +65,10 @@ def trajectories(job: dict, link: child.Link) -> dict:
 
 
 def rates(job: dict, link: child.Link) -> dict:
-    """Agent steps a second of both environments: of stepping alone, and of training.
+    """Agent steps per second of both environments: of stepping only, and of training.
 
-    Turns alternate, so that what else this machine does slows both alike; a ratio is the median
-    over the rounds' own ratios.
+    Turns alternate, so that other work on this machine slows both alike. The ratio is the median
+    of the rounds' ratios.
     """
     return {"stepping": _contest(job, link, _Stepping, STEPPING),
             "training": _contest(job, link, _Training, TRAINING)}
@@ -77,11 +77,11 @@ def rates(job: dict, link: child.Link) -> dict:
 def _contest(job: dict, link: child.Link, kind, seconds: float) -> dict:
     own, squared = (kind(job[name], link) for name in ("own", "squared"))
     rounds = job["rounds"]
-    for one in (own, squared):                  # caches fill, threads start, memory is touched
+    for one in (own, squared):                  # warm up: caches, threads, memory
         one.turn(seconds / 4)
     began, pairs = time.perf_counter(), []
     while len(pairs) < rounds and not link.stop:
-        if len(pairs) % 2:                      # whoever comes second gains nothing by it
+        if len(pairs) % 2:                      # swap the order, so that neither gains by it
             theirs, mine = squared.turn(seconds), own.turn(seconds)
         else:
             mine, theirs = own.turn(seconds), squared.turn(seconds)
@@ -97,7 +97,7 @@ def _contest(job: dict, link: child.Link, kind, seconds: float) -> dict:
 
 
 class _Stepping:
-    """Random actions, drawn while the clock stands."""
+    """Random actions; drawing them is not timed."""
 
     def __init__(self, job: dict, link: child.Link):
         self.vec = _make_vec(job, link)
@@ -105,7 +105,7 @@ class _Stepping:
         self.vec.reset()
 
     def turn(self, seconds: float) -> float:
-        """Agent steps a second."""
+        """Agent steps per second."""
         from ..policy.players import random_actions
 
         vec, spent, ticks = self.vec, 0.0, 0
@@ -125,14 +125,14 @@ class _Stepping:
 
 
 class _Training:
-    """Rollouts and updates, as `train` does them."""
+    """Rollouts and updates, as in `train`."""
 
     def __init__(self, job: dict, link: child.Link):
         self.vec, self.link = _make_vec(job, link), link
         self.trainer = backends.make_trainer(self.vec, Config.from_dict(job["config"]))
 
     def turn(self, seconds: float) -> float:
-        """Agent steps a second."""
+        """Agent steps per second."""
         began, epochs = time.perf_counter(), 0
         while time.perf_counter() - began < seconds or not epochs:
             self.trainer.rollout()

@@ -1,7 +1,7 @@
 """The two documents.  data + pictures -> one self-contained HTML page, Markdown for a pull request
 
 Everything that an environment or a user named goes through an escape: Jinja's in the page, `plain`
-in the Markdown. The page asks no server for anything, and its policy says so to the browser.
+in the Markdown. The page requests nothing from a server, and its policy tells the browser so.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = {"trained": "the trained policy", "random": "random play", "idle": "doin
 
 
 def render(data: Mapping, pictures: Mapping[str, bytes]) -> str:
-    """The page. pictures: {"random": bytes of a GIF, "trained": ...}, those that there are."""
+    """The page. pictures: {"random": bytes of a GIF, "trained": ...}, those that exist."""
     return _template().render(
         data=data, rows=summary.rows(data), problems=summary.problems(data),
         found=summary.count_findings(data["check"]) if "failed" not in data["check"] else "",
@@ -53,7 +53,7 @@ def _template():
 
 
 def timing(text: object) -> Markup:
-    """A text that differs from one measurement to the next, marked so that tests can mask it."""
+    """A text that differs between measurements, marked so that tests can mask it."""
     return Markup('<span class="timing">{}</span>').format(text)
 
 
@@ -96,7 +96,7 @@ def learning_charts(data: Mapping) -> list[dict]:
 
 
 def histograms(data: Mapping) -> list[dict]:
-    """Of episode lengths and returns, trained beside random play."""
+    """Charts of episode lengths and returns, of trained and random play."""
     found = []
     for name, shape in data["evaluation"].get("histograms", {}).items():
         words = name.replace("_", " ")
@@ -120,7 +120,7 @@ def _spark(quantity: Mapping) -> Markup:
 
 def marker(name: str) -> str:
     """The first line of the summary. A workflow looks for the comment that begins with it, and
-    updates that one in place of writing another."""
+    updates it instead of writing another."""
     return f"<!-- puffer-sdk report: {re.sub(r'[^A-Za-z0-9_.]+', '_', name)} -->"
 
 
@@ -155,7 +155,7 @@ def _compared(found: Mapping) -> list[str]:
     if rest > 0:
         lines.append(f"| and {rest} more | | | |")
     return [*lines, "", f"{len(found['rows']) - len(changed)} of {len(found['rows'])} numbers are "
-            "as before, or within their noise.", ""]
+            "unchanged, or within their noise.", ""]
 
 
 def _findings(check: Mapping) -> list[str]:

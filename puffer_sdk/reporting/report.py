@@ -1,8 +1,8 @@
-"""Everything that a reviewer would ask of an environment.  ENV -> report.html, .md, .json
+"""Everything that a reviewer asks of an environment.  ENV -> report.html, .md, .json
 
     done = report("my_env")
     done.html, done.markdown    the page; the summary for a pull request
-    done.data                   the same as JSON-able data, timings under the key "timings"
+    done.data                   the data (JSON-able), with timings under the key "timings"
     done.problems               why its status is 1; empty for a sound environment
 
 
@@ -40,7 +40,7 @@ class Report:
     json: Path
     data: dict = field(repr=False)
     problems: list[str]
-    seconds: float                          # that this took
+    seconds: float                          # how long it took
     kept: list[str] = field(repr=False)     # stages that an earlier report had measured
 
     @property
@@ -51,17 +51,17 @@ class Report:
 def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int = SEEDS,
            compare: str | os.PathLike | None = None, output: str | os.PathLike | None = None,
            fresh: bool = False, verbose: bool = False) -> Report:
-    """Measure ENV (a folder or a name), and write what was found.
+    """Measure ENV (a folder or a name), and write the results.
 
-    seeds     trainings, from train.seed on
-    compare   an earlier report's .html or .json, or another environment, measured likewise
-    output    the page, or a folder for it; the summary (.md) and the data (.json) go beside it
+    seeds     number of trainings, with seeds from train.seed on
+    compare   an earlier report's .html or .json, or another environment, which is measured too
+    output    the page, or a folder for it; the summary (.md) and the data (.json) go next to it
               [build/report.html of the environment]
-    fresh     measure everything anew; otherwise what an earlier report has measured of the same
-              sources and settings is taken over, also what an interrupted one has
-    What fails in one part (an environment that cannot be drawn, no emcc) is said in a sentence.
-    Raises UsageError before anything runs; BuildError where the header does not compile for
-    reasons that no rule of `check` names.
+    fresh     measure everything again; otherwise results for the same sources and settings are
+              reused, also those of an interrupted report
+    A part that fails (an environment that cannot be drawn, no emcc) is reported in a sentence.
+    Raises UsageError before anything runs; BuildError if the header does not compile for
+    reasons that no rule of `check` covers.
     """
     began = time.perf_counter()
     if not 1 <= seeds <= MOST_SEEDS:
@@ -78,8 +78,8 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
                 base, Keeper(base.folder, fresh=fresh), seeds, verbose=verbose)
             data["comparison"] = comparing.compare(before, data, _base_name(compare))
     except Interrupted as error:
-        raise Interrupted("interrupted; what was measured is kept", status=error.exit_status,
-                          hint="the same command goes on from there") from None
+        raise Interrupted("interrupted; the results so far are kept", status=error.exit_status,
+                          hint="run the same command again to continue") from None
     data = without_nan(data)
     _write(target, data, pictures)
     return Report(subject.name, target, target.with_suffix(".md"), target.with_suffix(".json"),
@@ -87,7 +87,7 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
 
 
 def _target(output: str | os.PathLike | None, folder: Path) -> Path:
-    """Where the page goes. Raises UsageError where it cannot."""
+    """The path of the page. Raises UsageError if it cannot be written there."""
     if output is None:
         return paths.writable(paths.build_dir(folder), purpose="the report") / "report.html"
     target = Path(output).absolute()
@@ -103,7 +103,7 @@ def _target(output: str | os.PathLike | None, folder: Path) -> Path:
 
 def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object] | None,
                verbose: bool) -> dict | Subject | None:
-    """The base's data, or the environment that is to be measured for it."""
+    """The base's data, or the environment to measure for it."""
     if compare is None:
         return None
     if Path(compare).is_file():
@@ -116,19 +116,19 @@ def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object]
 
 
 def _base_name(compare: str | os.PathLike) -> str:
-    """What the user called the base; of an absolute path its end, since a page travels."""
+    """The user's name for the base. Absolute paths are shortened: others will read the page."""
     path = Path(compare)
     return str(Path(*path.parts[-2:])) if path.is_absolute() else os.fspath(compare)
 
 
 def read_pictures(data: Mapping, folder: Path) -> dict[str, bytes]:
-    """The GIFs that there are; from here on the data does not say where."""
+    """The GIFs that exist. Removes their paths from the data."""
     return {name: (folder / found.pop("file")).read_bytes()
             for name, found in data["pictures"].items() if "file" in found}
 
 
 def _write(target: Path, data: dict, pictures: Mapping[str, bytes]) -> None:
-    """All three, the page last; a signal waits until they are there."""
+    """Write all three files, the page last. A signal waits until they are written."""
     text = json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n"
     documents = {target.with_suffix(".json"): text,
                  target.with_suffix(".md"): page.markdown(data, target.name),
@@ -137,4 +137,4 @@ def _write(target: Path, data: dict, pictures: Mapping[str, bytes]) -> None:
         for path, document in documents.items():
             runs.write_atomically(path, document, what="the report", hint=HINT)
     if signals.received:
-        raise Interrupted("interrupted; the report is written", status=signals.status)
+        raise Interrupted("interrupted; the report was written", status=signals.status)

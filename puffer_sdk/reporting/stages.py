@@ -1,8 +1,8 @@
-"""What a report measures, stage by stage.  env + settings -> Subject -> data (JSON-able)
+"""What a report measures, stage by stage.  Subject -> data (JSON-able)
 
     check, trajectories, a training for each seed, evaluation, two pictures, rates, page
 
-What fails in one stage is said in a sentence where its numbers would stand; the others go on.
+If a stage fails, a sentence replaces its numbers; the other stages still run.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .keeping import HINT, Entry, Keeper
 from .subject import FORMAT, Subject
 
 BUDGET = 1.0            # of check
-MOST_GIF = 3_000_000    # bytes of one picture: it is sent around inside a page
+MOST_GIF = 3_000_000    # bytes of one picture: it travels inside the page
 
 
 # -- all stages ------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
 
 def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
             usage: bool = False) -> tuple[dict, dict]:
-    """work(), or {"failed": a sentence}. usage: refused settings are the user's to mend."""
+    """work(), or {"failed": a sentence}. usage: raise for settings that the user must fix."""
     try:
         return work()
     except Interrupted:
@@ -79,9 +79,9 @@ def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
 
 
 def sentence(error: PufferError, folder: Path) -> str:
-    """What happened and what helps, in one line without this machine's paths."""
+    """The error and its hint, in one line without this machine's paths."""
     text = (f"{error.code}: " if error.code else "") + error.message
-    if error.hint and not error.hint.endswith("puffer-sdk check"):      # the report holds that
+    if error.hint and not error.hint.endswith("puffer-sdk check"):      # the report shows check
         text += f" ({error.hint})"
     text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
     return " ".join(text.split())
@@ -106,13 +106,13 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
 
 
 def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
-    """The same play three times, each in a process of its own, the last on two threads."""
+    """The same play three times, each in its own process, the last on two threads."""
     def work() -> tuple[dict, dict]:
         found = []
         for threads in (1, 1, 2):
             found.append(subject.run("trajectories", {**subject.job(), "threads": threads}))
-            if len(found) == 1:         # dice seeded with the clock's seconds fall otherwise in
-                time.sleep(1.01 - time.time() % 1)              # the next one
+            if len(found) == 1:         # an env seeded with time() must differ: wait for the
+                time.sleep(1.01 - time.time() % 1)              # next second
         first = found[0]
         return {"hash": first["hash"], "hashes": [one["hash"] for one in found],
                 "same": len({one["hash"] for one in found}) == 1,
@@ -123,7 +123,7 @@ def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
 
 
 def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> list[Entry]:
-    """One entry a seed; after a failure no more are tried."""
+    """One entry per seed; after a failure, no more are tried."""
     first, found = subject.config.train.seed, []
     for number in range(seeds):
         seed = first + number
@@ -146,7 +146,7 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
            verbose: bool) -> tuple[dict, dict]:
     from ..training.train import train
 
-    subject.job()                               # raises where it is not built
+    subject.job()                               # raises if it is not built
     home = keeper.folder / "runs"
     run, resume = _unfinished(home / subject.name, entry.key, subject.config)
     if run is None or run.status != "finished":
@@ -229,7 +229,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
 
 def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
              chosen: Entry | None, verbose: bool) -> Entry:
-    """A GIF; a shorter one where a whole one would be too large to send around."""
+    """A GIF; a shorter one if the whole would be too large."""
     from ..pictures.record import record
 
     def work(entry: Entry) -> tuple[dict, dict]:
@@ -256,7 +256,7 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
 
 
 def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
-    """Beside Squared, made from the template and trained with its own settings."""
+    """Compared with Squared, made from the template and trained with its own settings."""
     from ..projects import scaffold
     from ..training import backends
 
@@ -283,7 +283,7 @@ def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
 
 def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
           verbose: bool) -> Entry:
-    """build/web/, with the policy that the report has chosen."""
+    """build/web/, with the policy that the report chose."""
     from ..programs import targets
 
     def work() -> tuple[dict, dict]:
@@ -311,5 +311,5 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
 
 
 def _zipped(path: Path) -> int:
-    """Bytes that travel where a server compresses."""
+    """Bytes that a compressing server sends."""
     return len(gzip.compress(path.read_bytes(), 6, mtime=0))

@@ -32,7 +32,7 @@ class Subject:
     folder: Path
     settings: Mapping[str, object]          # as the user gave them
     config: Config
-    spec: Spec | None                       # None where the header breaks the contract
+    spec: Spec | None                       # None if the header breaks the contract
     build: building.Build | None
     broken: PufferError | None              # why it is not built
     source: str                             # hash of the author's files
@@ -43,7 +43,7 @@ class Subject:
 
     @cached_property
     def key(self) -> str:
-        """Of everything but the settings: sources, compiler, machine, this package."""
+        """A key of everything but the settings: sources, compiler, machine, this package."""
         from ..training.native import sources
 
         compiler = compilers.find_compiler()
@@ -52,12 +52,12 @@ class Subject:
                       [digest_of(path.read_bytes()) for path in sources.for_cpu()])
 
     def values(self, *sections: str) -> dict[str, object]:
-        """Resolved settings of these sections; of all, without any."""
+        """Resolved settings of these sections; of all sections if none is given."""
         return {full: value for full, value in self.config.items()
                 if not sections or full.partition(".")[0] in sections}
 
     def job(self) -> dict:
-        """What a child needs to open it. Raises what kept it from being built."""
+        """What a child needs to open it. Raises the error that stopped its build."""
         if self.build is None:
             raise self.broken
         from ..training.backends import with_class_file
@@ -72,8 +72,11 @@ class Subject:
 
 
 def open_subject(env, settings: Mapping[str, object] | None, *, verbose: bool) -> Subject:
-    """Raises UsageError for a refused setting; BuildError where the compiler refuses for reasons
-    that no rule of `check` names."""
+    """Read, configure and build ENV. A header that breaks the contract leaves `broken` set.
+
+    Raises UsageError for a refused setting; BuildError if compiling fails for reasons that no
+    rule of `check` covers.
+    """
     folder = paths.find_env(env)
     spec, problems, _ = header.examine(folder)
     uncoded = [problem for problem in problems if problem.code is None]

@@ -15,7 +15,7 @@ class Row:
 
     label: str
     text: str               # the same in every measurement
-    timing: str = ""        # what is not
+    timing: str = ""        # what differs between measurements
     good: bool | None = None    # None: neither good nor bad
 
     @property
@@ -29,11 +29,11 @@ def rows(data: Mapping) -> list[Row]:
 
 
 def problems(data: Mapping) -> list[str]:
-    """Why the report's status is 1; none for a sound environment."""
+    """Why the report's status is 1; empty if nothing is wrong."""
     found = []
     check, play = data["check"], data["determinism"]
     if "failed" in check:
-        found.append(f"check did not come to its end: {check['failed']}")
+        found.append(f"check did not finish: {check['failed']}")
     elif check["verdict"] != "pass":
         found.append(f"check fails: {count_findings(check)}")
     for name, what in (("determinism", "random play"), ("training", "training"),
@@ -111,7 +111,7 @@ def _reached(data: Mapping, metric: str) -> Row:
 
 
 def finals(training: Mapping, metric: str) -> list[float]:
-    """What each seed reached, where that is a number."""
+    """What each seed reached, if that is a number."""
     return [value for seed in training["seeds"]
             if isinstance(value := seed["final"].get(metric), (int, float))
             and math.isfinite(value)]
@@ -144,7 +144,7 @@ def _page(data: Mapping) -> Row:
 
 
 def in_seconds(value: float) -> str:
-    """'0.53', '1.8', '214': two digits are as many as a repetition would confirm."""
+    """'0.53', '1.8', '214': a repetition would confirm no more than two digits."""
     return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
 
 

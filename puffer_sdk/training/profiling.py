@@ -104,7 +104,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
             on_progress("training", payload["done"], seconds)
 
     found = child.run("puffer_sdk.training.profiling:work", job, on_event,
-                          cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
+                      cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
     return Profile(**{**found, "phases": [Phase(**phase) for phase in found["phases"]],
                       "kernels": [Kernel(**kernel) for kernel in found.get("kernels", ())]})
 

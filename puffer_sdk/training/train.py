@@ -135,8 +135,8 @@ class _Parent:
                 if not self.past:
                     self.write_folder(epoch=0)
                 done = child.run("puffer_sdk.training.worker:work", self.job, self.on_event,
-                                     log=self.run.folder / "env.log", cwd=self.cwd,
-                                     step_timeout=self.config.vec.step_timeout, signals=signals)
+                                 log=self.run.folder / "env.log", cwd=self.cwd,
+                                 step_timeout=self.config.vec.step_timeout, signals=signals)
                 status = "finished"
             except Interrupted as error:
                 status = "interrupted"

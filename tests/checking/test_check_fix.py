@@ -1,4 +1,4 @@
-"""check --fix: faults that are mended in the author's own hand, files all or none."""
+"""check --fix: faults that are fixed in the author's own style, files all or none."""
 from __future__ import annotations
 
 import json
@@ -23,7 +23,7 @@ def stale(array: str, line: int, file: str = "dock.h") -> Finding:
     return Finding(code, f"c_step never writes {array}", file, line, remedy=array)
 
 
-def mended(text: str, arrays=("rewards", "terminals"), line: int = 1, **others: str) -> str:
+def fixed(text: str, arrays=("rewards", "terminals"), line: int = 1, **others: str) -> str:
     files = {"dock.h": text.encode(), **{n.replace("_ini", ".ini"): t.encode()
                                          for n, t in others.items()}}
     result = made([stale(array, line) for array in arrays], files=files)
@@ -36,14 +36,14 @@ def test_fix_clears_rows_at_the_top_of_c_step():
     text = ("typedef struct Dock { int num_agents; } Dock;\n"
             "void c_reset(Dock* env) { c_step(env); }\n"
             "void c_step(Dock* env) {    // one step\n    env->tick++;\n}\n")
-    assert mended(text) == text.replace("    env->tick++", (
+    assert fixed(text) == text.replace("    env->tick++", (
         "    env->rewards[0] = 0.0f;\n    env->terminals[0] = 0.0f;\n    env->tick++"))
     many = text.replace("env->tick++", "for (int k = 0; k < env->num_agents; k++) move(env, k)")
     assert ("    for (int i = 0; i < env->num_agents; i++) {\n        env->rewards[i] = 0.0f;\n"
-            "        env->terminals[i] = 0.0f;\n    }\n    for (int k") in mended(many)
+            "        env->terminals[i] = 0.0f;\n    }\n    for (int k") in fixed(many)
     # settable from the ini, or by the binding: more than one agent is possible
-    assert "for (int i" in mended(text, dock_ini="[env]\nnum_agents = 4\n")
-    assert "for (int i" not in mended(text.replace("env->tick++;", "env->num_agents = 1;"))
+    assert "for (int i" in fixed(text, dock_ini="[env]\nnum_agents = 4\n")
+    assert "for (int i" not in fixed(text.replace("env->tick++;", "env->num_agents = 1;"))
 
 
 @pytest.mark.parametrize("before, after", [
@@ -66,7 +66,7 @@ def test_fix_clears_rows_at_the_top_of_c_step():
      'void c_step(Dock* d) {\n  d->rewards[0] = 0.0f;\n#ifdef X\n  puts("}");\n#endif\n}\n'),
 ])
 def test_fix_keeps_the_authors_hand(before, after):
-    assert mended(before, ["rewards"]) == after
+    assert fixed(before, ["rewards"]) == after
 
 
 @pytest.mark.parametrize("text", [
@@ -75,12 +75,12 @@ def test_fix_keeps_the_authors_hand(before, after):
     "void c_step(Dock* env) {\n    env->tick++;\n",                         # no end
 ])
 def test_fix_leaves_what_it_does_not_recognise(text):
-    assert mended(text, ["rewards"]) == ""
+    assert fixed(text, ["rewards"]) == ""
 
 
 def test_fix_names_its_loop_apart_from_the_parameter():
     text = "void c_step(Dock* i) {\n    i->num_agents++;\n}\n"
-    assert "for (int agent = 0; agent < i->num_agents; agent++) {" in mended(text)
+    assert "for (int agent = 0; agent < i->num_agents; agent++) {" in fixed(text)
 
 
 ONE_HOT = """\
@@ -231,7 +231,7 @@ def test_fix_from_the_command_line(tmp_path, capsys, monkeypatch):
     assert header.read_text() == before.replace(
         "void c_step(Hurdles* h) {\n", "void c_step(Hurdles* h) {\n    h->terminals[0] = 0.0f;\n")
     assert main(["check", str(hurdles), *QUICK, "--fix"]) == 0
-    assert "nothing to mend" in capsys.readouterr().out
+    assert "nothing to fix" in capsys.readouterr().out
 
 
 def test_fix_reaches_an_ini_in_upstreams_layout(tmp_path):

@@ -11,7 +11,9 @@ import pytest
 from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.checking.mutants import places, score
+from puffer_sdk.checking.mutants import places, score, table
+from puffer_sdk.checking.mutants.bench import Bench
+from puffer_sdk.checking.mutants.mutant import OPERATORS, RULE_CHANGES, sample
 from puffer_sdk.projects import scaffold
 
 CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())
@@ -36,8 +38,8 @@ def planted(tmp_path_factory):
 
 def test_every_operator_finds_places(planted):
     seen = {mutant.operator for found in planted.values() for mutant in found}
-    assert seen == set(places.OPERATORS)
-    assert set(places.RULE_CHANGES) < seen
+    assert seen == set(OPERATORS)
+    assert set(RULE_CHANGES) < seen
 
 
 def test_mutants_are_one_change_each_at_the_line_they_name(planted):
@@ -51,7 +53,7 @@ def test_mutants_are_one_change_each_at_the_line_they_name(planted):
             assert first <= mutant.line + 1 or mutant.operator == "write-actions"
             assert mutant.diff.count("\n-") + mutant.diff.count("\n+") <= 16
             assert abs(len(new) - len(old)) <= 1
-            assert mutant.kind == ("rule change" if mutant.operator in places.RULE_CHANGES
+            assert mutant.kind == ("rule change" if mutant.operator in RULE_CHANGES
                                    else "fault")
 
 
@@ -67,11 +69,11 @@ def test_drawing_is_left_alone(planted):
 
 def test_samples_spread_over_operators(planted):
     found = next(iter(planted.values()))
-    drawn = list(places.sample(found, 7))
+    drawn = list(sample(found, 7))
     assert sorted(m.id for m in drawn) == sorted(m.id for m in found)
     count = len({m.operator for m in found})
     assert len({m.operator for m in drawn[:count]}) == count
-    assert drawn == list(places.sample(found, 7)) != list(places.sample(found, 8))
+    assert drawn == list(sample(found, 7)) != list(sample(found, 8))
 
 
 def test_who_catches_what(copy):
@@ -92,7 +94,7 @@ def test_who_catches_what(copy):
             assert outcome.codes, outcome.mutant.id
     rates = result.rates()
     assert sum(row["planted"] for row in rates.values()) == 6
-    text = "\n".join(line for line, _ in score.lines(result))
+    text = "\n".join(line for line, _ in table.lines(result))
     assert "faults" in text and max(map(len, text.splitlines())) <= 110
     document = result.to_dict()
     assert [m["id"] for m in document["mutants"]] == [o.mutant.id for o in result.outcomes]
@@ -107,7 +109,7 @@ def test_what_changes_nothing_is_dropped(copy):
         "void c_close(Bandit* env) { (void)env; }",
         "void c_close(Bandit* env) { if (0) __builtin_free(env); }").replace(
         "    env->log.perf += (float)win;", "    if (1 < 3) env->log.perf += (float)win;"))
-    bench = score._Bench(bandit, bandit.parent / "bench", {}, "")
+    bench = Bench(bandit, bandit.parent / "bench", {}, "")
     found = [m for m in places.find(bench.folder) if m.operator == "loosen-bound"]
     chosen, dropped = score._choose(bench, found, 24, 1, lambda *progress: None)
     assert dropped["equivalent"] >= 1

@@ -224,7 +224,7 @@ def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, checkpoin
     assert process.returncode == (-9 if number == signal.SIGKILL else 130)
     assert "Traceback" not in err and "determinism" in err and "evaluation" not in err
     if number == signal.SIGINT:
-        assert "the same command goes on from there" in err
+        assert "run the same command again to continue" in err
     wait_until(lambda: not any(map(alive, helpers)))
     assert not [name for name in FILES if (env / "build" / name).exists()]
     assert not list((env / "build" / "report").glob("training-*"))

@@ -196,7 +196,7 @@ def test_a_goal_that_nobody_reaches(data):
     ([math.inf] * 3, [10, 20, 30], "every seed below the base's; by chance 1 time in 10", True),
     ([1], [2], "one seed: noise is not known", True)])
 def test_seeds_say_whether_a_difference_is_noise(base, now, word, apart):
-    assert comparing.judge(base, now) == (word, apart)
+    assert comparing.compare_seeds(base, now) == (word, apart)
 
 
 def test_a_report_compared_with_itself_has_no_changes(data):
@@ -219,7 +219,7 @@ def test_a_comparison_names_each_change_and_its_noise(data):
     assert {name: (row["base"], row["now"], row["word"]) for name, row in rows.items()
             if row["changed"]} == {
         "train.gamma": ("0.5", "0.995", "a setting"),
-        "finding PUF302": ("-", "found", "new"), "finding PUF999": ("found", "-", "mended"),
+        "finding PUF302": ("-", "found", "new"), "finding PUF999": ("found", "-", "fixed"),
         "perf, median of seeds": ("0.2", "0.95",
                                   "every seed above the base's; by chance 1 time in 10"),
         "score, median of seeds": ("1.8", "8.55",

@@ -89,7 +89,7 @@ def _command(words: str, command: click.Command) -> list[str]:
 
 
 def _code(name: str) -> str:
-    return ", ".join(f"`{part}`" for part in name.replace("|", "\\|").split(", "))
+    return ", ".join(f"`{part}`" for part in name.split(", "))
 
 
 def _prose(text: str) -> list[str]:

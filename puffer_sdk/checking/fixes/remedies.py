@@ -72,7 +72,7 @@ def clear_arrays(texts: dict[str, str], file: str, line: int, arrays: Iterable[s
 
 
 def begin_with(file: str, text: str, body: Body, code: list[str], newline: str, unit: str) -> Edit:
-    """Lines of code behind the { of a function, in its own indentation."""
+    """Lines of code after the { of a function, in its own indentation."""
     line_end = end_of_line(text, body.open)
     inner = body.text[body.open + 1:line_end]
     if not inner.strip() and line_end < body.close:         # { ends its line
@@ -108,7 +108,7 @@ def clear_one_hot(texts: dict[str, str], first: int, last: int) -> list[Edit]:
     """Zeros in the block of `observations[BASE + kind] = 1`, just before that statement.
 
     Only where one such statement, unconditional in its function, covers elements first to last,
-    and every store beside it is to a place that can be told.
+    and the place of every other store is known.
     """
     values = constants("\n".join(texts[name] for name in sorted(texts) if name.endswith(".h")))
     found = [edit for name in sorted(texts) if name.endswith(".h")
@@ -161,13 +161,13 @@ def _block_around(plain: str, at: int) -> tuple[int, int, bool] | None:
 
 
 def _is_statement(plain: str, at: int) -> bool:
-    """Whether a statement that nothing guards begins here, alone at the start of its line."""
+    """Whether an unconditional statement begins here, first on its line."""
     before = plain[:at].rstrip()
     return before[-1:] in ("{", "}", ";") and not plain[plain.rfind("\n", 0, at) + 1:at].strip()
 
 
 def _bases(block: str, array: str, values: dict[str, int]) -> list[int] | None:
-    """First elements of all stores to the array; None where one cannot be told."""
+    """First elements of all stores to the array; None where one is unknown."""
     found = []
     for match in _STORE.finditer(block):
         if re.sub(r"\s", "", match["array"]) == array:
@@ -207,7 +207,7 @@ def evaluate(text: str, values: dict[str, int]) -> int | None:
     if not re.fullmatch(r"[\d\s()+*-]{1,80}", spelled) or "**" in spelled:
         return None
     try:
-        return int(eval(spelled, {"__builtins__": {}}))     # digits, + - * ( ) alone
+        return int(eval(spelled, {"__builtins__": {}}))     # only digits, + - * ( )
     except (SyntaxError, TypeError, ValueError):
         return None
 

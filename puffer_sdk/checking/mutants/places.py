@@ -1,84 +1,17 @@
 """Places where an environment can be broken, and how.  an env folder -> Mutants
 
 The functions that init, c_reset, c_step and c_close reach are walked with libclang; drawing is
-left alone. Each operator plants one mistake that people make. Two kinds of operators:
-
-    fault         the result breaks the contract or some rule of `check`: a checker should notice
-    rule change   the result is another, proper game: only the author's own tests can notice
+left alone. Each operator plants one mistake that people make.
 """
 from __future__ import annotations
 
 import difflib
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...env import header
-
-FAULT, RULE = "fault", "rule change"
-BUFFERS = ("observations", "actions", "rewards", "terminals", "truncations", "action_mask")
-OPERATORS = {                               # operator -> what it does to the author's code
-    "drop-clear": "drops a memset of the observations",
-    "drop-obs-write": "drops a store to the observations",
-    "drop-observe": "drops a call that writes the observations",
-    "drop-reward-write": "drops a store to the rewards that every step makes",
-    "drop-terminal-write": "drops a store to the terminals or truncations",
-    "drop-reset": "drops the reset after an ending",
-    "drop-state-reset": "drops something that c_reset sets and steps change",
-    "drop-log-n": "drops the counting of log entries",
-    "drop-log-length": "drops episode_return or episode_length of the log",
-    "drop-action": "drops what one action does",
-    "drop-free": "drops a free in c_close",
-    "drop-init": "leaves a local without its first value",
-    "fixed-row": "takes row 0 of a buffer for every agent",
-    "free-shared": "frees the trainer's observations in c_close",
-    "loop-over": "goes one past the end of a loop over an array",
-    "loop-under": "stops a loop that writes a buffer one early",
-    "negate-ending": "negates the condition of an ending",
-    "scale-obs": "drops the division that scales an observation",
-    "scale-reward": "multiplies a reward by 100",
-    "constant-seed": "sets the same seed on every reset",
-    "shared-rng": "draws from one generator for all copies",
-    "shift-index": "moves an index into a buffer by one",
-    "short-alloc": "allocates one element too few",
-    "static-local": "makes a local static",
-    "write-actions": "writes into the actions",
-    "drop-sight": "drops a store to observations that are cleared before",
-    "drop-setup": "drops something that c_reset alone sets",
-    "drop-bonus": "drops a reward that is given on a condition",
-    "drop-score": "drops a custom field of the log",
-    "drop-update": "drops a change of the state in a step",
-    "flip-sign": "adds where it subtracted",
-    "loosen-bound": "turns < into <=, or back",
-    "swap-actions": "swaps two actions",
-}
-RULE_CHANGES = ("drop-sight", "drop-setup", "drop-bonus", "drop-score", "drop-update",
-                "flip-sign", "loosen-bound", "swap-actions")
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Bytes [begin, end) of a file become text."""
-
-    begin: int
-    end: int
-    text: bytes
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One planted mistake; `text` is the whole file with it."""
-
-    id: str                     # "drop-free@171", of the operator and the line
-    operator: str
-    kind: str                   # FAULT or RULE
-    file: str                   # relative to the env's folder
-    line: int
-    diff: str
-    text: bytes = field(repr=False)
+from .mutant import FAULT, OPERATORS, RULE, RULE_CHANGES, Edit, Mutant
+from .reading import BUFFERS, Reader
 
 
 def find(folder: Path) -> list[Mutant]:
@@ -86,36 +19,12 @@ def find(folder: Path) -> list[Mutant]:
     return _Planter(folder).run()
 
 
-def sample(mutants: list[Mutant], seed: int) -> Iterator[Mutant]:
-    """All mutants in a drawn order: one of each operator, then a second of each..."""
-    piles: dict[str, list[Mutant]] = {}
-    for mutant in mutants:
-        piles.setdefault(mutant.operator, []).append(mutant)
-    names = sorted(piles)
-    random.Random(f"{seed}").shuffle(names)
-    for name in names:
-        random.Random(f"{seed}:{name}").shuffle(piles[name])
-    while any(piles.values()):
-        for name in names:
-            if piles[name]:
-                yield piles[name].pop()
-
-
-class _Planter:
+class _Planter(Reader):
     """Walks one environment and collects candidates."""
 
     def __init__(self, folder: Path):
-        from clang.cindex import CursorKind
-
-        self.folder, self.K = folder, CursorKind
-        _, _, self.unit = header.examine(folder)
-        self.functions = {c.spelling: c for c in self.unit.cursor.get_children()
-                          if c.kind == CursorKind.FUNCTION_DECL and c.is_definition()}
-        self.texts: dict[Path, bytes] = {}
+        super().__init__(folder)
         self.found: list[tuple[str, str, Path, int, tuple[Edit, ...]]] = []
-        self.alias: dict[int, str] = {}             # of a local or parameter -> the buffer behind
-
-    # -- reading
 
     def run(self) -> list[Mutant]:
         self.step = self.reach("c_step")
@@ -139,123 +48,6 @@ class _Planter:
             self.walk(function, [])
         self.plant_in_whole(every)
         return self.finish()
-
-    def reach(self, start: str) -> list:
-        """start and what it calls, callers first, in the author's files."""
-        order, stack = {}, [start]
-        while stack:
-            name = stack.pop(0)
-            function = self.functions.get(name)
-            if function is None or name in order or not self.own(function):
-                continue
-            order[name] = function
-            stack += [c.spelling for c in function.walk_preorder()
-                      if c.kind == self.K.CALL_EXPR and c.spelling in self.functions]
-        return list(order.values())
-
-    def own(self, cursor) -> bool:
-        path = Path(cursor.location.file.name).resolve()
-        return self.folder in path.parents and path.parent.name != "build"
-
-    def text_of(self, cursor) -> bytes:
-        path = Path(cursor.location.file.name).resolve()
-        if path not in self.texts:
-            self.texts[path] = path.read_bytes()
-        return self.texts[path][cursor.extent.start.offset:cursor.extent.end.offset]
-
-    def between(self, one, other) -> tuple[int, int, str]:
-        """The operator between two operands: begin, end, text."""
-        begin, end = one.extent.end.offset, other.extent.start.offset
-        raw = self.texts[Path(one.location.file.name).resolve()][begin:end] \
-            if self.text_of(one) is not None else b""
-        match = re.search(rb"[-+*/%&|^<>=!]+", raw)
-        return (begin + match.start(), begin + match.end(), match[0].decode()) if match \
-            else (begin, begin, "")
-
-    def bare(self, cursor):
-        """An expression without the casts and parentheses around it."""
-        K = self.K
-        while cursor.kind in (K.UNEXPOSED_EXPR, K.PAREN_EXPR, K.CSTYLE_CAST_EXPR):
-            inner = [c for c in cursor.get_children() if c.kind.is_expression()]
-            if len(inner) != 1:
-                break
-            cursor = inner[0]
-        return cursor
-
-    def root(self, cursor) -> tuple[str | None, list[str]]:
-        """The buffer that an expression reaches into, or None; and the fields on the way."""
-        K, fields = self.K, []
-        while cursor is not None:
-            if cursor.kind == K.MEMBER_REF_EXPR:
-                fields.append(cursor.spelling)
-                if cursor.spelling in BUFFERS:
-                    return cursor.spelling, fields
-            elif cursor.kind == K.DECL_REF_EXPR and cursor.referenced is not None:
-                return self.alias.get(cursor.referenced.hash), fields
-            inner = [c for c in cursor.get_children() if c.kind.is_expression()]
-            cursor = inner[0] if inner else None
-        return None, fields
-
-    def find_aliases(self, function) -> None:
-        for cursor in function.walk_preorder():
-            if cursor.kind == self.K.VAR_DECL and "*" in cursor.type.spelling:
-                inner = [c for c in cursor.get_children() if c.kind.is_expression()]
-                if inner and (buffer := self.root(inner[-1])[0]):
-                    self.alias[cursor.hash] = buffer
-            elif cursor.kind == self.K.CALL_EXPR and cursor.spelling in self.functions:
-                params = list(self.functions[cursor.spelling].get_arguments())
-                for param, value in zip(params, cursor.get_arguments()):
-                    if "*" in param.type.spelling and (buffer := self.root(value)[0]):
-                        self.alias[param.hash] = buffer
-
-    def assigned(self, cursor):
-        """The left side of an assignment, ++ or --, else None; and the operator."""
-        K = self.K
-        inner = list(cursor.get_children())
-        if cursor.kind in (K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR) and len(inner) == 2:
-            op = self.between(*inner)[2]
-            return (inner[0], op) if op.endswith("=") and op not in ("==", "<=", ">=", "!=") \
-                else (None, op)
-        if cursor.kind == K.UNARY_OPERATOR and inner:
-            text = self.text_of(cursor)
-            if b"++" in (text[:2], text[-2:]) or b"--" in (text[:2], text[-2:]):
-                return inner[0], "++"
-        return None, ""
-
-    def writes_observations(self, function) -> bool:
-        for name in {f.spelling for f in self.reach(function.spelling)}:
-            for cursor in self.functions[name].walk_preorder():
-                left = self.assigned(cursor)[0]
-                if left is not None and self.root(left)[0] == "observations":
-                    return True
-            if self.clears_observations(self.functions[name], "memcpy"):
-                return True
-        return False
-
-    def clears_observations(self, function, *more: str) -> bool:
-        return any(c.kind == self.K.CALL_EXPR and c.spelling in ("memset", *more)
-                   and self.root(next(c.get_arguments(), None))[0] == "observations"
-                   for c in function.walk_preorder())
-
-    def field_of(self, left) -> int:
-        """Which struct field a store goes to: the same number for the same field; 0 = many."""
-        left = self.bare(left)
-        whole = left.type.get_canonical().kind.name == "RECORD"
-        while left is not None and left.kind != self.K.MEMBER_REF_EXPR:
-            left = next((c for c in left.get_children() if c.kind.is_expression()), None)
-        return left.referenced.hash if left is not None and not whole else 0
-
-    def stored_fields(self, function) -> Iterator[int]:
-        lefts = (self.assigned(cursor)[0] for cursor in function.walk_preorder())
-        return (self.field_of(left) for left in lefts if left is not None)
-
-    def changed_locals(self, function) -> set[int]:
-        found = set()
-        for cursor in function.walk_preorder():
-            left = self.assigned(cursor)[0]
-            if left is not None and self.bare(left).kind == self.K.DECL_REF_EXPR:
-                found.add(self.bare(left).referenced.hash)
-        return found
 
     # -- planting
 
@@ -407,7 +199,7 @@ class _Planter:
                                              self.text_of(parts[1]) + b" - 1"))
 
     def visit_if(self, inner: list) -> None:
-        """A negated ending is another game where terminal and reset hang on it together."""
+        """Where terminal and reset both depend on the condition, negating it is another game."""
         found = set()
         for cursor in (c for part in inner[1:] for c in part.walk_preorder()):
             left = self.assigned(cursor)[0]

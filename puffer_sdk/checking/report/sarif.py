@@ -1,7 +1,7 @@
 """A CheckResult as a SARIF 2.1.0 log, for code scanning and editors.  CheckResult -> dict
 
 Paths are relative to the project's root (the nearest .git or pyproject.toml above the
-environment), so that a log is the same on every machine. What an author allows is there too, as a
+environment), so that a log is the same on every machine. What an author allows is included, as a
 suppressed result; rules that had nothing to look at, and notes, are notifications of the run.
 """
 from __future__ import annotations

@@ -59,7 +59,7 @@ def finding_lines(finding: Finding, folder: Path = Path(), *, more: bool = True)
     """error[PUF203]: ... in the format of every error.
 
     folder  the environment's, that the repro's path is relative to
-    more    with the way to the rule's page
+    more    with the command that shows the rule's page
     """
     yield f"{finding.severity}[{finding.code}]: {finding.message}", STYLES[finding.severity]
     place = f"{finding.file}:{finding.line}" if finding.line else finding.file
@@ -87,7 +87,7 @@ def finding_lines(finding: Finding, folder: Path = Path(), *, more: bool = True)
 
 
 def _labelled(label: str, items: Iterable[str]) -> Iterator[str]:
-    """One item a line, behind a label that is written once."""
+    """One item a line, after a label that is written once."""
     for number, item in enumerate(items):
         yield f"{'' if number else label:<{LABEL - 1}} {item}"
 

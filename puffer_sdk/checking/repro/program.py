@@ -315,7 +315,7 @@ def own_place(text: str, folder: Path) -> tuple[str, int] | None:
 
 def own_frames(text: str, folder: Path) -> list[str]:
     """The author's functions on the stack of a sanitizer's report, innermost first."""
-    stack = re.split(r"is located|Previous", text)[0]   # behind it: where the memory came from
+    stack = re.split(r"is located|Previous", text)[0]   # after it: where the memory came from
     return [f"{match['name']} ({file}:{match['line']})" for match in _FRAME.finditer(stack)
             if (file := _own_file(match["file"], folder))]
 

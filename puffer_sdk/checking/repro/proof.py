@@ -71,7 +71,7 @@ def _prove_first(workshop: _Workshop, group: list[Finding], seconds: float) -> N
 
 @dataclass
 class _Workshop:
-    """What the proofs of one check share."""
+    """What the proofs of one check share: facts, and programs that read their script."""
 
     facts: Facts
     lab: Plan
@@ -147,7 +147,7 @@ class _Proof:
     # -- what to play
 
     def worlds(self):
-        """(World, rows): the env alone, two envs, then all of the experiment's."""
+        """(World, rows): only this env, two envs, then all of the experiment's."""
         facts, finding = self.facts, self.finding
         setup = facts.setups.get(finding.seen_in, {})
         env = finding.env or 0
@@ -295,7 +295,7 @@ def _either(one, other):
 
 
 def _rows_until(rows: Sequence[Row], step: int) -> int:
-    """How many rows are needed to come through that step (and the resets right behind it)."""
+    """How many rows are needed to come through that step (and the resets right after it)."""
     done = 0
     for index, row in enumerate(rows):
         if row is not RESET:

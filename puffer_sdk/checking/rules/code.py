@@ -173,7 +173,7 @@ def shared_rng(facts: Facts):
         env->food = (int)((env->rng >> 16) % CELLS);
         env->x += env->speed * TICK;
 
-    Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() alone
+    Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.
     """
     is_ocean = "binding.c" in facts.source.files
@@ -294,7 +294,7 @@ def _in_step(code: str, function: Function, calls: list[Call], expected: str,
 
 
 def _is_lazy(node: Node) -> bool:
-    """Whether a call happens once: behind a test of what its branch then sets.
+    """Whether a call happens once: after a test of what its branch then sets.
 
     `if (!env->map) env->map = malloc(n)`; `if (env->map) return;` above it; `if (env->count ==
     env->room) { env->room *= 2; realloc }`.

@@ -27,8 +27,8 @@ def _need_entries(facts: Facts) -> dict:
 def log_empty(facts: Facts):
     """Episodes end, and `log.n` never grows.
 
-    Why it matters: the dashboard, sweeps and `puffer-sdk eval` know an environment by its log
-    alone. All fields are divided by n, and without entries there is nothing to show: a run
+    Why it matters: the dashboard, sweeps and `puffer-sdk eval` know an environment only by its
+    log. All fields are divided by n, and without entries there is nothing to show: a run
     that learns looks like one that does not, and a sweep has nothing to choose by.
 
     Bad:

@@ -255,7 +255,7 @@ def undefined_behaviour(facts: Facts):
 
 
 def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
-    """A write `past` bytes behind the end of an env's rows, or (negative) before them."""
+    """A write `past` bytes after the end of an env's rows, or (negative) before them."""
     array, past = fact.array, fact.past
     shape = facts.shape
     width = 1 if array == "action_mask" or (
@@ -284,7 +284,7 @@ def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
 def row_overrun(facts: Facts):
     """The env wrote outside its own rows of observations, rewards, terminals or truncations.
 
-    Why it ruins training: the rows of all envs lie behind one another, so this env writes
+    Why it ruins training: the rows of all envs lie one after another, so this env writes
     into the next one's. No sanitizer sees it, since the memory belongs to one large block.
     The neighbour learns from rewards and observations that are not its own.
 

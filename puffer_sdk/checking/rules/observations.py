@@ -159,7 +159,7 @@ def _silent_rows(facts: Facts, silent: list[Fact]):
         many = f"agents {first}-{last}" if last > first else f"agent {first}"
         yield Finding("PUF302", f"no step ever writes the observation of {many}",
                       **facts.at("c_step"), agent=first, seed=facts.seed, seen_in="rewrite",
-                      expected="rows of all agents written", actual="written by c_reset alone",
+                      expected="rows of all agents written", actual="written only by c_reset",
                       hint="let the loop run to num_agents")
 
 

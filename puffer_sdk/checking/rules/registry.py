@@ -75,7 +75,7 @@ def load() -> dict[str, Rule]:
 
 
 def requested(facts: Facts) -> dict[str, Rule]:
-    """The rules of this check: those behind an option only where it was given."""
+    """The rules of this check: those that need an option only with it."""
     return {code: rule for code, rule in load().items()
             if not rule.option or rule.option in facts.options}
 

@@ -12,7 +12,7 @@ ENOUGH = 12             # moments at which a secret must have been exchanged
 @rule("PUF506", "agent-leak", "warning")
 def agent_leak(facts: Facts):
     """An agent's observation reveals what another agent was meant to hide. Only fields that are
-    declared so are looked at: write `// puffer: private` beside a field of the agents' struct.
+    declared so are looked at: write `// puffer: private` after a field of the agents' struct.
 
     Why it ruins training: agents learn to read each other's cards. The scores are superb, and
     worth nothing as soon as the game is played by its rules.

@@ -48,7 +48,7 @@ def setting_no_effect(facts: Facts):
 
         if (env->tick >= env->max_ticks) ...
 
-    Fix: use the field, or delete the key. Keys that only drawing reads are left alone.
+    Fix: use the field, or delete the key. Keys that only drawing reads are ignored.
 
     How it is seen: each key was doubled and halved, then set to small values, then played
     for long; every byte of every step, and of the log, was the same.

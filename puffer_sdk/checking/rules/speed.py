@@ -29,9 +29,9 @@ def slow_step(facts: Facts):
 
     Fix: run a profiler (`perf record`) on the standalone program; keep what does not change.
 
-    How it is measured: the best of 24 short blocks, beside a loop that writes rows of the same
-    size from random numbers and draws 32 more for each agent, on the same machine at the same
-    moment. Heavy physics is a good reason: then say so, and allow it. This is the only finding
+    How it is measured: the best of 24 short blocks, compared with a loop that writes rows of the
+    same size from random numbers and draws 32 more for each agent, on the same machine at the
+    same moment. Heavy physics is a good reason: then say so, and allow it. This is the only finding
     that may differ between two runs.
     """
     need(facts, "probe")

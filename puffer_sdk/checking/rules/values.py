@@ -143,7 +143,7 @@ def _is_flag(stats, element: int) -> bool:
 
 
 def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
-    """Beside flags of the same kind: a class of a one-hot that has not occurred yet."""
+    """Next to flags of the same kind: a class of a one-hot that has not occurred yet."""
     mine = fields.named(facts.fields, first)
     for beside in (first - 1, last + 1):
         other = fields.named(facts.fields, beside)
@@ -154,7 +154,7 @@ def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
 
 
 def _is_slot(stats, first: int, last: int) -> bool:
-    """Behind two slots or more of the same make, themselves not constant."""
+    """After two or more slots of the same kind that are not constant."""
     size = last - first + 1
     for stride in range(1, size + 1):
         needed = 4 if stride == 1 else 2
@@ -171,7 +171,7 @@ def _is_slot(stats, first: int, last: int) -> bool:
 
 
 def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) -> bool:
-    """A number that is still, behind one that takes many values, where hardly another is still.
+    """A number that never changes, after one that takes many values, where most others change.
 
     Boards are no lists: they may have cells that nobody ever enters, but then several.
     """
@@ -184,7 +184,7 @@ def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) ->
 
 @rule("PUF306", "obs-bounds", proof=Proof("within", "observations"))
 def obs_bounds(facts: Facts):
-    """An observation leaves the bounds that are declared beside it, `[low, high]` in the
+    """An observation leaves the bounds declared for it, `[low, high]` in the
     comment of its OBS_ enumerator.
 
     Why it ruins training: the bounds are what everybody who reads the header believes, and

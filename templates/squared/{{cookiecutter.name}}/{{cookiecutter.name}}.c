@@ -4,7 +4,7 @@
  *     arrows or WASD      walk
  *
  *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
- *     puffer-sdk build --fast     a program to enjoy: build/{{ cookiecutter.name }}-fast
+ *     puffer-sdk build --fast     an optimized program: build/{{ cookiecutter.name }}-fast
  *     puffer-sdk build --web      a page to send to anybody: build/web/index.html
  *
  * All three play the policy of the newest run, and at random before there is one. After any of
@@ -13,7 +13,7 @@
  *     cc -O2 {{ cookiecutter.name }}.c -o build/{{ cookiecutter.name }} -lraylib -lm && build/{{ cookiecutter.name }}
  */
 #include "{{ cookiecutter.name }}.h"
-#include "build/{{ cookiecutter.name }}_config.h"     // made from {{ cookiecutter.name }}.ini, so that nothing is said twice
+#include "build/{{ cookiecutter.name }}_config.h"     // made from {{ cookiecutter.name }}.ini
 
 #include <time.h>
 
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     {{ cookiecutter.name }}_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = {{ cookiecutter.name }}_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);      // raylib has much to say otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
     c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {

@@ -7,7 +7,7 @@
  *      3 . . . . .
  *    row                       drawn at size 5; the setting is in {{ cookiecutter.name }}.ini
  *
- * A game that can be won, lost and overslept, and not one line more: change it from here.
+ * A small game that can be won, lost or timed out: change it from here.
  *
  * Read top to bottom: what the agent sees and does, the rules, the state, then c_reset
  * and c_step. Whatever you change, `puffer-sdk check` tells you what it broke.
@@ -45,7 +45,7 @@ enum {                          // actions, pick one
 //-- Rules ------------------------------------------------------------------------
 // Measured at size 11: acting at random wins 1 episode in 9, staying put wins 0, and
 // walking straight to the target wins all, in 5.5 ticks on average
-// (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are not true)
+// (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are wrong)
 #define WIN          1.0f       // the target; wins and losses of size 1 suit every trainer
 #define LOSS        -1.0f       // the edge, or the clock
 #define PATIENCE     3          // ticks per tile of a side; the farthest corner takes one
@@ -80,7 +80,7 @@ typedef struct {{ cookiecutter.__struct }} {
 } {{ cookiecutter.__struct }};
 
 // Uniform in [0, count). The state lives in the env, not in rand(), so that an episode
-// depends on its seed alone and copies can step on any thread. Seed 0 is as good as any:
+// depends only on its seed and copies can step on any thread. Seed 0 is as good as any:
 // the counter walks through all 2^32 states, the mixing makes neighbours look unrelated
 static inline int random_below(unsigned int* rng, int count) {
     unsigned int bits = (*rng += 0x9E3779B9u);
@@ -116,8 +116,8 @@ void c_reset({{ cookiecutter.__struct }}* env) {
     env->col = env->size / 2;
     env->tick = 0;
 
-    // One draw over the tiles that are not the centre: so many steps onward from it, around
-    // the end of the board. Drawing again until it fits would do, but takes no fixed time
+    // One draw over the tiles other than the centre: so many steps on from it, wrapping around
+    // the end of the board. Redrawing until it fits would also work, but takes no fixed time
     int centre = env->row * env->size + env->col;
     int tile = (centre + 1 + random_below(&env->rng, OBS_SIZE - 1)) % OBS_SIZE;
     env->target_row = tile / env->size;
@@ -144,8 +144,8 @@ void c_step({{ cookiecutter.__struct }}* env) {
     float reward = won ? WIN : done ? LOSS : 0.0f;
 
     // Write both on every step: the arrays may hold anything. Being late is a terminal and
-    // not a truncation, because the game itself ends it and names the price. A truncation
-    // says "somebody stopped watching", and the trainer would add what might have followed
+    // not a truncation, because the game itself ends it, with a penalty. A truncation
+    // says that only a time limit ended it, and the trainer would add the value of what follows
     env->rewards[0] = reward;
     env->terminals[0] = done ? 1.0f : 0.0f;
     if (!done) {

@@ -41,7 +41,7 @@ enum { HEAD_TURN, HEAD_THRUST, HEAD_COUNT };
 // Measured with 8 agents and 4 goals over 1000 ticks, in goals per agent: doing nothing 0.2,
 // acting at random 3.6, all steering at the nearest goal 21. But with agents that leave a
 // goal to whoever is closer to it 56: seeing the others is worth more than steering well
-// (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are not true)
+// (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are wrong)
 #define TURN         6.2831853f // a full circle
 #define TURN_STEPS   12.0f      // turning units in a radian: a full circle takes 19 ticks
 #define MAX_SPEED    20.0f      // either way; ten ticks of full thrust
@@ -88,11 +88,11 @@ typedef struct {{ cookiecutter.__struct }} {
     // Private to this file. Settings aside, c_reset sets all of it: a field that it
     // forgets would carry one episode into the next
     Agent* agents;              // (N)          from init to c_close
-    Goal* goals;                // (num_goals)  likewise
+    Goal* goals;                // (num_goals)  the same
 } {{ cookiecutter.__struct }};
 
 // Uniform in [0, limit]. The state lives in the env, not in rand(), so that a run depends
-// on its seed alone and copies can step on any thread. Seed 0 is as good as any: the
+// only on its seed and copies can step on any thread. Seed 0 is as good as any: the
 // counter walks through all 2^32 states, the mixing makes neighbours look unrelated
 static inline float random_to(unsigned int* rng, int limit) {
     unsigned int bits = (*rng += 0x9E3779B9u);
