@@ -9,6 +9,7 @@ In the order in which data passes:
     finding         Finding: one fault
     rules/          Facts -> Findings
     allowing        findings that the author allows
+    claims          what a repro program looks for
     repro/          a C program that shows a finding
     fixes/          edits that --fix makes
     check           all of this: folder -> CheckResult

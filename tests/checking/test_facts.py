@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from dataclasses import FrozenInstanceError, fields
 
@@ -12,6 +13,7 @@ from puffer_sdk.checking.facts import Outcome
 from puffer_sdk.checking.harness import driver, kinds
 from puffer_sdk.toolchain import compilers
 
+CHECKING = driver.SOURCES.parent
 # Writes a fact of each kind, with a value in every field
 EVERY_KIND = """
 #include "harness.h"
@@ -129,3 +131,14 @@ def test_a_definition_that_is_wrong_is_an_error(text, message):
     with pytest.raises(kinds.FactError) as raised:
         kinds.definitions(text)
     assert str(raised.value) == message
+
+
+def test_rules_ask_only_for_kinds_and_fields_that_exist():
+    """A rule's rare branch would otherwise fail only when its fault is met."""
+    for path in (*CHECKING.glob("rules/*.py"), *CHECKING.glob("experiments/*.py"),
+                 CHECKING / "check.py"):
+        text = path.read_text()
+        asked = re.findall(r'\bfacts\.(?:fact|all)\(\s*"[\w-]+",\s*"([\w-]+)"\)', text)
+        asked += re.findall(r'\boutcome\.(?:all|first)\("([\w-]+)"\)', text)
+        assert [kind for kind in asked if kind not in kinds.all_fields()] == [], path
+        assert re.findall(r"""\b(?:fact|cell|cost)\[["'][^\]]*\]""", text) == [], path

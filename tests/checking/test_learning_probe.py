@@ -37,11 +37,11 @@ def scores(**means: float) -> dict[str, list[float]]:
 ])
 def test_judgement(word, means):
     found = {"scores": scores(**means), "masked": False, "steps": 1, "unit": "return"}
-    assert learning.judge(found) == word
+    assert learning.verdict(found) == word
     lines = [text for text, _ in learning.lines(learning.summary(found))]
     assert lines[-1] == learning.WORDS[word] and max(map(len, lines)) <= 80
     if word == "blind":         # its own mask is left to a blind policy
-        assert learning.judge({**found, "masked": True}) == "learns"
+        assert learning.verdict({**found, "masked": True}) == "learns"
 
 
 def test_better_takes_more_than_chance():

@@ -1,9 +1,9 @@
 """Is there anything to learn, and do the observations carry it?  Facts -> facts.learning
 
-Two policies are trained for some seconds: one as usual, one whose agents see what agents of
+Two policies are trained for some seconds: a normal one, and one whose agents see what agents of
 another env see. Both then play the same episodes as random play, as doing nothing, and as each
-action held for ever; rules/learning.py judges. Lengths follow from sizes and from the coarse
-cost of a step, so the same source trains on the same steps on every machine.
+action held for ever; rules/learning.py compares the scores. Lengths depend on sizes and on the
+coarse cost of a step, so the same source trains on the same steps on every machine.
 """
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ WORDS = {
     "blind": "The observations carried nothing: shown another env's, it does as well."}
 
 
-def judge(found: dict) -> str:
+def verdict(found: dict) -> str:
     """A key of WORDS. The first that holds: no better than random, constant, blind play.
 
     Where the env masks actions, a blind policy still has its own mask, and tells nothing.
@@ -352,7 +352,7 @@ def summary(found: dict | None) -> dict | None:
         mean, half = clustered_mean(scores[name], range(len(scores[name])))
         title = f"always {name}" if name.startswith("{") else name
         table[title] = {"mean": round(mean, 6), "interval": round(half or 0.0, 6)}
-    return {"steps": found["steps"], "unit": found["unit"], "verdict": judge(found),
+    return {"steps": found["steps"], "unit": found["unit"], "verdict": verdict(found),
             "scores": table}
 
 

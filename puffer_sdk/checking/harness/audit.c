@@ -163,107 +163,141 @@ static void note_restart(const Batch* b, int e, bool* over, Audit* a) {
     memset(over, 0, (size_t)b->count[e]);
 }
 
-static void audit_env(Batch* b, int e, Audit* a) {
-    enum { LONG = 2000 };           // steps without any change: nothing will happen any more
-    size_t words = state_words(), all = words + element_count(b, e);
-    Home home = {calloc(all, 4), malloc(all), calloc(all, 1)};
-    bool* away = calloc(all, 1);
-    bool* far = calloc(a->elements + 1, 1);         // elements that no c_reset ever shows so
-    bool* over = calloc((size_t)b->count[e], 1);    // agents whose episode ended
-    bool* gone = calloc((size_t)b->count[e], 1);    // the same, until a new episode begins
-    memset(home.fixed, 1, all);
-    int64_t t = learn_home(b, e, &home, words, all, a);
-    bool has_home = false;          // in the struct; else the observations have to do
+typedef struct Track {              // one env, from step to step
+    Home home;
+    size_t words, all;              // of the struct; observations included
+    bool has_home;                  // in the struct; else the observations have to do
+    bool* away;                     // (all) away from home before the step
+    bool* far;                      // elements that no c_reset ever shows so
+    bool* over;                     // agents whose episode ended
+    bool* gone;                     // the same, until a new episode begins
+    int64_t t, since, since_reset, still;
+    uint64_t seen;
+    bool stayed_before;
+} Track;
+
+typedef struct Step {               // what happened on one step
+    bool called, drew;              // c_step called c_reset; drew a random number
+    bool ended, some, all_over;     // every agent ended; some did; all have, now or before
+} Step;
+
+static Track track_open(Batch* b, int e, Audit* a) {
+    size_t words = state_words(), all = words + element_count(b, e), agents = (size_t)b->count[e];
+    Track k = {.home = {calloc(all, 4), malloc(all), calloc(all, 1)}, .words = words, .all = all,
+               .away = calloc(all, 1), .far = calloc(a->elements + 1, 1),
+               .over = calloc(agents, 1), .gone = calloc(agents, 1)};
+    memset(k.home.fixed, 1, all);
+    k.t = learn_home(b, e, &k.home, words, all, a);
     for (size_t i = 0; i < words; i++) {
-        has_home = has_home || (home.fixed[i] && home.moves[i]);
+        k.has_home = k.has_home || (k.home.fixed[i] && k.home.moves[i]);
     }
-    int64_t since = 0, since_reset = 0, still = 0;
-    uint64_t seen = 0;
-    bool stayed_before = false;
     logged_length(b, e);
+    return k;
+}
 
-    for (int64_t k = 0; k < options.steps; k++) {
-        uint32_t before = rng_of(b, e);
-        for (size_t i = 0; i < all; i++) {
-            away[i] = home.fixed[i] && home.moves[i] && word_at(b, e, words, i) != home.value[i];
-        }
-        for (size_t i = 0; i < a->elements && i < all - words; i++) {
-            far[i] = is_outside(&a->ranges[i], seen_value(b, e, i));
-        }
-        int entered = resets_entered;
-        watch.step = ++t;
-        batch_act(b, e, t);
-        batch_step(b, e, 0);
-        bool called = resets_entered != entered;
-        since++;
-        since_reset++;
-        bool drew = rng_of(b, e) != before, ended = env_ended(b, e);
-        a->stayed_next += stayed_before && ended;
-        stayed_before = false;
+static void track_close(Track* k) {
+    free(k->home.value);
+    free(k->home.fixed);
+    free(k->home.moves);
+    free(k->away);
+    free(k->far);
+    free(k->over);
+    free(k->gone);
+}
 
-        uint64_t now_seen = hash_seen(b, e);
-        bool all_over = true, some = false;
-        for (int i = 0; i < b->count[e]; i++) {
-            bool end = b->rows[e].terminals[i] != 0.0f;
-            some = some || end;
-            over[i] = over[i] || end;
-            gone[i] = gone[i] || end;
-            all_over = all_over && over[i];
-        }
-        still = now_seen == seen && !drew && !some ? still + 1 : 0;
-        seen = now_seen;
-        if (all_over && still == LONG) {
-            a->frozen++;
-            if (a->step < 0) {
-                a->step = t - LONG;
-                a->env = e;
-            }
-        }
-        if (drew || (some && !ended)) {
-            memset(over, 0, (size_t)b->count[e] * (size_t)drew);
-        }
-        int were, came, were_seen, came_seen;
-        count_homecomings(b, e, &home, away, 0, words, words, &were, &came);
-        count_homecomings(b, e, &home, away, words, all, words, &were_seen, &came_seen);
-        if (called || (were >= 3 && came == were)) {
-            note_restart(b, e, gone, a);
-        }
-        if (!ended) {
-            a->part += some;
-            a->plain++;
-            a->noisy += drew;
-            continue;
-        }
-        a->endings++;
-        a->called += called;
-        for (size_t i = 0; (called || came > 0) && i < a->elements && i < all - words; i++) {
-            a->ranges[i].left += far[i];
-            a->ranges[i].stayed += far[i] && is_outside(&a->ranges[i], seen_value(b, e, i));
-        }
-        double length = logged_length(b, e);
-        if (called) {
-            since_reset = 0;
-        } else if (has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen) {
-            stayed_before = true;
-            a->stayed++;
-            a->kept += !drew;
-            a->grown += since_reset > since && length == (double)since_reset;
-            if (a->step < 0) {
-                a->step = t;
-                a->env = e;
-            }
-        } else {
-            since_reset = 0;
-        }
-        since = 0;
+static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
+    uint32_t before = rng_of(b, e);
+    for (size_t i = 0; i < k->all; i++) {
+        k->away[i] = k->home.fixed[i] && k->home.moves[i]
+                  && word_at(b, e, k->words, i) != k->home.value[i];
     }
-    free(home.value);
-    free(home.fixed);
-    free(home.moves);
-    free(away);
-    free(far);
-    free(over);
-    free(gone);
+    for (size_t i = 0; i < a->elements && i < k->all - k->words; i++) {
+        k->far[i] = is_outside(&a->ranges[i], seen_value(b, e, i));
+    }
+    int entered = resets_entered;
+    watch.step = ++k->t;
+    batch_act(b, e, k->t);
+    batch_step(b, e, 0);
+    k->since++;
+    k->since_reset++;
+    Step s = {.called = resets_entered != entered, .drew = rng_of(b, e) != before,
+              .ended = env_ended(b, e), .all_over = true};
+    for (int i = 0; i < b->count[e]; i++) {
+        bool end = b->rows[e].terminals[i] != 0.0f;
+        s.some = s.some || end;
+        k->over[i] = k->over[i] || end;
+        k->gone[i] = k->gone[i] || end;
+        s.all_over = s.all_over && k->over[i];
+    }
+    return s;
+}
+
+// Agents all ended, and nothing has changed for long: nothing will happen any more
+static void note_frozen(const Batch* b, int e, Track* k, const Step* s, Audit* a) {
+    enum { LONG = 2000 };
+    uint64_t seen = hash_seen(b, e);
+    k->still = seen == k->seen && !s->drew && !s->some ? k->still + 1 : 0;
+    k->seen = seen;
+    if (s->all_over && k->still == LONG) {
+        a->frozen++;
+        if (a->step < 0) {
+            a->step = k->t - LONG;
+            a->env = e;
+        }
+    }
+    if (s->drew) {
+        memset(k->over, 0, (size_t)b->count[e]);
+    }
+}
+
+static void audit_step(Batch* b, int e, Track* k, Audit* a) {
+    Step s = track_step(b, e, k, a);
+    a->stayed_next += k->stayed_before && s.ended;
+    k->stayed_before = false;
+    note_frozen(b, e, k, &s, a);
+    int were, came, were_seen, came_seen;
+    count_homecomings(b, e, &k->home, k->away, 0, k->words, k->words, &were, &came);
+    count_homecomings(b, e, &k->home, k->away, k->words, k->all, k->words, &were_seen,
+                      &came_seen);
+    if (s.called || (were >= 3 && came == were)) {
+        note_restart(b, e, k->gone, a);
+    }
+    if (!s.ended) {
+        a->part += s.some;
+        a->plain++;
+        a->noisy += s.drew;
+        return;
+    }
+    a->endings++;
+    a->called += s.called;
+    for (size_t i = 0; (s.called || came > 0) && i < a->elements && i < k->all - k->words; i++) {
+        a->ranges[i].left += k->far[i];
+        a->ranges[i].stayed += k->far[i] && is_outside(&a->ranges[i], seen_value(b, e, i));
+    }
+    double length = logged_length(b, e);
+    bool stayed = k->has_home ? were > 0 && came == 0
+                              : were_seen > 0 && 2 * came_seen < were_seen;
+    if (!s.called && stayed) {
+        k->stayed_before = true;
+        a->stayed++;
+        a->kept += !s.drew;
+        a->grown += k->since_reset > k->since && length == (double)k->since_reset;
+        if (a->step < 0) {
+            a->step = k->t;
+            a->env = e;
+        }
+    } else {
+        k->since_reset = 0;
+    }
+    k->since = 0;
+}
+
+static void audit_env(Batch* b, int e, Audit* a) {
+    Track k = track_open(b, e, a);
+    for (int64_t i = 0; i < options.steps; i++) {
+        audit_step(b, e, &k, a);
+    }
+    track_close(&k);
 }
 
 // What c_reset shows, element by element

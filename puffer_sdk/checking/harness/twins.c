@@ -67,6 +67,17 @@ static void step_twins(Batch* x, Batch* y, int64_t t, int flags) {
 //------------------------------------------------------------------------------------
 enum { ROUNDS = 4 };
 
+static void report_left(size_t cells, const unsigned char* left, const unsigned char* touched,
+                        const unsigned char* derived, const int* where) {
+    size_t D = (size_t)desc.obs_size;
+    for (size_t i = 0; i < cells; i++) {
+        if (left[i] || derived[i]) {
+            fact(left, .agent = i / D, .element = i % D, .env = where[i], .touched = touched[i],
+                 .derived = !left[i]);
+        }
+    }
+}
+
 void experiment_poison(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED);
     size_t cells = cells_of(&x), D = (size_t)desc.obs_size;
@@ -120,12 +131,7 @@ void experiment_poison(void) {
             step_twins(&x, &y, (round + 1) * options.steps + t, 0);
         }
     }
-    for (size_t i = 0; i < cells; i++) {
-        if (left[i] || derived[i]) {
-            fact(left, .agent = i / D, .element = i % D, .env = where[i], .touched = touched[i],
-                 .derived = !left[i]);
-        }
-    }
+    report_left(cells, left, touched, derived, where);
     fact(poisoned, .rounds = ROUNDS, .cells = cells);
     batch_close(&x);
     batch_close(&y);
@@ -334,6 +340,24 @@ static void compare_ends(const Batch* x, const Batch* y, int e, RowCount* rows) 
     }
 }
 
+static void report_cells(const Cell* cells, size_t count, const RowCount* rows) {
+    size_t D = (size_t)desc.obs_size;
+    for (size_t i = 0; i < count; i++) {
+        const Cell* c = &cells[i];
+        if (c->written < c->seen || i == 0) {
+            fact(cell, .agent = i / D, .element = i % D, .seen = c->seen, .written = c->written,
+                 .changed = c->changed, .reverted = c->reverted, .fell = c->fell, .rose = c->rose,
+                 .varied = c->varied);
+        }
+    }
+    for (size_t i = 0; i < count / D; i++) {
+        const RowCount* r = &rows[i];
+        fact(row, .agent = i, .steps = r->steps, .blank = r->blank, .full = r->full,
+             .blank_moved = r->blank_moved, .step = r->step, .env = r->env, .ends = r->ends,
+             .blank_ends = r->blank_ends, .calm = r->calm, .calm_changed = r->calm_changed);
+    }
+}
+
 void experiment_rewrite(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED), z = batch_open(PACKED);
     size_t count = cells_of(&x), D = (size_t)desc.obs_size;
@@ -393,20 +417,7 @@ void experiment_rewrite(void) {
             }
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        const Cell* c = &cells[i];
-        if (c->written < c->seen || i == 0) {
-            fact(cell, .agent = i / D, .element = i % D, .seen = c->seen, .written = c->written,
-                 .changed = c->changed, .reverted = c->reverted, .fell = c->fell, .rose = c->rose,
-                 .varied = c->varied);
-        }
-    }
-    for (size_t i = 0; i < count / D; i++) {
-        const RowCount* r = &rows[i];
-        fact(row, .agent = i, .steps = r->steps, .blank = r->blank, .full = r->full,
-             .blank_moved = r->blank_moved, .step = r->step, .env = r->env, .ends = r->ends,
-             .blank_ends = r->blank_ends, .calm = r->calm, .calm_changed = r->calm_changed);
-    }
+    report_cells(cells, count, rows);
     fact(rewritten, .steps = options.steps * x.envs);
     batch_close(&x);
     batch_close(&y);

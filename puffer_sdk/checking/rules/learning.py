@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, judge
+from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, verdict
 from ..facts import Facts
 from ..finding import Finding
 from .registry import NotTested, rule
@@ -97,7 +97,7 @@ def not_learning(facts: Facts):
                      + ("doing nothing" if constant == IDLE else f"always choosing {constant}"),
                      constant),
         "blind": ("the observations carry nothing that helps: a policy that sees another env "
-                  "does as well", BLIND), "learns": ("", "")}[judge(found)]
+                  "does as well", BLIND), "learns": ("", "")}[verdict(found)]
     if other:
         yield Finding("PUF702", message, **facts.at("c_step"),
                       expected=f"a {found['unit']} above {_mean(scores[other]):.4g}",

@@ -203,7 +203,7 @@ def _behind_the_state(facts: Facts):
         cell, place = _first_of(facts, old)
         yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
                                 f"{place['show']} the episode that is over", **place["finding"],
-                      expected=_shown(facts, cell), actual=f"{cell['value']:g}",
+                      expected=_shown(facts, cell), actual=f"{cell.value:g}",
                       shows=Shows("shown", agent=cell.agent,
                                   pointer=cell.word[0], offset=cell.word[1],
                                   field=facts.field_at(cell.word) or "",

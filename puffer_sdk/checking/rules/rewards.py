@@ -24,7 +24,7 @@ def _stale(facts: Facts, code: str, array: str, example: str):
                   **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"{array} written on every step",
                   actual=f"left alone on {share:.1%} of steps" if share >= 0.001
-                  else f"left alone on {fact['count']} steps", seed=facts.seed,
+                  else f"left alone on {fact.count} steps", seed=facts.seed,
                   seen_in="stale", shows=Shows(array=array), remedy=array,
                   severity="warning" if facts.handwritten else "error", hint=example)
 
@@ -197,11 +197,11 @@ def terminal_value(facts: Facts):
     for kind, array in (("terminal_value", "terminal"), ("truncation_value", "truncation")):
         fact = facts.fact("run", kind)
         if fact:
-            yield Finding("PUF322", f"a {array} is {fact['value']}", **facts.at("c_step"),
+            yield Finding("PUF322", f"a {array} is {fact.value}", **facts.at("c_step"),
                           env=fact.env, agent=fact.agent, step=fact.step,
                           expected="0 or 1", actual=fact.value, seed=facts.seed,
                           seen_in="run", shows=Shows(array=f"{array}s"))
-    fact = facts.fact("run", "truncation-alone")
+    fact = facts.fact("run", "truncation_alone")
     if fact:
         yield Finding("PUF322", "a truncation comes without a terminal", **facts.at("c_step"),
                       env=fact.env, agent=fact.agent, step=fact.step,
