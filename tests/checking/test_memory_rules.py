@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.places import TESTS
+from helpers.places import SPECIMENS
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.report.terminal import lines
@@ -16,7 +16,7 @@ from puffer_sdk.checking.report.terminal import lines
 def copy(tmp_path):
     """Copies an env under tmp_path, changes its header (or another file), and returns it."""
     def make(name: str, *changes: tuple[str, str], ini: str = "", file: str = "") -> Path:
-        folder = TESTS / name
+        folder = SPECIMENS / name
         target = tmp_path / folder.name
         shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
         source = target / (file or f"{folder.name}.h")
