@@ -190,7 +190,7 @@ def test_a_faulty_environment_is_left_as_it_was(probe, fault):
 def test_a_packaged_example_is_not_written_to(monkeypatch, probe):
     folder = probe()
     monkeypatch.setattr(paths, "is_packaged", lambda env: True)
-    with pytest.raises(UsageError, match="an example of the package"):
+    with pytest.raises(UsageError, match="examples of the package"):
         ocean.bind(folder)
 
 
@@ -236,8 +236,8 @@ def test_an_export_that_plays_otherwise_is_refused(probe, tmp_path):
     done = ocean.export_ocean(folder, tmp_path / "pr", runs_dir=tmp_path / "runs")
     twin = done.folder / "ocean" / "probe"
     for file, old, new, said in (
-            ("probe.h", "env->rewards[a] +=", "env->rewards[a] -=", "does not play what"),
-            ("../../config/probe.ini", "limit = 4", "limit = 5", "does not give the original's")):
+            ("probe.h", "env->rewards[a] +=", "env->rewards[a] -=", "does not play like"),
+            ("../../config/probe.ini", "limit = 4", "limit = 5", "changes the original's")):
         text = (twin / file).read_text()
         assert old in text
         (twin / file).write_text(text.replace(old, new))
