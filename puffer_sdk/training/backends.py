@@ -32,7 +32,7 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
     elif resolved.train.device == "cuda":
         require_gpu(resolved, folder, verbose=verbose)
     else:
-        from .native import build_trainer
+        from .native.library import build_trainer
         build_trainer(verbose=verbose)
 
 
@@ -58,7 +58,7 @@ def require_actor(trained: Config, *, verbose: bool = False) -> None:
     if trained.policy.torch_class:
         require_torch(trained)
     else:
-        from .native import build_trainer
+        from .native.library import build_trainer
         build_trainer(verbose=verbose, referee=False)
 
 
@@ -115,7 +115,7 @@ def make_trainer(vec, resolved: Config, *, timed: bool = False):
         from .reference.ppo import TorchPPO
         use_threads(resolved)
         return TorchPPO(vec, resolved, resolved.train.device)
-    from .native import NativePPO
+    from .native.ppo import NativePPO
     return NativePPO(vec, resolved, device=resolved.train.device, timed=timed)
 
 
@@ -126,7 +126,7 @@ def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: in
     trained    the settings that the checkpoint was trained with
     """
     if not trained.policy.torch_class:
-        from .native import NativeActor
+        from .native.actor import NativeActor
         exact = replace(trained, train=replace(trained.train, precision="fp32"))
         return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                            seed, vec.num_agents, greedy=greedy, threads=threads)

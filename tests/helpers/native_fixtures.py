@@ -13,8 +13,8 @@ import torch
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.ppo_fixtures import FakeVec, settings
 
-from puffer_sdk.training.native import NativePPO
 from puffer_sdk.training.native.library import available_paths, has_bf16
+from puffer_sdk.training.native.ppo import NativePPO
 from puffer_sdk.training.reference import policy, ppo
 
 # Odd on purpose: nothing here is a multiple of a register, a tile or a cache line

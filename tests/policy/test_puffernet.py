@@ -18,7 +18,7 @@ import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.policy.export import export
 from puffer_sdk.raylib import headers
-from puffer_sdk.training.native import NativeActor
+from puffer_sdk.training.native.actor import NativeActor
 from puffer_sdk.training.reference.actions import ActionHeads, Actor, apply_mask
 
 TRAINABLE = [case for case in CASES if case != "no layers"]

@@ -22,9 +22,9 @@ from puffer_sdk.base.errors import BuildError, RunError, UsageError
 from puffer_sdk.env import library, opening, vec
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, train
-from puffer_sdk.training.native import NativePPO
 from puffer_sdk.training.native.envs import build_program
 from puffer_sdk.training.native.errors import failure
+from puffer_sdk.training.native.ppo import NativePPO
 
 SMALL = dict(hidden_size=20, num_layers=2, horizon=50, minibatch_size=50 * 16,
              total_timesteps=10**5, learning_rate=0.02)

@@ -9,7 +9,9 @@ import pytest
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.settings import config
-from puffer_sdk.training.native import NativeActor, NativePPO, handle, library
+from puffer_sdk.training.native import handle, library
+from puffer_sdk.training.native.actor import NativeActor
+from puffer_sdk.training.native.ppo import NativePPO
 from puffer_sdk.training.schedules import LOSSES
 
 SIZES = {"vec.total_agents": 32, "train.horizon": 8, "train.minibatch_size": 64,

@@ -11,7 +11,8 @@ from helpers.native_fixtures import VARIANTS, as_bytes, make_native, run
 from helpers.ppo_fixtures import FakeVec, one_thread, settings  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.env import abi, opening, vec
-from puffer_sdk.training.native import NativePPO, handle, library, sources
+from puffer_sdk.training.native import handle, library, sources
+from puffer_sdk.training.native.ppo import NativePPO
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 SQUARED = dict(total_agents=40, env_settings={"size": 5})

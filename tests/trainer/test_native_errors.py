@@ -11,7 +11,7 @@ from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread 
 
 from puffer_sdk.base.errors import PufferError, RunError, UsageError
 from puffer_sdk.env import abi
-from puffer_sdk.training.native import NativeActor
+from puffer_sdk.training.native.actor import NativeActor
 from puffer_sdk.training.native.errors import HINTS, failure, kinds, refusal
 from puffer_sdk.training.native.library import available_paths
 

@@ -15,7 +15,7 @@ from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread 
 
 from puffer_sdk.base import philox
 from puffer_sdk.base.philox import Purpose
-from puffer_sdk.training.native import NativeActor
+from puffer_sdk.training.native.actor import NativeActor
 from puffer_sdk.training.native.library import available_paths
 from puffer_sdk.training.reference.actions import Actor
 from puffer_sdk.training.reference.policy import build_policy, load_weights

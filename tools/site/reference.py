@@ -190,9 +190,9 @@ def python() -> str:
                                                                             thing)
     out += ["", "## native: below Trainer { #native }", "",
             "`puffer_sdk.training.native` holds what `Trainer` is made of.", ""]
-    native = importlib.import_module("puffer_sdk.training.native")
-    for name in ("NativePPO", "NativeActor"):
-        out += ["", f"### {name} {{ #{name} }}", "", *_docstring(getattr(native, name).__doc__)]
+    for module, name in (("ppo", "NativePPO"), ("actor", "NativeActor")):
+        found = getattr(importlib.import_module(f"puffer_sdk.training.native.{module}"), name)
+        out += ["", f"### {name} {{ #{name} }}", "", *_docstring(found.__doc__)]
     return "\n".join(out) + "\n"
 
 

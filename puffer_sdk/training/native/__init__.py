@@ -15,8 +15,3 @@ of threads.
     handle.py    one trainer: calls, memory     errors.py    kinds of errors -> exceptions
     ppo.py       NativePPO                      actor.py     NativeActor
 """
-from .actor import NativeActor
-from .library import build_trainer
-from .ppo import NativePPO
-
-__all__ = ["NativeActor", "NativePPO", "build_trainer"]
