@@ -164,7 +164,8 @@ def test_of(context: str) -> str | None:
 def tests_for(mutant: dict, cover, seconds: dict[str, float], root: Path) -> list[str]:
     """The quickest first."""
     if mutant["file"].endswith(".py"):
-        names = cover.get((mutant["file"], mutant["line"]), set())
+        # a test may run tests of a scaffolded project: those have no duration here
+        names = cover.get((mutant["file"], mutant["line"]), set()) & set(seconds)
     else:
         place = max((key for key in C_TESTS if mutant["file"].startswith(key + "/")), key=len)
         files = [str(path.relative_to(root)) for pattern in C_TESTS[place]

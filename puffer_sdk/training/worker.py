@@ -164,8 +164,8 @@ class _Worker:
     def save(self) -> Path:
         """Write the snapshot: the state after the last whole epoch, after that epoch's metrics."""
         path, tensors, facts = self.snapshot
-        self.link.settle()
-        self.link.mend()
+        self.link.wait_for_parent()
+        self.link.restore_descriptors()
         checkpoint.save(path, tensors, facts)
         self.link.emit("checkpoint", path=str(path))
         return path

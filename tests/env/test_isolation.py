@@ -4,6 +4,7 @@ import os
 import time
 
 import pytest
+from helpers.forms import forms
 from helpers.playground import flags, good_checkpoints, leftovers, overrides, rows, tensors
 
 from puffer_sdk.base.errors import RunError, UsageError
@@ -66,7 +67,10 @@ def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_p
     assert not saved or saved[-1].name in error.hint
 
 
-@pytest.mark.parametrize("fault", DEATHS)
+# training shows each cause; evaluation goes through the same child
+@pytest.mark.proof
+@pytest.mark.parametrize("fault", forms(
+    ["SEGFAULT", "EXIT_0", "LOOP_IN_STEP", "EXIT_IN_RESET", "SEGFAULT_IN_CLOSE"], DEATHS))
 def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):
     phase, cause, _, text = DEATHS[fault]
     with pytest.raises(RunError) as caught:

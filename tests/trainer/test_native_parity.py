@@ -10,6 +10,7 @@ rounding error decides on which side of it a row lies: see Referee.margin.
 import numpy as np
 import pytest
 import torch
+from helpers.forms import forms
 from helpers.native_fixtures import (
     PATHS,
     VARIANTS,
@@ -262,8 +263,10 @@ def test_counters_can_be_loaded():
 
 # ---- learning ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("sizes, masked, alpha", [
-    ((3,), False, 0.8), ((2, 3), True, 0.0), ((1,), False, 0.0), ((3, 1), True, 0.8)])
+@pytest.mark.proof
+@pytest.mark.parametrize("sizes, masked, alpha", forms(
+    [((3, 1), True, 0.8)],
+    [((3,), False, 0.8), ((2, 3), True, 0.0), ((1,), False, 0.0), ((3, 1), True, 0.8)]))
 def test_recalls_a_cue(sizes, masked, alpha):
     """What the referee learns with these settings (test_reference_training.py) is learned here."""
     vec = Recall(sizes, mask=masked)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from helpers.forms import forms
 from helpers.ppo_fixtures import (  # noqa: F401   one_thread is a fixture
     ACTION_KINDS,
     FakeVec,
@@ -243,9 +244,12 @@ def test_weights_alone_are_enough_to_act():
 
 # ---- learning ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("kind, masked, alpha", [
-    ("discrete", False, 0.8), ("discrete", False, 0.0), ("multi-discrete", True, 0.8),
-    ("continuous", False, 0.8), ("mixed", False, 0.0), ("mixed", True, 0.8)])
+RECALLS = [("mixed", True, 0.8), ("discrete", False, 0.0), ("discrete", False, 0.8),
+           ("multi-discrete", True, 0.8), ("continuous", False, 0.8), ("mixed", False, 0.0)]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind, masked, alpha", forms(RECALLS[:2], RECALLS))
 def test_recalls_a_cue(kind, masked, alpha):
     sizes = ACTION_KINDS[kind]
     vec = Recall(sizes, mask=masked)
