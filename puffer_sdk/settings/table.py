@@ -56,12 +56,14 @@ class Base:
 
     env_name: str = setting("", "name of the environment, as its folder is called",
                             default_doc="the folder's name")
-    checkpoint_interval: int = setting(AUTO, "epochs between two checkpoints, each of which starts "
-                                             "the environments anew", low=1, high=10**9,
+    checkpoint_interval: int = setting(AUTO,
+                                       "epochs between checkpoints; each "
+                                       "checkpoint restarts the environments", low=1, high=10**9,
                                        auto="16384 ticks of each agent, so that long episodes "
                                             "end in between")
-    reset_state: bool = setting(False, "zero the recurrent state at every horizon "
-                                       "instead of carrying it on")
+    reset_state: bool = setting(False,
+                                "zero the recurrent state at every "
+                                "rollout instead of carrying it over")
     seed: int = alias("train.seed", "the run's seed")
     eval_episodes: int = alias("eval.episodes", "episodes of an evaluation")
     rank: int = ignored("number of this process among several GPUs")
@@ -82,8 +84,9 @@ class Vec:
     num_buffers: int = setting(AUTO, "slices of the agents: one steps while another waits for "
                                      "its actions", low=1, high=1024,
                                auto="2 where whole environments fill two equal slices, else 1")
-    num_threads: int = setting(AUTO, "threads that step environments, and that the native "
-                                     "trainer computes on; they change no result", low=1, high=1024,
+    num_threads: int = setting(AUTO,
+                               "threads that step environments and run the "
+                               "native trainer; results do not depend on it", low=1, high=1024,
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
                                         "close counts as hung", above=0, high=86400)
@@ -99,7 +102,7 @@ class Policy:
 
     hidden_size: int = setting(128, "width of every layer (H)", low=1, high=16384)
     num_layers: int = setting(4, "recurrent layers", low=1, high=64)
-    torch_class: str = setting("", "a network of your own, FILE.py:CLASS, beside the header")
+    torch_class: str = setting("", "a network of your own, FILE.py:CLASS, next to the header")
     expansion_factor: int = ignored("width of the recurrent layers over hidden_size")
 
 
@@ -111,38 +114,52 @@ class Train:
     total_timesteps: int = setting(10_000_000, "agent steps to train for", low=1, high=10**15)
     stop_at_goal: bool = setting(False, "end the run as soon as [eval] goal is reached")
     learning_rate: float = setting(0.015, "step size of the optimiser", low=0, high=10)
-    anneal_lr: bool = setting(True, "let the learning rate fall along a cosine")
-    min_lr_ratio: float = setting(0.0, "where it falls to, as a part of learning_rate",
+    anneal_lr: bool = setting(True, "anneal the learning rate along a cosine")
+    min_lr_ratio: float = setting(0.0, "final learning rate, as a fraction of learning_rate",
                                   low=0, high=1)
-    gamma: float = setting(0.995, "discount of the next step's value", low=0, high=1)
-    gae_lambda: float = setting(0.90, "how far advantages look ahead", low=0, high=1)
-    replay_ratio: float = setting(1.0, "times that each step is trained on", above=0, high=100)
-    clip_coef: float = setting(0.2, "how far a probability ratio counts", above=0, high=10)
+    gamma: float = setting(0.995, "discount factor", low=0, high=1)
+    gae_lambda: float = setting(0.90, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
+    replay_ratio: float = setting(1.0,
+                                  "times that each rollout step is trained on", above=0, high=100)
+    clip_coef: float = setting(0.2,
+                               "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)
     vf_coef: float = setting(2.0, "weight of the value loss", low=0, high=1000)
-    vf_clip_coef: float = setting(0.2, "how far a value may move per epoch before its loss is "
-                                       "clipped", above=0, high=1000)
-    max_grad_norm: float = setting(1.5, "gradients are scaled down to this norm",
+    vf_clip_coef: float = setting(0.2,
+                                  "value clip range: change of the value "
+                                  "per epoch above which its loss is clipped", above=0, high=1000)
+    max_grad_norm: float = setting(1.5, "gradient norm above which gradients are scaled down",
                                    above=0, high=1e6)
-    ent_coef: float = setting(0.001, "weight of the entropy bonus", low=0, high=100)
-    anneal_ent_coef: bool = setting(False, "let ent_coef fall along a cosine")
-    min_ent_coef_ratio: float = setting(0.1, "where it falls to, as a part of ent_coef",
+    ent_coef: float = setting(0.001,
+                              "entropy coefficient: weight of the entropy bonus", low=0, high=100)
+    anneal_ent_coef: bool = setting(False, "anneal ent_coef along a cosine")
+    min_ent_coef_ratio: float = setting(0.1,
+                                        "final entropy coefficient, as "
+                                        "a fraction of ent_coef",
                                         low=0, high=1)
     beta1: float = setting(0.95, "momentum of Muon", low=0, below=1)
-    beta2: float = setting(0.999, "second moment of Adam, for the vectors that Muon leaves out",
+    beta2: float = setting(0.999,
+                           "decay of the second moment of Adam, "
+                           "for the vectors that Muon does not optimise",
                            low=0, below=1)
-    eps: float = setting(1e-12, "Adam's guard against division by zero", above=0, high=1)
+    eps: float = setting(1e-12, "Adam's epsilon", above=0, high=1)
     minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon",
                                   low=1, high=2**31 - 1,
                                   auto="8192, or all steps of an epoch where they are fewer; "
                                        "in whole horizons")
-    horizon: int = setting(64, "steps of one agent between two epochs (T)", low=1, high=65536)
-    vtrace_rho_clip: float = setting(1.0, "largest weight of a step's own error",
+    horizon: int = setting(64,
+                           "rollout length: steps of each agent per epoch (T)", low=1, high=65536)
+    vtrace_rho_clip: float = setting(1.0,
+                                     "V-trace rho: limit of the importance "
+                                     "ratio on a step's own TD error",
                                      above=0, high=1000)
-    vtrace_c_clip: float = setting(1.0, "largest weight that is passed back in time",
+    vtrace_c_clip: float = setting(1.0, "V-trace c: limit of the importance ratio along the trace",
                                    above=0, high=1000)
-    prio_alpha: float = setting(0.0, "how strongly large advantages are preferred; "
-                                     "0 = every segment once", low=0, high=1)
-    prio_beta0: float = setting(0.2, "first correction for that preference; it ends at 1",
+    prio_alpha: float = setting(0.0,
+                                "exponent of the segment priorities; "
+                                "0 = every segment once", low=0, high=1)
+    prio_beta0: float = setting(0.2,
+                                "initial importance correction of "
+                                "the priorities, annealed to 1",
                                 low=0, high=1)
     reward_clip: float = setting(0.0, "rewards are clipped to [-this, this]; 0 = off",
                                  low=0, high=1e9)
@@ -180,7 +197,7 @@ class Eval:
 class Check:
     """What `check` is asked to overlook, and the tests beside it."""
 
-    allow: str = setting("", "rule codes to overlook, and the reason")
+    allow: str = setting("", "rule codes to allow, with the reason")
     test: str = setting("", "command that runs the environment's own tests, in its folder, "
                             "for `check --mutate`")
 

@@ -130,7 +130,7 @@ def _objects(verbose: bool) -> list[Path]:
 
 def headers() -> list[Path]:
     """What the harness's sources include of their own folder."""
-    return [*sorted(SOURCES.glob("*.h")), kinds.DEFINITION]
+    return [*sorted(SOURCES.glob("*.h")), *sorted(SOURCES.glob("*.def"))]
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False) -> Path:

@@ -132,27 +132,11 @@ void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 // whatif.c
 void* shared(size_t bytes);                     // zeroed; what a fork writes there, we read
 bool in_fork(bool* good);                       // true in the fork; then false, and how it ended
-void experiment_effect(void);
-void experiment_fresh(void);
-void experiment_reseed(void);
-void experiment_mirror(void);
-void experiment_private(void);
 // plain.c: traces
 uint64_t hash_env(const Batch* batch, int env);         // of all its rows but the actions
 void write_rows(const Batch* batch, int env);           // to options.dump
 void write_hashes(const uint64_t* hashes);              // (steps + 1, traced), and the last fact
 
-// experiments: each is one entry of the table in main.c
-void experiment_probe(void);
-void experiment_run(void);
-void experiment_audit(void);
-void experiment_guard(void);
-void experiment_packed(void);
-void experiment_memory(void);
-void experiment_trace(void);
-void experiment_threads(void);
-void experiment_setting(void);
-void experiment_poison(void);
-void experiment_stale(void);
-void experiment_rewrite(void);
-void experiment_script(void);
+#define EXPERIMENT(NAME) void experiment_##NAME(void);
+#include "experiments.def"
+#undef EXPERIMENT

@@ -20,24 +20,9 @@ PufferWatch watch;
 static void (*dump_coverage)(void);     // where the library was compiled for it
 
 static const struct { const char* name; void (*run)(void); } experiments[] = {
-    {"probe", experiment_probe},        // sizes, agents of an env, cost of a step
-    {"run", experiment_run},            // a million steps: values, rewards, episodes, logs
-    {"audit", experiment_audit},        // what happens to the state when an episode ends
-    {"guard", experiment_guard},        // rows between unmapped pages
-    {"packed", experiment_packed},      // the neighbours' rows before and after each step
-    {"memory", experiment_memory},      // blocks that are never freed
-    {"trace", experiment_trace},        // a hash of every row at every step
-    {"threads", experiment_threads},    // the same from two threads, as a trace
-    {"setting", experiment_setting},    // guards and a trace, for other values of [env]
-    {"poison", experiment_poison},      // twins: what does c_reset leave unwritten
-    {"stale", experiment_stale},        // twins: rewards and terminals that are not written
-    {"rewrite", experiment_rewrite},    // twins: which elements does a step write
-    {"mirror", experiment_mirror},      // elements that show a word of the state, and when not
-    {"effect", experiment_effect},      // forks: what does each action change
-    {"fresh", experiment_fresh},        // is an episode the same after play as in a new env
-    {"private", experiment_private},    // forks: is what one agent hides seen by another
-    {"reseed", experiment_reseed},      // forks: does the first observation show the new episode
-    {"script", experiment_script},      // the actions that the others were given
+#define EXPERIMENT(NAME) {#NAME, experiment_##NAME},
+#include "experiments.def"
+#undef EXPERIMENT
 };
 
 // "set.size=11" -> an item of settings, when text begins with prefix
