@@ -1,0 +1,65 @@
+"""make quick and make mutants: the tests of a file, what fits a budget, what a mutant is."""
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+from helpers.budget import choose
+from helpers.places import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import mutants  # noqa: E402
+import quick  # noqa: E402
+
+
+@pytest.mark.parametrize("file, tests", [
+    ("puffer_sdk/settings/goal.py", ["tests/settings"]),
+    ("puffer_sdk/checking/harness/main.c", ["tests/checking"]),
+    ("kernels/cpu/heads.h", ["tests/kernels", "tests/trainer"]),
+    ("trainer/cuda/envs.c", ["tests/trainer"]),
+    ("docs/why/decisions.md", ["tests/docs"]),
+    ("tests/env/test_vec.py", ["tests/env/test_vec.py"]),
+    ("tests/specimens/broken/puf305_harbor/puf305_harbor.h", ["tests/checking"]),
+    ("tools/site/hooks.py", ["tests/docs"]), ("README.md", ["tests/project"])])
+def test_a_file_has_its_tests(file, tests):
+    assert quick.tests_of(file) == tests
+
+
+def test_every_package_has_a_folder_of_tests():
+    for path in (ROOT / "puffer_sdk").glob("*/__init__.py"):
+        (folder,) = quick.tests_of(path.relative_to(ROOT).as_posix())
+        assert list((ROOT / folder).glob("test_*.py")), folder
+
+
+def test_a_budget_holds_a_test_of_every_file_first():
+    seconds = {"a.py::slow": 9.0, "a.py::quick": 1.0, "b.py::only": 4.0, "c.py::x": 1.0,
+               "c.py::y": 2.0}
+    assert choose(seconds, 8.0) == ["a.py::quick", "c.py::x", "b.py::only", "c.py::y"]
+    assert choose(seconds, 1.5) == ["a.py::quick"]
+
+
+def test_mutants_of_python_compile_and_differ():
+    text = (ROOT / "puffer_sdk" / "settings" / "goal.py").read_text()
+    places = mutants.python_places(text)
+    assert len(places) > 20
+    raw = text.encode()
+    for at, length, new, _ in places:
+        changed = raw[:at] + new.encode() + raw[at + length:]
+        assert changed != raw and ast.parse(changed.decode())
+
+
+def test_mutants_of_c_leave_comments_and_texts_alone():
+    text = 'int f(int a) { // a < b\n    g("x < y", a < 3);\n    if (a == 2 && a) {\n    }\n}\n'
+    done = [(text[at:at + length], new) for at, length, new, _ in mutants.c_places(text)]
+    assert done == [("<", "<="), ("==", "!="), ("&&", "||"), ("3", "4"), ("2", "3"),
+                    ('g("x < y", a < 3);', ";")]
+
+
+def test_the_same_seed_gives_the_same_mutants():
+    first, again = (mutants.choose(ROOT, 3, 20) for _ in range(2))
+    assert first == again and first != mutants.choose(ROOT, 4, 20)
+    assert len({mutant["file"].split("/")[0] for mutant in first}) == 3
+    for mutant in first:
+        assert (ROOT / mutant["file"]).read_text().splitlines()[mutant["line"] - 1].strip() == \
+            mutant["text"]
