@@ -16,6 +16,7 @@ from puffer_sdk.base import ui
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.checking import check
 from puffer_sdk.env import build, child
+from puffer_sdk.env.link import Link
 from puffer_sdk.settings import config
 
 STEPS = 1_000_000
@@ -53,7 +54,7 @@ def row(folder: Path) -> str:
             f"{result.verdict}{' ' * bool(codes)}{' '.join(codes)}")
 
 
-def work(job: dict, link: child.Link) -> dict:
+def work(job: dict, link: Link) -> dict:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 

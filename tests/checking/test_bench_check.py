@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.places import ROOT
+from helpers.places import ROOT, SPECIMENS
 
 FAULTS = """
 [[fault]]
@@ -35,7 +35,7 @@ edits = [{file = "bandit.h", old = "0.7f", new = "0.6f"}]
 @pytest.fixture
 def field(tmp_path):
     game = tmp_path / "bandit"
-    shutil.copytree(ROOT / "tests" / "correct" / "bandit", game,
+    shutil.copytree(SPECIMENS / "correct" / "bandit", game,
                     ignore=shutil.ignore_patterns("build"))
     (game / "faults.toml").write_text(FAULTS)
     return tmp_path

@@ -15,7 +15,7 @@ from helpers.places import ROOT
 import puffer_sdk
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import BuildError, RunError
-from puffer_sdk.env import build, header, vec
+from puffer_sdk.env import build, header, library, vec
 from puffer_sdk.env.library import Library
 from puffer_sdk.toolchain import compilers
 
@@ -262,7 +262,7 @@ def test_a_function_that_is_nowhere(probe):
 
 
 def test_a_library_of_another_version_is_refused(probe, tmp_path, monkeypatch):
-    monkeypatch.setattr(vec, "ABI_VERSION", 99)
+    monkeypatch.setattr(library, "number", lambda name: 99)
     with pytest.raises(RunError, match="another ABI version") as caught:
         puffer_sdk.make(probe())
     assert (caught.value.expected, caught.value.actual) == (99, 2)

@@ -34,7 +34,7 @@ TICKS, COPIES = 500, 16
 
 @pytest.fixture(scope="session")
 def ocean(tmp_path_factory) -> Path:
-    """A copy of tests/ocean that may be built in."""
+    """A copy of specimens/ocean that may be built in."""
     top = tmp_path_factory.mktemp("sea")
     shutil.copytree(OWN, top, ignore=shutil.ignore_patterns("build"), dirs_exist_ok=True)
     return shutil.copytree(OCEAN, top / "ocean", ignore=shutil.ignore_patterns("build"))

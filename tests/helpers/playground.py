@@ -1,4 +1,4 @@
-"""What tests of running environments share: tests/faulty, commands in processes, comparisons."""
+"""What tests of running environments share: `faulty`, commands in processes, comparisons."""
 from __future__ import annotations
 
 import contextlib

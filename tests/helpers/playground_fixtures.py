@@ -1,4 +1,4 @@
-"""Fixtures over tests/faulty, as a plugin: pytest_plugins = ["helpers.playground_fixtures"]"""
+"""Fixtures over `faulty`, as a plugin: pytest_plugins = ["helpers.playground_fixtures"]"""
 from __future__ import annotations
 
 import shutil

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import GAMES
-from helpers.places import ROOT
+from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import BuildError, UsageError
@@ -21,6 +21,7 @@ from puffer_sdk.cli import main
 from puffer_sdk.env import binding, header
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import scaffold
+from puffer_sdk.raylib import drawing
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers
 
@@ -48,8 +49,8 @@ def game(tmp_path) -> Path:
 @pytest.fixture
 def one_raylib(monkeypatch):
     """The usual compiler's raylib whatever CC names: it takes 15 s to make another."""
-    served = targets.raylib_source.static("desktop")
-    monkeypatch.setattr(targets.raylib_source, "static", lambda *_, **__: served)
+    served = drawing.static("desktop")
+    monkeypatch.setattr(drawing, "static", lambda *_, **__: served)
 
 
 def edit(file: Path, old: str, new: str) -> int:
@@ -144,8 +145,8 @@ def test_without_a_display_a_program_says_so(make_program):
 
 def test_nor_does_one_that_the_wheel_draws_go_on(make_program, monkeypatch):
     why = BuildError("windows cannot be compiled here")
-    wheel = targets.raylib_source._serve_wheel("a", why, False)
-    monkeypatch.setattr(targets.raylib_source, "static", lambda *_, **__: wheel)
+    wheel = drawing._serve_wheel("a", why, False)
+    monkeypatch.setattr(drawing, "static", lambda *_, **__: wheel)
     test_without_a_display_a_program_says_so(make_program)
 
 
@@ -226,7 +227,7 @@ def test_an_installed_raylib_and_no_flag_will_do(games, make_program, tmp_path):
     source = (games["squared"] / "squared.c").read_text()
     line = next(line for line in source.splitlines() if "cc -O2" in line)
     words = shlex.split(line.strip(" *").partition("&&")[0])
-    served = targets.raylib_source.static("desktop")
+    served = drawing.static("desktop")
     words[words.index("-lraylib"):] = served.link_flags
     words[words.index("-o") + 1] = str(tmp_path / "squared")
     done = subprocess.run([*words, f"-I{served.headers}"], cwd=games["squared"],
@@ -274,7 +275,7 @@ def test_the_command_line_tells_of_each(game):
 
 def test_a_packaged_example_builds_into_the_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "is_packaged", lambda folder: True)
-    monkeypatch.setenv("PUFFER_RAYLIB", str(targets.raylib_source.find_source()))
+    monkeypatch.setenv("PUFFER_RAYLIB", str(drawing.find_source()))
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
     folder = shutil.copytree(ROOT / "examples" / "pendulum", tmp_path / "pendulum",
                              ignore=shutil.ignore_patterns("build"))
@@ -283,8 +284,8 @@ def test_a_packaged_example_builds_into_the_cache(tmp_path, monkeypatch):
     binding.write_config_header(plan, config.resolve(folder).env, build_dir)
     done = subprocess.run(
         [*compilers.find_compiler().command, *targets._flags(
-            plan, build_dir, targets.Served("desktop", "", "", targets.raylib_source.headers_of(
-                targets.raylib_source.find_source()), tmp_path, ())),
+            plan, build_dir, targets.Served("desktop", "", "", drawing.headers_of(
+                drawing.find_source()), tmp_path, ())),
          "-fsyntax-only", folder / "pendulum.c"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "") and not (folder / "build").exists()
 
@@ -408,7 +409,7 @@ def test_an_unknown_target(game):
 
 def test_an_ocean_program_builds_and_runs(tmp_path):
     """Hand-written binding, own includes, puffernet.h, resources from a folder above."""
-    folder = shutil.copytree(ROOT / "tests" / "ocean" / "drum", tmp_path / "drum")
+    folder = shutil.copytree(SPECIMENS / "ocean" / "drum", tmp_path / "drum")
     program = build(folder, "fast")
     done = subprocess.run([program.path], cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

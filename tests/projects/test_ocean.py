@@ -1,4 +1,4 @@
-"""Environments in PufferLib 4.0's dialect, as they stand: tests/ocean/ holds one per idiom."""
+"""Environments in PufferLib 4.0's dialect, as they stand: specimens/ocean holds one per idiom."""
 from __future__ import annotations
 
 import hashlib
@@ -25,7 +25,7 @@ TICKS = 2000
 
 @pytest.fixture(scope="session")
 def ocean(tmp_path_factory) -> Path:
-    """A copy of tests/ocean that may be built in."""
+    """A copy of specimens/ocean that may be built in."""
     return shutil.copytree(OCEAN, tmp_path_factory.mktemp("sea") / "ocean")
 
 

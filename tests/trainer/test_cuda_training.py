@@ -14,7 +14,7 @@ import pytest
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.cuda_trainer import MODES, count, puffer
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
-from helpers.places import ROOT
+from helpers.places import ROOT, SPECIMENS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.base.errors import RunError, UsageError
@@ -335,7 +335,7 @@ def test_profile_shows_each_kernel(target):
 def test_the_benchmark_measures_and_writes_nothing_of_an_emulated_gpu(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "bench_gpu.py", "--quick", "--no-tests", "--env",
-         ROOT / "tests" / "correct" / "bandit",
+         SPECIMENS / "correct" / "bandit",
          *("--set vec.total_agents 64 --set train.horizon 16 --set train.minibatch_size 512 "
            "--set policy.hidden_size 16 --set train.total_timesteps 4096").split()],
         capture_output=True, text=True, cwd=tmp_path)
