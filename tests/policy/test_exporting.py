@@ -385,6 +385,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     made = make_policy(tmp_path)
     target = made.export("c", tmp_path / "p.bin")
     before = target.read_bytes()
+    other = make_policy(tmp_path, hidden=9).path
 
     def full(self, data):
         self.touch()
@@ -392,7 +393,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(RunError, match="cannot save the export") as caught:
-        export.export(make_policy(tmp_path, hidden=9).path, output=target)
+        export.export(other, output=target)
     assert target.read_bytes() == before and "--output" in caught.value.hint
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
