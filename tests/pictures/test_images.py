@@ -268,7 +268,7 @@ def test_a_place_that_cannot_be_is_named(make, tmp_path):
 
 @pytest.mark.parametrize("write", [writers.write_gif, writers.write_mp4])
 def test_no_frames_and_no_speed_are_refused(write, tmp_path):
-    with pytest.raises(UsageError, match="needs a frame"):
+    with pytest.raises(UsageError, match="needs at least one frame"):
         write(tmp_path / "out", [], fps=5)
     with pytest.raises(UsageError, match="more than 0"):
         write(tmp_path / "out", game(1), fps=0)
