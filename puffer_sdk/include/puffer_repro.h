@@ -47,6 +47,8 @@
 #define NAN __builtin_nanf("")
 #endif
 
+PUFFER_RARE                         // vecenv.h's: compiling takes longer than playing
+
 enum { RESET = 0 };                 // in the place of a row's number of steps
 
 typedef struct Repro {
@@ -325,3 +327,5 @@ int getentropy(void* out, size_t size) {
     getrandom(out, size, 0);
     return 0;
 }
+
+PUFFER_OFTEN

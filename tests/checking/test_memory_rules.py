@@ -177,7 +177,9 @@ def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
     documents = []
     for _ in range(2):
         result = check(stacker)
-        assert {finding.code for finding in result.findings} == {"PUF405"}
+        (finding,) = result.findings
+        assert finding.code == "PUF405"
+        assert finding.line == line_of(stacker, "s->tick++;") + 1
         document = result.to_dict()
         document["coverage"].pop("seconds")
         documents.append(json.dumps(document, sort_keys=True))

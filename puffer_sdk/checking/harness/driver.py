@@ -71,18 +71,19 @@ class Kind:
         return "sanitized" if set(SANITIZERS) & set(self.flags) else "plain"
 
 
-FAST = Kind("fast", ("-O2", "-g"))
-SANITIZED = Kind("sanitized", ("-O1", "-g", *SANITIZERS))
-WATCHED = Kind("watched", ("-O1", "-g", "-finstrument-functions"))     # calls us at each call
+LINES = ("-g", "-fno-var-tracking")     # for stacks; where variables lie is not asked for
+FAST = Kind("fast", ("-O2", *LINES))
+SANITIZED = Kind("sanitized", ("-O1", *LINES, *SANITIZERS))
+WATCHED = Kind("watched", ("-O1", *LINES, "-finstrument-functions"))     # calls us at each call
 # Reports each access (harness/threads.c) and each line
 DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
              ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
 COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
-TRAINED = Kind("trained", ("-O3", "-march=native", "-g"))       # as building.py makes it
+TRAINED = Kind("trained", ("-O3", "-march=native", *LINES))     # as building.py makes it
 # A compiler that knows the argument of tanhf(0.5f) works it out, rounded better than the library
 # does: with these the library is always asked
-EXACT = {"trace-debug": Kind("exact", ("-O2", "-g", "-fno-builtin")),
-         "trace-trained": Kind("exact-trained", ("-O3", "-march=native", "-g", "-fno-builtin"))}
+EXACT = {"trace-debug": Kind("exact", ("-O2", *LINES, "-fno-builtin")),
+         "trace-trained": Kind("exact-trained", ("-O3", "-march=native", *LINES, "-fno-builtin"))}
 
 
 _compiling = threading.Lock()       # all kinds of program want the same objects

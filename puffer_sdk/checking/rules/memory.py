@@ -81,12 +81,17 @@ def _stack(frames) -> list[str]:
     return shown
 
 
+def by_place(facts: Facts):
+    """(name, outcome) of the experiments that judge a death, those with the truest lines first:
+    -O2 moves code between lines, -O1 with sanitizers hardly."""
+    for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
+        if name != "rewrite":           # an incremental env may stumble over our poison
+            yield name, facts.outcomes[name]
+
+
 def _crashes(facts: Facts):
     """(outcome, fact) of each process that ended in a signal we caught."""
-    for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
-        if name == "rewrite":           # an incremental env may stumble over our poison
-            continue
-        outcome = facts.outcomes[name]
+    for _, outcome in by_place(facts):
         for fact in outcome.all("crash"):
             yield outcome, fact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..claims import EXIT, HANG, SIGNAL, dies
 from ..facts import Facts
 from ..finding import Finding
-from .memory import GLIBC, call_of, damaged, place_of, signal_name
+from .memory import GLIBC, by_place, call_of, damaged, place_of, signal_name
 from .registry import rule
 
 
@@ -26,9 +26,7 @@ def process_exit(facts: Facts):
     Fix: handle the case, or end the episode. Only c_render may end the program (on ESC).
     """
     seen = set()
-    for name, outcome in sorted(facts.outcomes.items()):
-        if name == "rewrite":
-            continue
+    for name, outcome in by_place(facts):
         for fact in outcome.all("exit") + outcome.all("abort"):
             if fact.kind == "abort" and GLIBC.search(outcome.stderr):
                 continue
@@ -72,9 +70,7 @@ def hang(facts: Facts):
     in seconds.
     """
     seen = set()
-    for name, outcome in sorted(facts.outcomes.items()):
-        if name == "rewrite":
-            continue
+    for name, outcome in by_place(facts):
         for fact in outcome.all("hang"):
             where = place_of(facts, fact)
             key = call_of(fact)
