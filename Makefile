@@ -5,6 +5,7 @@
 #   make quick    the tests of what you changed, within a minute; BASE=main compares with main
 #   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
+#   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
 #   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
@@ -24,7 +25,7 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test quick proof mutants bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
+.PHONY: demo test quick proof mutants format bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
 demo: $(VENV)/.base
@@ -44,6 +45,11 @@ mutants: deps $(VENV)/.dev $(VENV)/.torch
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+	@$(BIN)/python tools/format.py
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/python tools/format.py --write
 
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py

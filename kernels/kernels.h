@@ -27,76 +27,78 @@
 extern "C" {
 #endif
 
-#define KERNEL_ROWS 16              // columns and per-row arrays are padded to this many rows
-#define KERNEL_SUMS 5               // A, A^2, |A|, R, R^2 of a segment
-#define KERNEL_LOSSES 6             // policy, value, entropy, old_kl, approx_kl, clipped: sums
+#define KERNEL_ROWS   16    // columns and per-row arrays are padded to this many rows
+#define KERNEL_SUMS   5     // A, A^2, |A|, R, R^2 of a segment
+#define KERNEL_LOSSES 6     // policy, value, entropy, old_kl, approx_kl, clipped: sums
 
 // Quintic Newton-Schulz steps X <- X (a + b G + c G^2), G = X^T X: their product takes singular
 // values of [0.01, 1] to within 3.5 % of 1, and of [0.003, 1] to [0.97, 1.15] (coefficients as
 // PufferLib 4.0 has them)
 #define MUON_STEPS 5
+// clang-format off
 #define MUON_COEFFICIENTS {{4.0848f, -6.8946f, 2.9270f}, {3.9505f, -6.3029f, 2.6377f}, \
                            {3.7418f, -5.5913f, 2.3037f}, {2.8769f, -3.1427f, 1.2046f}, \
                            {2.8366f, -3.0525f, 1.2012f}}
+// clang-format on
 
-typedef struct Heads {              // what K heads make of A logits
-    int32_t count;                  // K
-    int32_t outputs;                // A
-    int32_t continuous;             // heads of width 1
-    int32_t width[64];              // [K] 1 = continuous: its one logit is the mean
-    int32_t column[64];             // [K] first logit
-    int32_t dim[64];                // [K] element of logstd, or -1
+typedef struct Heads {     // what K heads make of A logits
+    int32_t count;         // K
+    int32_t outputs;       // A
+    int32_t continuous;    // heads of width 1
+    int32_t width[64];     // [K] 1 = continuous: its one logit is the mean
+    int32_t column[64];    // [K] first logit
+    int32_t dim[64];       // [K] element of logstd, or -1
 } Heads;
 
-typedef struct SampleArgs {         // rows are agents of one tick
+typedef struct SampleArgs {    // rows are agents of one tick
     int32_t rows;
     const Heads* heads;
-    const float* out;               // (R, ldo) logits, then the value
+    const float* out;    // (R, ldo) logits, then the value
     int32_t ldo;
-    const float* logstd;            // [continuous]
-    const uint8_t* mask;            // (R, A) legal actions, or NULL
-    uint64_t seed, step;            // of the random numbers, and
-    uint32_t first_agent;           // the global number of row 0
-    int32_t greedy;                 // the likeliest action; no number is drawn
-    float* columns;                 // scratch (A + 2, ld)
+    const float* logstd;     // [continuous]
+    const uint8_t* mask;     // (R, A) legal actions, or NULL
+    uint64_t seed, step;     // of the random numbers, and
+    uint32_t first_agent;    // the global number of row 0
+    int32_t greedy;          // the likeliest action; no number is drawn
+    float* columns;          // scratch (A + 2, ld)
     int32_t ld;
-    float* actions;                 // out (R, K)
-    float* logprobs;                // out [R padded] joint over heads
-    float* values;                  // out [R padded]
+    float* actions;     // out (R, K)
+    float* logprobs;    // out [R padded] joint over heads
+    float* values;      // out [R padded]
 } SampleArgs;
 
-typedef struct LossArgs {           // rows are (segment, t) of one block
+typedef struct LossArgs {    // rows are (segment, t) of one block
     int32_t rows;
     const Heads* heads;
-    const float* out;               // (R, ldo) logits, then the value
+    const float* out;    // (R, ldo) logits, then the value
     int32_t ldo;
-    const float* logstd;            // [continuous]
-    const uint8_t* mask;            // (R, A), or NULL
-    const float* actions;           // (R, K)
-    const float* logprob_old;       // [R padded] these four: the rollout's, and
+    const float* logstd;         // [continuous]
+    const uint8_t* mask;         // (R, A), or NULL
+    const float* actions;        // (R, K)
+    const float* logprob_old;    // [R padded] these four: the rollout's, and
     const float* value_old;
-    const float* advantage;         //   normalised and weighted by q
+    const float* advantage;    //   normalised and weighted by q
     const float* returns;
     float clip_coef, vf_coef, vf_clip_coef, ent_coef;
-    float scale;                    // 1 / rows of the minibatch
-    float* dcolumns;                // out (A + 1, ld) d loss / d (logits, value)
-    float* scratch;                 // (A + 1, ld)
+    float scale;        // 1 / rows of the minibatch
+    float* dcolumns;    // out (A + 1, ld) d loss / d (logits, value)
+    float* scratch;     // (A + 1, ld)
     int32_t ld;
-    float* values;                  // out [R padded]
-    float* ratio;                   // out [R padded]
-    float* dlogstd;                 // [continuous] added to
-    double* sums;                   // [KERNEL_LOSSES] added to
+    float* values;     // out [R padded]
+    float* ratio;      // out [R padded]
+    float* dlogstd;    // [continuous] added to
+    double* sums;      // [KERNEL_LOSSES] added to
 } LossArgs;
 
-typedef struct AdvantageArgs {      // one segment
-    int32_t horizon;                // T
-    const float* rewards;           // [T] and so on
+typedef struct AdvantageArgs {    // one segment
+    int32_t horizon;              // T
+    const float* rewards;         // [T] and so on
     const float* values;
     const float* ratio;
     const float* ended;
     const float* truncated;
-    float bootstrap;                // value after the last tick
-    float gamma, gae_lambda, rho_clip, c_clip, reward_clip;     // reward_clip 0 = off
+    float bootstrap;                                           // value after the last tick
+    float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
 } AdvantageArgs;
 
 typedef struct Kernels {
@@ -163,10 +165,10 @@ typedef struct Kernels {
     double (*square_sum)(int64_t n, const float* x);
     // m = mu m + scale g; u = scale g + mu m
     void (*nesterov)(int64_t n, float mu, float scale, const float* g, float* m, float* u);
-    void (*add_scaled)(int64_t n, float factor, const float* x, float* y);   // y += factor x
+    void (*add_scaled)(int64_t n, float factor, const float* x, float* y);    // y += factor x
     // P = b G + c P, and a on the diagonal, for rows first to last of an (n, ld) matrix
-    void (*muon_polynomial)(int first, int last, int ld, float a, float b, float c,
-                            const float* G, float* P);
+    void (*muon_polynomial)(int first, int last, int ld, float a, float b, float c, const float* G,
+                            float* P);
 } Kernels;
 
 // Whether the compiler knows the instructions of the bf16 table

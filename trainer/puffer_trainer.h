@@ -35,69 +35,73 @@ extern "C" {
 #define PUFFER_TRAINER_PHASES  20
 #define PUFFER_MAX_GPUS        16
 
-enum {                              // instruction sets; 0 takes the best that the CPU has
-    PUFFER_PATH_AUTO, PUFFER_PATH_GENERIC, PUFFER_PATH_AVX2, PUFFER_PATH_AVX512, PUFFER_PATH_NEON
+enum {    // instruction sets; 0 takes the best that the CPU has
+    PUFFER_PATH_AUTO,
+    PUFFER_PATH_GENERIC,
+    PUFFER_PATH_AVX2,
+    PUFFER_PATH_AVX512,
+    PUFFER_PATH_NEON
 };
 
-enum { PUFFER_FP32, PUFFER_BF16 };  // number formats of the matrix products
+enum { PUFFER_FP32, PUFFER_BF16 };    // number formats of the matrix products
 
 enum PufferTrainerErrorKind {
-    PUFFER_TRAINER_FAILED,          // anything else: the text says what
-    PUFFER_TRAINER_OUT_OF_MEMORY,   // of the host or of the GPU
-    PUFFER_TRAINER_NO_THREADS,      // the system starts no more
-    PUFFER_TRAINER_NO_BF16,         // this CPU or GPU, or this instruction set, lacks the products
-    PUFFER_TRAINER_NO_LEGAL_ACTION, // an action mask is zero for a whole head
-    PUFFER_TRAINER_BAD_ENV_DATA,    // NaN or infinity in observations or rewards
-    PUFFER_TRAINER_BAD_NUMBER,      // NaN or infinity in what the trainer computed
-    PUFFER_TRAINER_OVERFLOW,        // all tensors are finite, the loss or the gradient norm is not
-    PUFFER_TRAINER_GPU_STOPPED,     // a kernel failed on the GPU
-    PUFFER_TRAINER_GPU_ENV_FAILED,  // an env on the GPU failed, or cannot run there
-    PUFFER_TRAINER_GPU_ENV_HEAP,    // malloc of envs on the GPU is used up, outside of c_step
-    PUFFER_TRAINER_GPU_STEP_HEAP    // the same, in a rollout
+    PUFFER_TRAINER_FAILED,           // anything else: the text says what
+    PUFFER_TRAINER_OUT_OF_MEMORY,    // of the host or of the GPU
+    PUFFER_TRAINER_NO_THREADS,       // the system starts no more
+    PUFFER_TRAINER_NO_BF16,          // this CPU or GPU, or this instruction set, lacks the products
+    PUFFER_TRAINER_NO_LEGAL_ACTION,    // an action mask is zero for a whole head
+    PUFFER_TRAINER_BAD_ENV_DATA,       // NaN or infinity in observations or rewards
+    PUFFER_TRAINER_BAD_NUMBER,         // NaN or infinity in what the trainer computed
+    PUFFER_TRAINER_OVERFLOW,       // all tensors are finite, the loss or the gradient norm is not
+    PUFFER_TRAINER_GPU_STOPPED,    // a kernel failed on the GPU
+    PUFFER_TRAINER_GPU_ENV_FAILED,    // an env on the GPU failed, or cannot run there
+    PUFFER_TRAINER_GPU_ENV_HEAP,      // malloc of envs on the GPU is used up, outside of c_step
+    PUFFER_TRAINER_GPU_STEP_HEAP      // the same, in a rollout
 };
 
-typedef struct PufferTrainerError { // of a call that failed
-    int32_t kind;                   // PufferTrainerErrorKind
-    int32_t head;                   // of NO_LEGAL_ACTION: the head
-    char text[PUFFER_ERROR_SIZE];   // for people: "what" or "what\twhere"
+typedef struct PufferTrainerError {    // of a call that failed
+    int32_t kind;                      // PufferTrainerErrorKind
+    int32_t head;                      // of NO_LEGAL_ACTION: the head
+    char text[PUFFER_ERROR_SIZE];      // for people: "what" or "what\twhere"
 } PufferTrainerError;
 
 typedef struct PufferTrainerConfig {
-    int32_t version;                // PUFFER_TRAINER_VERSION
-    int32_t struct_size;            // sizeof(PufferTrainerConfig)
+    int32_t version;        // PUFFER_TRAINER_VERSION
+    int32_t struct_size;    // sizeof(PufferTrainerConfig)
 
-    int32_t agents;                 // N
-    int32_t horizon;                // T; 0 makes a trainer that can only act
-    int32_t obs_dtype;              // PUFFER_U8 or PUFFER_F32
-    int32_t obs_size;               // D
-    int32_t num_atns;               // K
+    int32_t agents;                         // N
+    int32_t horizon;                        // T; 0 makes a trainer that can only act
+    int32_t obs_dtype;                      // PUFFER_U8 or PUFFER_F32
+    int32_t obs_size;                       // D
+    int32_t num_atns;                       // K
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
-    int32_t has_masks;              // 1 if envs come with action masks of A bytes an agent
-    int32_t hidden_size;            // H
-    int32_t num_layers;             // L
-    int32_t minibatch_size;         // S * T
+    int32_t has_masks;                      // 1 if envs come with action masks of A bytes an agent
+    int32_t hidden_size;                    // H
+    int32_t num_layers;                     // L
+    int32_t minibatch_size;                 // S * T
 
-    int32_t threads;                // workers, the caller's thread among them
-    int32_t block_agents;           // agents that a worker steps and infers in turn; 0 = auto,
-                                    // which leaves workers idle before it takes too few agents
-    int32_t path;                   // PUFFER_PATH_
-    int32_t precision;              // PUFFER_FP32 or PUFFER_BF16
-    int32_t scale_obs;              // divide byte observations by 255
-    int32_t reset_state;            // zero the recurrent state before every rollout
-    int32_t norm_adv;               // normalise advantages over the minibatch
-    int32_t anneal_lr, anneal_ent_coef;     // let these fall along a cosine
+    int32_t threads;         // workers, the caller's thread among them
+    int32_t block_agents;    // agents that a worker steps and infers in turn; 0 = auto,
+                             // which leaves workers idle before it takes too few agents
+    int32_t path;            // PUFFER_PATH_
+    int32_t precision;       // PUFFER_FP32 or PUFFER_BF16
+    int32_t scale_obs;       // divide byte observations by 255
+    int32_t reset_state;     // zero the recurrent state before every rollout
+    int32_t norm_adv;        // normalise advantages over the minibatch
+    int32_t anneal_lr, anneal_ent_coef;    // let these fall along a cosine
 
-    int32_t gpus;                   // CUDA: so many share the agents and each minibatch
-    int32_t devices[PUFFER_MAX_GPUS];   // CUDA: [gpus] their numbers
-    int32_t slices;                 // CUDA: parts of equal size; one steps while another infers.
-                                    // Dealt to the GPUs in order, as minibatches' segments are
-    int32_t overlap;                // CUDA: 1: learn from a rollout while the next one runs, which
-                                    // then acts with the weights of one update ago
-    int32_t timed;                  // CUDA: 1: time every kernel by itself, without graphs
+    int32_t gpus;                        // CUDA: so many share the agents and each minibatch
+    int32_t devices[PUFFER_MAX_GPUS];    // CUDA: [gpus] their numbers
+    int32_t slices;     // CUDA: parts of equal size; one steps while another infers.
+                        // Dealt to the GPUs in order, as minibatches' segments are
+    int32_t overlap;    // CUDA: 1: learn from a rollout while the next one runs, which
+                        // then acts with the weights of one update ago
+    int32_t timed;      // CUDA: 1: time every kernel by itself, without graphs
 
-    uint64_t seed;                  // below 2^56
-    int64_t first_agent;            // global number of the first row
-    int64_t total_epochs;           // what schedules run over
+    uint64_t seed;           // below 2^56
+    int64_t first_agent;     // global number of the first row
+    int64_t total_epochs;    // what schedules run over
 
     double learning_rate, min_lr_ratio, ent_coef, min_ent_coef_ratio;
     double gamma, gae_lambda, vtrace_rho_clip, vtrace_c_clip, reward_clip;
@@ -106,87 +110,87 @@ typedef struct PufferTrainerConfig {
     double max_grad_norm, beta1, beta2, eps;
 } PufferTrainerConfig;
 
-typedef struct PufferTrainerEnvs {  // created by an environment library, bound to these buffers
+typedef struct PufferTrainerEnvs {    // created by an environment library, bound to these buffers
     const PufferApi* api;
     PufferVec* vec;
     int32_t num_envs;
-    int32_t whole_steps;            // 1: every step takes all envs
-    const int64_t* first_row;       // [num_envs + 1] rows of env i: first_row[i] to [i + 1]
-    void* observations;             // (N, D)
-    float* actions;                 // (N, K)
-    float* rewards;                 // (N)
-    float* terminals;               // (N)
-    float* truncations;             // (N)
-    unsigned char* action_mask;     // (N, A), or NULL
-    PufferWatch* watches;           // [threads]
-    int64_t ticks;                  // that the envs have made already
-    void* block;                    // whole pages that hold only observations and actions,
-    int64_t block_bytes;            // so that a GPU can read there; or NULL
-    const char* program;            // CUDA: these envs as kernels (env_program.h): copies of them,
-                                    // from the same settings and seeds, play on the GPU, and the
-                                    // buffers stay as they are. NULL: threads step the envs here
-    const PufferSettings* settings; // [env], where there is a program
+    int32_t whole_steps;           // 1: every step takes all envs
+    const int64_t* first_row;      // [num_envs + 1] rows of env i: first_row[i] to [i + 1]
+    void* observations;            // (N, D)
+    float* actions;                // (N, K)
+    float* rewards;                // (N)
+    float* terminals;              // (N)
+    float* truncations;            // (N)
+    unsigned char* action_mask;    // (N, A), or NULL
+    PufferWatch* watches;          // [threads]
+    int64_t ticks;                 // that the envs have made already
+    void* block;                   // whole pages that hold only observations and actions,
+    int64_t block_bytes;           // so that a GPU can read there; or NULL
+    const char* program;           // CUDA: these envs as kernels (env_program.h): copies of them,
+                                   // from the same settings and seeds, play on the GPU, and the
+                                   // buffers stay as they are. NULL: threads step the envs here
+    const PufferSettings* settings;    // [env], where there is a program
 } PufferTrainerEnvs;
 
-typedef struct PufferTrainerCounters {      // what a resumed run needs besides the tensors
-    int64_t epoch;                  // updates done
-    int64_t global_step;            // agent steps trained on
+typedef struct PufferTrainerCounters {    // what a resumed run needs besides the tensors
+    int64_t epoch;                        // updates done
+    int64_t global_step;                  // agent steps trained on
     int64_t optimizer_steps;
-    double minibatch_carry;         // the fraction of a minibatch that the last epoch left over
+    double minibatch_carry;    // the fraction of a minibatch that the last epoch left over
 } PufferTrainerCounters;
 
-typedef struct PufferTrainerLosses {        // of one update, means over its minibatches
-    int32_t minibatches;            // 0: replay_ratio is small, nothing else below is set
+typedef struct PufferTrainerLosses {    // of one update, means over its minibatches
+    int32_t minibatches;                // 0: replay_ratio is small, nothing else below is set
     double policy, value, entropy, old_approx_kl, approx_kl, clipfrac;
-    double explained_variance;      // of the rollout's values, before the first minibatch
-    double grad_norm;               // before clipping
-    double learning_rate, ent_coef; // that held
-    int64_t reward_clipped;         // rewards of the rollout beyond reward_clip
+    double explained_variance;         // of the rollout's values, before the first minibatch
+    double grad_norm;                  // before clipping
+    double learning_rate, ent_coef;    // that held
+    int64_t reward_clipped;            // rewards of the rollout beyond reward_clip
 } PufferTrainerLosses;
 
-enum {                              // what a tensor is
-    PUFFER_WEIGHT,                  // encoder (H, D), layers.i (3H, H), decoder (A + 1, H), logstd
-    PUFFER_OPTIMIZER,               // muon.NAME, adam.m.NAME, adam.v.NAME
-    PUFFER_ROLLOUT                  // obs (N, T, D), actions (N, T, K), log_probs, values, ...
+enum {                   // what a tensor is
+    PUFFER_WEIGHT,       // encoder (H, D), layers.i (3H, H), decoder (A + 1, H), logstd
+    PUFFER_OPTIMIZER,    // muon.NAME, adam.m.NAME, adam.v.NAME
+    PUFFER_ROLLOUT       // obs (N, T, D), actions (N, T, K), log_probs, values, ...
 };
 
-typedef struct PufferTrainerTensor {        // memory that stays where it is; CUDA: a copy of it
+typedef struct PufferTrainerTensor {    // memory that stays where it is; CUDA: a copy of it
     const char* name;
     void* data;
-    int32_t kind;                   // PUFFER_WEIGHT, PUFFER_OPTIMIZER or PUFFER_ROLLOUT
-    int32_t dtype;                  // PUFFER_U8 or PUFFER_F32
+    int32_t kind;     // PUFFER_WEIGHT, PUFFER_OPTIMIZER or PUFFER_ROLLOUT
+    int32_t dtype;    // PUFFER_U8 or PUFFER_F32
     int32_t dims;
     int64_t shape[PUFFER_TRAINER_DIMS];
-    int64_t strides[PUFFER_TRAINER_DIMS];   // in bytes
+    int64_t strides[PUFFER_TRAINER_DIMS];    // in bytes
 } PufferTrainerTensor;
 
 typedef struct PufferTrainerStats {
-    double seconds[PUFFER_TRAINER_PHASES];  // of all workers together, since the last call
-    double rollout, update;         // seconds that the two calls took, since the last call
-    int64_t allocations;            // blocks of memory taken since the trainer began to be made
-    int64_t bytes;                  // that they hold
+    double seconds[PUFFER_TRAINER_PHASES];    // of all workers together, since the last call
+    double rollout, update;    // seconds that the two calls took, since the last call
+    int64_t allocations;       // blocks of memory taken since the trainer began to be made
+    int64_t bytes;             // that they hold
     int32_t threads;
-    int32_t path;                   // the PUFFER_PATH_ in use
-    int32_t block_agents, blocks;   // how the agents are cut in a rollout
-    int32_t lockstep;               // 1: all agents tick together (whole_steps, or few envs)
+    int32_t path;                    // the PUFFER_PATH_ in use
+    int32_t block_agents, blocks;    // how the agents are cut in a rollout
+    int32_t lockstep;                // 1: all agents tick together (whole_steps, or few envs)
 } PufferTrainerStats;
 
-typedef struct PufferTrainerDevice {        // of the CUDA trainer
-    char name[128];                 // "NVIDIA H100 80GB HBM3"
-    int32_t major, minor;           // compute capability
-    int32_t driver, runtime;        // versions of CUDA, 1000 major + 10 minor
-    int32_t emulated;               // 1: no GPU, but its work done on the CPU
-    int32_t gpus;                   // like this one, the first of them
-    int32_t plays;                  // 1: the envs run there too
-    int64_t memory, used;           // bytes of the GPU, and that this trainer took of them
+typedef struct PufferTrainerDevice {    // of the CUDA trainer
+    char name[128];                     // "NVIDIA H100 80GB HBM3"
+    int32_t major, minor;               // compute capability
+    int32_t driver, runtime;            // versions of CUDA, 1000 major + 10 minor
+    int32_t emulated;                   // 1: no GPU, but its work done on the CPU
+    int32_t gpus;                       // like this one, the first of them
+    int32_t plays;                      // 1: the envs run there too
+    int64_t memory, used;               // bytes of the GPU, and that this trainer took of them
 } PufferTrainerDevice;
 
-typedef struct PufferTrainerKernel {        // of the CUDA trainer with `timed`
+typedef struct PufferTrainerKernel {    // of the CUDA trainer with `timed`
     const char* name;
     int64_t calls;
     double seconds;
-    double bytes;                   // read and written
-    double flops;                   // of matrix products
+    double bytes;    // read and written
+    double flops;    // of matrix products
 } PufferTrainerKernel;
 
 typedef struct PufferTrainer PufferTrainer;
@@ -222,9 +226,10 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,
                            int32_t greedy, float* actions, float* log_probs, float* values,
                            PufferTrainerError* error);
-void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals);  // (N) zero their state
-void puffer_trainer_reset_state(PufferTrainer* trainer);        // zero everybody's
-void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick);     // of act's random numbers
+void puffer_trainer_ended(PufferTrainer* trainer,
+                          const float* terminals);                     // (N) zero their state
+void puffer_trainer_reset_state(PufferTrainer* trainer);               // zero everybody's
+void puffer_trainer_set_tick(PufferTrainer* trainer, int64_t tick);    // of act's random numbers
 
 // CUDA: brings the tensors of this kind here, as they are after all that was asked for; tensors of
 // a rollout are listed from the first time on. The CPU trainer's are here already
@@ -235,9 +240,9 @@ int32_t puffer_trainer_tensor(PufferTrainer* trainer, int32_t index, PufferTrain
 // before anything else
 void puffer_trainer_touch(PufferTrainer* trainer);
 
-PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer); // may be written to
+PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer);    // may be written to
 void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out);
-const char* puffer_trainer_phase(int32_t index);        // name of stats.seconds[index], or NULL
+const char* puffer_trainer_phase(int32_t index);    // name of stats.seconds[index], or NULL
 
 // CUDA: 1 and filled in, 0 when there are no more; the CPU trainer answers 0
 int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out);
@@ -248,7 +253,7 @@ void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* pro
 const char* puffer_trainer_path_name(int32_t path);     // "generic", "avx2", "avx512", "neon"
 int32_t puffer_trainer_path_available(int32_t path);    // 1 if this library and CPU have it
 double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads, double seconds);
-                                    // best GFLOP/s of our tile on products of a training run
+// best GFLOP/s of our tile on products of a training run
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

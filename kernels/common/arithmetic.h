@@ -22,7 +22,7 @@
 #define KERNEL_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
-#define ILLEGAL_LOGIT -1e30f        // of a masked action: its probability is exactly 0
+#define ILLEGAL_LOGIT -1e30f    // of a masked action: its probability is exactly 0
 #define LOGSTD_MIN    -20.0f
 #define LOGSTD_MAX    2.0f
 #define HALF_LOG_2PI  0.918938533f
@@ -57,7 +57,7 @@ KERNEL_INLINE F f_exp(F x) {
 
 // log(x) for normal x > 0, error 2e-7: x = m 2^e with m in [0.7, 1.4], then the series of atanh
 KERNEL_INLINE F f_log(F x) {
-    I bits = f_bits(x) - 0x3f3504f3;                    // 0x3f3504f3: sqrt(1/2)
+    I bits = f_bits(x) - 0x3f3504f3;    // 0x3f3504f3: sqrt(1/2)
     F e = f_whole(bits >> 23);
     F m = f_float((bits & 0x007fffff) + 0x3f3504f3);
     F s = (m - f_set(1.0f)) / (m + f_set(1.0f));
@@ -68,7 +68,7 @@ KERNEL_INLINE F f_log(F x) {
 
 // cos(2 pi u) for u in [0, 1), absolute error 8e-7
 KERNEL_INLINE F f_cos_turns(F u) {
-    F v = u - f_set(0.5f);                              // cos(2 pi u) = -cos(2 pi v)
+    F v = u - f_set(0.5f);    // cos(2 pi u) = -cos(2 pi v)
     F q = v * v;
     F high = F_POLY3(q, 60.2421377f, -26.4047056f, 7.80024040f, -1.45323687f);
     F low = F_POLY3(q, 1.0f, -19.7392087f, 64.9393891f, -85.4566589f);
@@ -97,19 +97,15 @@ KERNEL_INLINE F f_candidate_slope(F g) {
 }
 
 // h = decay h_before + z g, decay = (1 - z), or 0 after an ending: one step of latency a tick
-KERNEL_INLINE F f_mingru(F g, F z, F decay, F before) {
-    return f_fma(decay, before, z * g);
-}
+KERNEL_INLINE F f_mingru(F g, F z, F decay, F before) { return f_fma(decay, before, z * g); }
 
 // s h + (1 - s) x
-KERNEL_INLINE F f_highway(F s, F h, F x) {
-    return f_fma(s, h - x, x);
-}
+KERNEL_INLINE F f_highway(F s, F h, F x) { return f_fma(s, h - x, x); }
 
 typedef struct {
-    F dhid, dgate, dproj;           // of the three products
-    F dx;                           // of the layer's input, only through the highway
-    F carry;                        // of h_before, before `keep`
+    F dhid, dgate, dproj;    // of the three products
+    F dx;                    // of the layer's input, only through the highway
+    F carry;                 // of h_before, before `keep`
 } MingruGradient;
 
 // `d` is the gradient of the layer's output, `carry` what reaches h from the tick after
@@ -138,7 +134,7 @@ KERNEL_INLINE F f_delta(F reward, F value, F following, F ended, F truncated, F 
 // ---- PPO loss ---------------------------------------------------------------------------------
 
 typedef struct {
-    F loss, slope;                  // slope: d loss / d (log-probability, or value)
+    F loss, slope;    // slope: d loss / d (log-probability, or value)
 } LossTerm;
 
 // max(-A r, -A clip(r, 1 - e, 1 + e)), r = e^(log_ratio)

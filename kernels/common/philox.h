@@ -15,7 +15,9 @@
 
 enum { PHILOX_ACTION = 1, PHILOX_SHUFFLE, PHILOX_PRIORITY, PHILOX_INIT };
 
-typedef struct { uint32_t word[4]; } PhiloxBlock;
+typedef struct {
+    uint32_t word[4];
+} PhiloxBlock;
 
 PHILOX_INLINE PhiloxBlock philox_block(uint64_t seed, uint32_t purpose, uint32_t index,
                                        uint64_t step, uint32_t head) {
@@ -35,6 +37,4 @@ PHILOX_INLINE PhiloxBlock philox_block(uint64_t seed, uint32_t purpose, uint32_t
 }
 
 // [0, 1), a multiple of 2^-24
-PHILOX_INLINE float philox_unit(uint32_t word) {
-    return (float)(word >> 8) * (1.0f / 16777216.0f);
-}
+PHILOX_INLINE float philox_unit(uint32_t word) { return (float)(word >> 8) * (1.0f / 16777216.0f); }

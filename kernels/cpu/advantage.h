@@ -11,7 +11,7 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
         const float *reward = a->rewards + t, *value = a->values + t, *ratio = a->ratio + t,
                     *ended = a->ended + t, *truncated = a->truncated + t, *next = a->values + t + 1;
         int here = T - t < LANES ? T - t : LANES;
-        if (t + LANES >= T) {                       // the last ones: the bootstrap follows them
+        if (t + LANES >= T) {    // the last ones: the bootstrap follows them
             memset(buffer, 0, sizeof buffer);
             for (int i = 0; i < here; i++) {
                 buffer[0][i] = reward[i], buffer[1][i] = value[i], buffer[2][i] = ratio[i];
@@ -34,7 +34,7 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
     for (int t = T - 2; t >= 0; t--) out[t] = s_fma(fade[t], out[t + 1], out[t]);
 }
 
-enum { SUM_LANES = 8 };            // on every machine: the same order everywhere
+enum { SUM_LANES = 8 };    // on every machine: the same order everywhere
 
 // SUM_LANES ticks: R = A + V, and what both add to the sums
 KERNEL_INLINE void sum_ticks(const float* a, const float* v, float* returns,
@@ -54,8 +54,7 @@ static void segment_sums(int T, const float* advantages, const float* values, fl
                          double sums[KERNEL_SUMS]) {
     double lane[KERNEL_SUMS][SUM_LANES] = {{0.0}};
     int t = 0, left = T % SUM_LANES;
-    for (; t < T - left; t += SUM_LANES)
-        sum_ticks(advantages + t, values + t, returns + t, lane);
+    for (; t < T - left; t += SUM_LANES) sum_ticks(advantages + t, values + t, returns + t, lane);
     if (left) {
         float a[SUM_LANES] = {0.0f}, v[SUM_LANES] = {0.0f}, r[SUM_LANES];
         for (int i = 0; i < left; i++) a[i] = advantages[t + i], v[i] = values[t + i];

@@ -3,8 +3,8 @@
 #if KERNELS_BF16
 #include <stdint.h>
 #if defined(__clang__)
-#pragma clang attribute push(                                                                   \
-    __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,fma"))),                \
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,fma"))),                  \
     apply_to = function)
 #else
 #pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,fma,prefer-vector-width=512")

@@ -23,14 +23,30 @@
 #include "advantage.h"
 #include "optimizer.h"
 
-#define KERNEL_TABLE(NAME) const Kernels kernels_##NAME = {                                     \
-    .name = #NAME, .lanes = LANES, .pack_pairs = PACK_PAIRS,                                    \
-    .product_panels = product_panels, .product_nn = product_nn, .product_tn = product_tn,       \
-    .product_narrow = product_narrow, .widen = widen, .nonzero = nonzero,                       \
-    .encode_sparse = encode_sparse, .encode_sparse_backward = encode_sparse_backward,           \
-    .layer_dx = layer_dx, .layer_step = layer_step, .layer_scan = layer_scan,                   \
-    .layer_scan_backward = layer_scan_backward, .sample = sample, .loss = loss,                 \
-    .advantage = advantage, .segment_sums = segment_sums, .add_up = add_up,                     \
-    .square_sum = square_sum, .nesterov = nesterov,                                             \
-    .add_scaled = add_scaled, .muon_polynomial = muon_polynomial,                               \
-}
+#define KERNEL_TABLE(NAME)                                                                         \
+    const Kernels kernels_##NAME = {                                                               \
+        .name = #NAME,                                                                             \
+        .lanes = LANES,                                                                            \
+        .pack_pairs = PACK_PAIRS,                                                                  \
+        .product_panels = product_panels,                                                          \
+        .product_nn = product_nn,                                                                  \
+        .product_tn = product_tn,                                                                  \
+        .product_narrow = product_narrow,                                                          \
+        .widen = widen,                                                                            \
+        .nonzero = nonzero,                                                                        \
+        .encode_sparse = encode_sparse,                                                            \
+        .encode_sparse_backward = encode_sparse_backward,                                          \
+        .layer_dx = layer_dx,                                                                      \
+        .layer_step = layer_step,                                                                  \
+        .layer_scan = layer_scan,                                                                  \
+        .layer_scan_backward = layer_scan_backward,                                                \
+        .sample = sample,                                                                          \
+        .loss = loss,                                                                              \
+        .advantage = advantage,                                                                    \
+        .segment_sums = segment_sums,                                                              \
+        .add_up = add_up,                                                                          \
+        .square_sum = square_sum,                                                                  \
+        .nesterov = nesterov,                                                                      \
+        .add_scaled = add_scaled,                                                                  \
+        .muon_polynomial = muon_polynomial,                                                        \
+    }

@@ -7,9 +7,9 @@
  */
 
 typedef __m512bh Pairs;
-#define PAIR_K 384              // k of an A tile that is converted at a time; even
+#define PAIR_K 384    // k of an A tile that is converted at a time; even
 
-KERNEL_INLINE uint32_t to_bf16(float x) {           // to the nearest, ties to even
+KERNEL_INLINE uint32_t to_bf16(float x) {    // to the nearest, ties to even
     uint32_t bits;
     memcpy(&bits, &x, 4);
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -27,8 +27,9 @@ KERNEL_INLINE void convert_rows(int rows, int K, const float* A, int64_t lda, ui
     for (int i = 0; i < rows; i++, A += lda, out += PAIR_K / 2) {
         int k = 0;
         for (; k + 32 <= K; k += 32)
-            _mm512_storeu_si512(out + k / 2, (__m512i)_mm512_cvtne2ps_pbh(
-                (__m512)f_load(A + k + 16), (__m512)f_load(A + k)));
+            _mm512_storeu_si512(
+                out + k / 2,
+                (__m512i)_mm512_cvtne2ps_pbh((__m512)f_load(A + k + 16), (__m512)f_load(A + k)));
         for (; k < K; k += 2)
             out[k / 2] = to_bf16(A[k]) | (k + 1 < K ? to_bf16(A[k + 1]) << 16 : 0);
     }
@@ -39,32 +40,32 @@ KERNEL_INLINE F multiply_pairs(F sum, uint32_t a, const uint32_t* b) {
                                (Pairs)_mm512_loadu_si512(b));
 }
 
-#define PAIR_TILE(NAME, ROWS, VECTORS)                                                          \
-    static __attribute__((noinline)) void NAME(int words, const uint32_t* restrict A,           \
-                                               const uint32_t* restrict B, float* restrict C,   \
-                                               int64_t ldc, int add) {                          \
-        F c[ROWS][VECTORS];                                                                     \
-        _Pragma("GCC unroll 12") for (int i = 0; i < ROWS; i++)                                 \
-            _Pragma("GCC unroll 3") for (int v = 0; v < VECTORS; v++)                           \
-                c[i][v] = add ? f_load(C + i * ldc + v * LANES) : f_set(0.0f);                  \
-        for (int k = 0; k < words; k++, B += VECTORS * LANES)                                   \
-            _Pragma("GCC unroll 12") for (int i = 0; i < ROWS; i++)                             \
-                _Pragma("GCC unroll 3") for (int v = 0; v < VECTORS; v++)                       \
-                    c[i][v] = multiply_pairs(c[i][v], A[i * (PAIR_K / 2) + k], B + v * LANES);  \
-        _Pragma("GCC unroll 12") for (int i = 0; i < ROWS; i++)                                 \
-            _Pragma("GCC unroll 3") for (int v = 0; v < VECTORS; v++)                           \
-                f_store(C + i * ldc + v * LANES, c[i][v]);                                      \
+#define PAIR_TILE(NAME, ROWS, VECTORS)                                                             \
+    static __attribute__((noinline)) void NAME(int words, const uint32_t* restrict A,              \
+                                               const uint32_t* restrict B, float* restrict C,      \
+                                               int64_t ldc, int add) {                             \
+        F c[ROWS][VECTORS];                                                                        \
+        _Pragma("GCC unroll 12") for (int i = 0; i < ROWS; i++)                                    \
+            _Pragma("GCC unroll 3") for (int v = 0; v < VECTORS; v++)                              \
+                c[i][v] = add ? f_load(C + i * ldc + v * LANES) : f_set(0.0f);                     \
+        for (int k = 0; k < words; k++, B += VECTORS * LANES)                                      \
+            _Pragma("GCC unroll 12") for (int i = 0; i < ROWS; i++)                                \
+                _Pragma("GCC unroll 3") for (int v = 0; v < VECTORS; v++)                          \
+                    c[i][v] = multiply_pairs(c[i][v], A[i * (PAIR_K / 2) + k], B + v * LANES);     \
+        _Pragma("GCC unroll 12") for (int i = 0; i < ROWS; i++)                                    \
+            _Pragma("GCC unroll 3") for (int v = 0; v < VECTORS; v++)                              \
+                f_store(C + i * ldc + v * LANES, c[i][v]);                                         \
     }
 PAIR_TILE(gate_pairs, GATE_ROWS, 3)
 PAIR_TILE(gate_pairs_row, 1, 3)
 PAIR_TILE(dx_pairs, TILE_ROWS, 2)
 PAIR_TILE(dx_pairs_row, 1, 2)
 
-typedef struct GateRows {           // rows of x, as many as fit a tile, or one
+typedef struct GateRows {    // rows of x, as many as fit a tile, or one
     int rows;
     const float* x;
     int64_t ldx;
-    uint32_t pairs[GATE_ROWS * PAIR_K / 2];     // its first PAIR_K columns
+    uint32_t pairs[GATE_ROWS * PAIR_K / 2];    // its first PAIR_K columns
 } GateRows;
 
 KERNEL_INLINE void gate_prepare(GateRows* tile, int rows, int H, const float* x, int64_t ldx) {
@@ -80,9 +81,8 @@ KERNEL_INLINE void gate_products(GateRows* tile, int H, const void* weights, int
     for (int k = 0; k < H; k += PAIR_K) {
         int here = H - k < PAIR_K ? H - k : PAIR_K;
         if (H > PAIR_K) convert_rows(tile->rows, here, tile->x + k, tile->ldx, tile->pairs);
-        (tile->rows == 1 ? gate_pairs_row : gate_pairs)((here + 1) / 2, tile->pairs,
-                                                        B + (int64_t)k / 2 * 3 * LANES, sums,
-                                                        3 * LANES, k > 0);
+        (tile->rows == 1 ? gate_pairs_row : gate_pairs)(
+            (here + 1) / 2, tile->pairs, B + (int64_t)k / 2 * 3 * LANES, sums, 3 * LANES, k > 0);
     }
 }
 
@@ -95,9 +95,11 @@ static void layer_dx(int M, int Hp, const float* gates, int ldg, const void* pan
             int here = 3 * Hp - k < PAIR_K ? 3 * Hp - k : PAIR_K;
             convert_rows(rows, here, gates + (int64_t)m * ldg + k, ldg, A);
             for (int j = 0; j < Hp; j += 2 * LANES)
-                (rows == 1 ? dx_pairs_row : dx_pairs)(
-                    here / 2, A, (const uint32_t*)panels + (int64_t)j * (3 * Hp / 2)
-                    + (int64_t)k / 2 * 2 * LANES, dx + (int64_t)m * ldx + j, ldx, 1);
+                (rows == 1 ? dx_pairs_row : dx_pairs)(here / 2, A,
+                                                      (const uint32_t*)panels
+                                                          + (int64_t)j * (3 * Hp / 2)
+                                                          + (int64_t)k / 2 * 2 * LANES,
+                                                      dx + (int64_t)m * ldx + j, ldx, 1);
             m += rows;
         }
 }

@@ -16,7 +16,7 @@ static void to_columns(int rows, int outputs, const float* out, int ldo, float* 
 static void mask_columns(int rows, const Heads* heads, const uint8_t* mask, float* columns,
                          int ld) {
     for (int head = 0; head < heads->count; head++) {
-        if (heads->dim[head] >= 0) continue;        // a continuous head is always legal
+        if (heads->dim[head] >= 0) continue;    // a continuous head is always legal
         int first = heads->column[head], width = heads->width[head];
         for (int j = first; j < first + width; j++)
             for (int r = 0; r < rows; r++)
@@ -50,7 +50,7 @@ static void draw(const SampleArgs* a, int head, float* first, float* second) {
         second[r] = philox_unit(block.word[1]);
     }
     if (a->heads->dim[head] < 0) return;
-    for (int r = 0; r < padded; r += LANES) {       // Box-Muller; 1 - u is never 0
+    for (int r = 0; r < padded; r += LANES) {    // Box-Muller; 1 - u is never 0
         F radius2 = f_set(-2.0f) * f_log(f_set(1.0f) - f_load(first + r));
         F radius = radius2, turns = f_cos_turns(f_load(second + r));
         float lane[LANES];
@@ -78,7 +78,9 @@ KERNEL_INLINE F likeliest(const float* column, int width, int ld, F most) {
 }
 
 // (action, its log-probability) of one head and LANES rows, at `column`
-typedef struct { F action, logprob; } Choice;
+typedef struct {
+    F action, logprob;
+} Choice;
 
 KERNEL_INLINE Choice choose(const SampleArgs* a, int head, const float* column,
                             const float* noise) {
@@ -111,7 +113,7 @@ static int sample(const SampleArgs* a) {
     to_columns(a->rows, outputs + 1, a->out, a->ldo, a->columns, ld);
     for (int j = 0; j <= outputs; j++) {
         const float* column = a->columns + (int64_t)j * ld;
-        F wrong = f_set(0.0f);                      // 0 * x is not 0 for a NaN or an infinity
+        F wrong = f_set(0.0f);    // 0 * x is not 0 for a NaN or an infinity
         for (int r = 0; r < a->rows; r += LANES) wrong = wrong + f_load(column + r) * f_set(0.0f);
         if (f_sum(wrong) == 0.0f) continue;
         for (int r = (bad < 0 ? a->rows : bad) - 1; r >= 0; r--)
@@ -122,7 +124,7 @@ static int sample(const SampleArgs* a) {
     for (int r = 0; r < a->rows; r += LANES)
         f_store(a->values + r, f_load(a->columns + (int64_t)outputs * ld + r));
 
-    float* joint = a->columns + (int64_t)outputs * ld;      // the values have left this column
+    float* joint = a->columns + (int64_t)outputs * ld;    // the values have left this column
     memset(joint, 0, sizeof(float) * (size_t)ld);
     for (int head = 0; head < heads->count; head++) {
         if (!a->greedy) draw(a, head, first, second);
@@ -145,7 +147,9 @@ static int sample(const SampleArgs* a) {
 // ---- loss -------------------------------------------------------------------------------------
 
 // Of LANES rows, summed over heads
-typedef struct { F logprob, entropy; } LogprobEntropy;
+typedef struct {
+    F logprob, entropy;
+} LogprobEntropy;
 
 // The action ids, or values, of LANES rows from row r on
 KERNEL_INLINE F load_actions(const LossArgs* a, int head, int r) {
@@ -216,7 +220,7 @@ KERNEL_INLINE void spread(const LossArgs* a, int r, F valid, F by_logprob) {
         if (dim >= 0) {
             F distance = f_load(a->dcolumns + place);
             F slope = f_fma(by_logprob, distance * distance - one, by_entropy);
-            float logstd = a->logstd[dim];          // a clamp passes nothing on beyond its bounds
+            float logstd = a->logstd[dim];    // a clamp passes nothing on beyond its bounds
             if (logstd >= LOGSTD_MIN && logstd <= LOGSTD_MAX) a->dlogstd[dim] += f_sum(slope);
             f_store(a->dcolumns + place, by_logprob * f_load(a->scratch + place));
             continue;
@@ -238,7 +242,7 @@ static void loss(const LossArgs* a) {
         float lane[LANES];
         for (int i = 0; i < LANES; i++) lane[i] = r + i < a->rows ? 1.0f : 0.0f;
         F valid = f_load(lane), value = f_load(value_column + r);
-        M live = f_eq(valid, one);                  // padding after the last row is left out
+        M live = f_eq(valid, one);    // padding after the last row is left out
         LogprobEntropy now = logprob_entropy(a, r);
         F log_ratio = f_select(live, now.logprob - f_load(a->logprob_old + r), zero);
         F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));

@@ -96,7 +96,7 @@ static void layer_scan(int rows, int H, const float* x, int ldx, const void* wei
 static void layer_scan_backward(int rows, int H, const float* x, int ldx,
                                 const float* const* before, const float* keep, const float* h,
                                 int ldh, float* gates, int ldg, float* dx, float* carry) {
-    int last = 1;                                   // row r ends a segment
+    int last = 1;    // row r ends a segment
     for (int r = rows - 1; r >= 0; r--) {
         const float* previous = before[r] ? before[r] : h + (int64_t)(r - 1) * ldh;
         const float* x_row = x + (int64_t)r * ldx;

@@ -20,7 +20,7 @@ static void add_up(int count, int parts, const float* const* part, int64_t offse
 static double square_sum(int64_t n, const float* x) {
     double total = 0.0;
     int64_t i = 0;
-    while (i + LANES <= n) {                        // short sums in float, their sum in double
+    while (i + LANES <= n) {    // short sums in float, their sum in double
         F sum = f_set(0.0f);
         for (int k = 0; k < 64 && i + LANES <= n; k++, i += LANES)
             sum = f_fma(f_load(x + i), f_load(x + i), sum);
@@ -42,8 +42,8 @@ static void add_scaled(int64_t n, float factor, const float* x, float* y) {
     for (int64_t i = 0; i < n; i++) y[i] = s_fma(factor, x[i], y[i]);
 }
 
-static void muon_polynomial(int first, int last, int ld, float a, float b, float c,
-                            const float* G, float* P) {
+static void muon_polynomial(int first, int last, int ld, float a, float b, float c, const float* G,
+                            float* P) {
     for (int i = first; i < last; i++) {
         for (int j = 0; j < ld; j++) {
             int64_t at = (int64_t)i * ld + j;

@@ -4,30 +4,33 @@
  * element's sum has the same order in a tile of any height. */
 
 // C (rows, 2 F) += A B over K; element (i, k) of A is A[i * row_step + k * k_step]
-#define PRODUCT_TILE(ROWS, VECTORS) do {                                                        \
-    F c[ROWS][VECTORS];                                                                         \
-    _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++)                                     \
-        _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                               \
-            c[i][v] = add ? f_load(C + (int64_t)i * ldc + v * LANES) : f_set(0.0f);             \
-    for (int k = 0; k < K; k++) {                                                               \
-        F b[VECTORS];                                                                           \
-        _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                               \
-            b[v] = f_load(B + (int64_t)k * ldb + v * LANES);                                    \
-        _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) {                               \
-            F a = f_set(A[i * row_step + k * k_step]);                                          \
-            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                           \
-                c[i][v] = f_fma(a, b[v], c[i][v]);                                              \
-        }                                                                                       \
-    }                                                                                           \
-    _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++)                                     \
-        _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                               \
-            f_store(C + (int64_t)i * ldc + v * LANES, c[i][v]);                                 \
-} while (0)
+#define PRODUCT_TILE(ROWS, VECTORS)                                                                \
+    do {                                                                                           \
+        F c[ROWS][VECTORS];                                                                        \
+        _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++)                                    \
+            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                              \
+                c[i][v] = add ? f_load(C + (int64_t)i * ldc + v * LANES) : f_set(0.0f);            \
+        for (int k = 0; k < K; k++) {                                                              \
+            F b[VECTORS];                                                                          \
+            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                              \
+                b[v] = f_load(B + (int64_t)k * ldb + v * LANES);                                   \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) {                              \
+                F a = f_set(A[i * row_step + k * k_step]);                                         \
+                _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                          \
+                    c[i][v] = f_fma(a, b[v], c[i][v]);                                             \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++)                                    \
+            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                              \
+                f_store(C + (int64_t)i * ldc + v * LANES, c[i][v]);                                \
+    } while (0)
 
-#define TILE_FUNCTION(NAME, ROWS, VECTORS)                                                      \
-    KERNEL_INLINE void NAME(int K, const float* restrict A, int64_t row_step, int64_t k_step,   \
-                            const float* restrict B, int64_t ldb, float* restrict C,            \
-                            int64_t ldc, int add) { PRODUCT_TILE(ROWS, VECTORS); }
+#define TILE_FUNCTION(NAME, ROWS, VECTORS)                                                         \
+    KERNEL_INLINE void NAME(int K, const float* restrict A, int64_t row_step, int64_t k_step,      \
+                            const float* restrict B, int64_t ldb, float* restrict C, int64_t ldc,  \
+                            int add) {                                                             \
+        PRODUCT_TILE(ROWS, VECTORS);                                                               \
+    }
 
 TILE_FUNCTION(tile_full, TILE_ROWS, 2)
 TILE_FUNCTION(tile_four, 4, 2)
@@ -55,8 +58,8 @@ static void product_panels(int M, int n, int K, const float* A, int lda, const f
     for (int j = 0; j < n; j += 2 * LANES)
         for (int k = 0; k < K; k += K_CUT)
             tile_rows(M, K - k < K_CUT ? K - k : K_CUT, A + k, lda, 1,
-                      panels + (int64_t)j * panel_rows + (int64_t)k * 2 * LANES, 2 * LANES,
-                      C + j, ldc, add || k);
+                      panels + (int64_t)j * panel_rows + (int64_t)k * 2 * LANES, 2 * LANES, C + j,
+                      ldc, add || k);
 }
 
 static void product_nn(int M, int n, int K, const float* A, int lda, const float* B, int ldb,

@@ -15,7 +15,9 @@ CUDA_KERNEL(epoch_begin, EpochBeginArgs) {
 enum { SUM_A, SUM_A2, SUM_ABS, SUM_R, SUM_R2, SUM_LANES = 8 };
 
 // The error of one tick, and how much of the next tick's advantage comes on top
-typedef struct { F delta, fade; } TickDelta;
+typedef struct {
+    F delta, fade;
+} TickDelta;
 
 KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segment, int t) {
     int64_t at = segment * a->T + t;
@@ -61,7 +63,7 @@ CUDA_KERNEL(advantages_compute, AdvantagesComputeArgs) {
     CUDA_SHARED(float, later, [CUDA_SEGMENTS]);
     CUDA_SHARED(double, lanes, [CUDA_SEGMENTS * SUM_LANES][KERNEL_SUMS]);
     int groups = (a.count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS;
-    if (a.results && a.results->stop) return;       // what went bad stays to be looked at
+    if (a.results && a.results->stop) return;    // what went bad stays to be looked at
     CUDA_BLOCKS(group, groups) {
         int first = group * CUDA_SEGMENTS;
         for (int begin = (a.T - 1) / CUDA_TICKS * CUDA_TICKS; begin >= 0; begin -= CUDA_TICKS) {
@@ -125,8 +127,8 @@ KERNEL_INLINE void set_normalisation(CudaResults* results, int norm_adv, double 
                                      double squares) {
     double mean = sum / count, variance = squares / count - mean * mean;
     results->mean = norm_adv ? (float)mean : 0.0f;
-    results->scale = norm_adv
-        ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8)) : 1.0f;
+    results->scale = norm_adv ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8))
+                              : 1.0f;
 }
 
 CUDA_KERNEL(batch_measure, BatchMeasureArgs) {
@@ -171,7 +173,7 @@ CUDA_KERNEL(obs_gather, ObsGatherArgs) {
         uint32_t row = i / (uint32_t)a.ldw, d = i % (uint32_t)a.ldw;
         uint32_t s = row / (uint32_t)a.T, t = row % (uint32_t)a.T;
         int64_t from = ((int64_t)a.rows[s] * a.T + t) * a.D + d;
-        write_operand(a.wide, a.narrow, i, (int)d < a.D
-                      ? obs_float(a.obs, a.obs_dtype, a.scale_obs, from) : 0.0f);
+        write_operand(a.wide, a.narrow, i,
+                      (int)d < a.D ? obs_float(a.obs, a.obs_dtype, a.scale_obs, from) : 0.0f);
     }
 }

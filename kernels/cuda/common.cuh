@@ -32,6 +32,7 @@ KERNEL_INLINE float obs_float(const void* obs, int dtype, int scale, int64_t at)
 }
 
 // lanes[0] = the sum of CUDA_LANES lanes: halves onto halves
-#define CUDA_SUM_LANES(lanes)                                                                   \
-    for (int half_ = CUDA_LANES / 2; half_; half_ /= 2)                                         \
-        CUDA_PHASE(thread) CUDA_SHARE(lane_, thread, half_) lanes[lane_] += lanes[lane_ + half_]
+#define CUDA_SUM_LANES(lanes)                                                                      \
+    for (int half_ = CUDA_LANES / 2; half_; half_ /= 2)                                            \
+        CUDA_PHASE(thread)                                                                         \
+            CUDA_SHARE(lane_, thread, half_) lanes[lane_] += lanes[lane_ + half_]

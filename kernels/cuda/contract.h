@@ -31,86 +31,86 @@
 extern "C" {
 #endif
 
-#define CUDA_THREADS  256           // of a block at most
-#define CUDA_LANES    256           // parts of a sum within a block
-#define CUDA_SEGMENTS 32            // segments of a block of advantages_compute
-#define CUDA_TICKS    32            // ticks of them that it holds at a time
-#define CUDA_ROWS     128           // rows of a loss whose sums are one part
-#define CUDA_CHUNK    4096          // weights whose squares are one part
+#define CUDA_THREADS  256     // of a block at most
+#define CUDA_LANES    256     // parts of a sum within a block
+#define CUDA_SEGMENTS 32      // segments of a block of advantages_compute
+#define CUDA_TICKS    32      // ticks of them that it holds at a time
+#define CUDA_ROWS     128     // rows of a loss whose sums are one part
+#define CUDA_CHUNK    4096    // weights whose squares are one part
 
-enum { CUDA_U8, CUDA_F32 };         // number formats of observations, as in puffer_trainer.h
+enum { CUDA_U8, CUDA_F32 };    // number formats of observations, as in puffer_trainer.h
 enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK };
 
 // The kernels, what they take, and what their threads or blocks are spread over
-#define CUDA_KERNELS(X)                                                                         \
-    X(tick_begin, TickBeginArgs)            /* elements */                                      \
-    X(gates_step, GatesStepArgs)            /* elements: rows H */                              \
-    X(heads_sample, HeadsSampleArgs)        /* elements: rows */                                \
-    X(epoch_begin, EpochBeginArgs)          /* elements */                                      \
-    X(advantages_compute, AdvantagesComputeArgs)    /* blocks: count / CUDA_SEGMENTS */         \
-    X(deck_shuffle, DeckShuffleArgs)        /* blocks: laps N / CUDA_LANES */                   \
-    X(priorities_sum, PrioritiesSumArgs)    /* one block */                                     \
-    X(segments_pick, SegmentsPickArgs)      /* elements: S */                                   \
-    X(repeats_find, RepeatsFindArgs)        /* elements: S */                                   \
-    X(batch_measure, BatchMeasureArgs)      /* one block */                                     \
-    X(ranks_measure, RanksMeasureArgs)      /* one thread */                                    \
-    X(obs_gather, ObsGatherArgs)            /* elements: S T ldw */                             \
-    X(scan_forward, ScanForwardArgs)        /* elements: S H */                                 \
-    X(scan_backward, ScanBackwardArgs)      /* elements: S H */                                 \
-    X(heads_loss, HeadsLossArgs)            /* blocks: S T / CUDA_ROWS */                       \
-    X(columns_sum, ColumnsSumArgs)          /* blocks: columns */                               \
-    X(parts_add, PartsAddArgs)              /* elements */                                      \
-    X(squares_sum, SquaresSumArgs)          /* blocks: chunks */                                \
-    X(update_decide, UpdateDecideArgs)      /* one thread */                                    \
-    X(muon_momentum, MuonMomentumArgs)      /* blocks: chunks */                                \
-    X(muon_measure, MuonMeasureArgs)        /* blocks: matrices */                              \
-    X(muon_normalise, MuonNormaliseArgs)    /* blocks: chunks */                                \
-    X(muon_apply, MuonApplyArgs)            /* blocks: chunks */                                \
-    X(adam_step, AdamStepArgs)              /* elements */                                      \
-    X(floats_narrow, FloatsNarrowArgs)      /* elements */                                      \
-    X(bad_find, BadFindArgs)                /* elements */
+#define CUDA_KERNELS(X)                                                                            \
+    X(tick_begin, TickBeginArgs)                 /* elements */                                    \
+    X(gates_step, GatesStepArgs)                 /* elements: rows H */                            \
+    X(heads_sample, HeadsSampleArgs)             /* elements: rows */                              \
+    X(epoch_begin, EpochBeginArgs)               /* elements */                                    \
+    X(advantages_compute, AdvantagesComputeArgs) /* blocks: count / CUDA_SEGMENTS */               \
+    X(deck_shuffle, DeckShuffleArgs)             /* blocks: laps N / CUDA_LANES */                 \
+    X(priorities_sum, PrioritiesSumArgs)         /* one block */                                   \
+    X(segments_pick, SegmentsPickArgs)           /* elements: S */                                 \
+    X(repeats_find, RepeatsFindArgs)             /* elements: S */                                 \
+    X(batch_measure, BatchMeasureArgs)           /* one block */                                   \
+    X(ranks_measure, RanksMeasureArgs)           /* one thread */                                  \
+    X(obs_gather, ObsGatherArgs)                 /* elements: S T ldw */                           \
+    X(scan_forward, ScanForwardArgs)             /* elements: S H */                               \
+    X(scan_backward, ScanBackwardArgs)           /* elements: S H */                               \
+    X(heads_loss, HeadsLossArgs)                 /* blocks: S T / CUDA_ROWS */                     \
+    X(columns_sum, ColumnsSumArgs)               /* blocks: columns */                             \
+    X(parts_add, PartsAddArgs)                   /* elements */                                    \
+    X(squares_sum, SquaresSumArgs)               /* blocks: chunks */                              \
+    X(update_decide, UpdateDecideArgs)           /* one thread */                                  \
+    X(muon_momentum, MuonMomentumArgs)           /* blocks: chunks */                              \
+    X(muon_measure, MuonMeasureArgs)             /* blocks: matrices */                            \
+    X(muon_normalise, MuonNormaliseArgs)         /* blocks: chunks */                              \
+    X(muon_apply, MuonApplyArgs)                 /* blocks: chunks */                              \
+    X(adam_step, AdamStepArgs)                   /* elements */                                    \
+    X(floats_narrow, FloatsNarrowArgs)           /* elements */                                    \
+    X(bad_find, BadFindArgs)                     /* elements */
 
 // ---- what changes from launch to launch: in device memory --------------------------------------
 
-typedef struct CudaTick {           // comes with the observations of a tick
-    uint64_t seed, step;            // of the random numbers
-    int32_t t;                      // 0 to T; at T only the value is wanted: no state moves
-    int32_t greedy;                 // the likeliest action; no number is drawn
+typedef struct CudaTick {    // comes with the observations of a tick
+    uint64_t seed, step;     // of the random numbers
+    int32_t t;               // 0 to T; at T only the value is wanted: no state moves
+    int32_t greedy;          // the likeliest action; no number is drawn
 } CudaTick;
 
-typedef struct CudaSchedule {       // comes before a minibatch; all of it is made on the host
+typedef struct CudaSchedule {    // comes before a minibatch; all of it is made on the host
     uint64_t seed, epoch;
-    int32_t number;                 // of the minibatch in its epoch
+    int32_t number;    // of the minibatch in its epoch
     float ent_coef;
     double learning_rate;
     double prio_beta;
-    double first_bias, second_bias; // Adam's 1 - beta^steps
+    double first_bias, second_bias;    // Adam's 1 - beta^steps
 } CudaSchedule;
 
-typedef struct CudaResults {        // what the device computed of a minibatch
-    float mean, scale;              // A^ = q (A - mean) scale
-    float clip;                     // gradients times this
-    int32_t stop;                   // a loss or the norm is not finite: no weight moves any more
-    int32_t minibatches;            // that moved the weights since the host zeroed this
-    double norm;                    // of the gradient, before clipping
-    double losses[KERNEL_LOSSES];   // means over the minibatch
+typedef struct CudaResults {         // what the device computed of a minibatch
+    float mean, scale;               // A^ = q (A - mean) scale
+    float clip;                      // gradients times this
+    int32_t stop;                    // a loss or the norm is not finite: no weight moves any more
+    int32_t minibatches;             // that moved the weights since the host zeroed this
+    double norm;                     // of the gradient, before clipping
+    double losses[KERNEL_LOSSES];    // means over the minibatch
     double loss_sums[KERNEL_LOSSES + 1];    // losses and norm, added over those minibatches
 } CudaResults;
 
 // A fault is one number, and the least of all stays: t << 40 | row << 8 | CUDA_BAD_; none: all bits
 typedef uint64_t CudaFault;
 
-typedef struct CudaMatrix {         // a weight matrix, among all weights
+typedef struct CudaMatrix {    // a weight matrix, among all weights
     int64_t offset;
     int32_t rows, cols;             // as stored
     int32_t first_chunk, chunks;    // no chunk holds weights of two matrices
     double ratio;                   // sqrt(max(1, fan_out / fan_in))
 } CudaMatrix;
 
-typedef struct CudaChunk {          // at most CUDA_CHUNK neighbours among all weights
+typedef struct CudaChunk {    // at most CUDA_CHUNK neighbours among all weights
     int64_t first;
     int32_t count;
-    int32_t matrix;                 // -1: a vector, which Adam moves
+    int32_t matrix;    // -1: a vector, which Adam moves
 } CudaChunk;
 
 // ---- rollout: a slice of `rows` agents, the first of which is row `first` of the rollout --------
@@ -119,21 +119,21 @@ typedef struct CudaChunk {          // at most CUDA_CHUNK neighbours among all w
 // the state at t = 0, and keeps and converts the observations
 typedef struct TickBeginArgs {
     const CudaTick* tick;
-    int32_t rows, first, T, D, size;        // size: L H
+    int32_t rows, first, T, D, size;    // size: L H
     int32_t obs_dtype, scale_obs, reset_state;
-    const void* obs;                // (rows, D)
-    const float* rewards;           // [rows] of tick t - 1, and so are these
+    const void* obs;         // (rows, D)
+    const float* rewards;    // [rows] of tick t - 1, and so are these
     const float* terminals;
     const float* truncations;
-    float* state;                   // (N, L, H)
-    float* state0;                  // (N, L, H)
-    void* stored_obs;               // (N, T, D)
-    float* stored_rewards;          // (N, T)
-    float* ended;                   // (N, T) 1 where that ended the episode
-    float* truncated;               // (N, T) 1 where a time limit did
-    int32_t ldw;                    // columns beyond D are zeroed
-    float* wide;                    // (rows, ldw) for the encoder's product, or NULL
-    uint16_t* narrow;               // (rows, ldw), or NULL
+    float* state;             // (N, L, H)
+    float* state0;            // (N, L, H)
+    void* stored_obs;         // (N, T, D)
+    float* stored_rewards;    // (N, T)
+    float* ended;             // (N, T) 1 where that ended the episode
+    float* truncated;         // (N, T) 1 where a time limit did
+    int32_t ldw;              // columns beyond D are zeroed
+    float* wide;              // (rows, ldw) for the encoder's product, or NULL
+    uint16_t* narrow;         // (rows, ldw), or NULL
     CudaFault* fault;
 } TickBeginArgs;
 
@@ -141,11 +141,11 @@ typedef struct TickBeginArgs {
 typedef struct GatesStepArgs {
     const CudaTick* tick;
     int32_t rows, H, T, lds;
-    const float* products;          // (rows, 3 H)
-    const float* x;                 // (rows, H)
-    float* state;                   // (rows, lds)
-    float* out;                     // (rows, H)
-    uint16_t* narrow;               // (rows, H) or NULL
+    const float* products;    // (rows, 3 H)
+    const float* x;           // (rows, H)
+    float* state;             // (rows, lds)
+    float* out;               // (rows, H)
+    uint16_t* narrow;         // (rows, H) or NULL
 } GatesStepArgs;
 
 // Actions of one tick, drawn with the CPU's numbers; at t = T only the value, as the bootstrap.
@@ -154,16 +154,16 @@ typedef struct HeadsSampleArgs {
     const CudaTick* tick;
     const Heads* heads;
     int32_t rows, first, T, ldo;
-    uint32_t first_agent;           // the global number of row 0 of this slice
-    const float* out;               // (rows, ldo)
-    const float* logstd;            // [continuous]
-    const uint8_t* mask;            // (rows, A) legal actions, or NULL
-    float* actions;                 // (rows, K) for the envs
-    float* stored_actions;          // (N, T, K)
-    float* logprobs;                // (N, T) joint over heads
-    float* values;                  // (N, T)
-    uint8_t* stored_masks;          // (N, T, A), or NULL
-    float* bootstrap;               // (N)
+    uint32_t first_agent;     // the global number of row 0 of this slice
+    const float* out;         // (rows, ldo)
+    const float* logstd;      // [continuous]
+    const uint8_t* mask;      // (rows, A) legal actions, or NULL
+    float* actions;           // (rows, K) for the envs
+    float* stored_actions;    // (N, T, K)
+    float* logprobs;          // (N, T) joint over heads
+    float* values;            // (N, T)
+    uint8_t* stored_masks;    // (N, T, A), or NULL
+    float* bootstrap;         // (N)
     CudaFault* fault;
 } HeadsSampleArgs;
 
@@ -171,91 +171,91 @@ typedef struct HeadsSampleArgs {
 
 // Before the first one: V and w are those of the rollout, and rewards that will be clipped counted
 typedef struct EpochBeginArgs {
-    int32_t count;                  // N T
-    float reward_clip;              // 0: none is
-    const float* values;            // (N, T) and so on
+    int32_t count;          // N T
+    float reward_clip;      // 0: none is
+    const float* values;    // (N, T) and so on
     const float* rewards;
-    float* values_now;              // as values
-    float* ratio_now;               // 1
-    uint64_t* clipped;              // [1] is added to
+    float* values_now;    // as values
+    float* ratio_now;     // 1
+    uint64_t* clipped;    // [1] is added to
 } EpochBeginArgs;
 
 // Advantages and returns of segments, and sums over each; its weight to be drawn if asked for
 typedef struct AdvantagesComputeArgs {
     int32_t count, T;
-    const CudaResults* results;     // after a stop all stays as it is; or NULL
-    const int32_t* which;           // [count] segments, or NULL: all, 0 to count - 1
-    const uint8_t* repeated;        // [count] 1: leave it out; NULL with `which`
-    const float* rewards;           // (N, T) and so on
-    const float* values;            // as of now
+    const CudaResults* results;    // after a stop all stays as it is; or NULL
+    const int32_t* which;          // [count] segments, or NULL: all, 0 to count - 1
+    const uint8_t* repeated;       // [count] 1: leave it out; NULL with `which`
+    const float* rewards;          // (N, T) and so on
+    const float* values;           // as of now
     const float* ratio;
     const float* ended;
     const float* truncated;
-    const float* bootstrap;         // (N)
-    float gamma, gae_lambda, rho_clip, c_clip, reward_clip;     // reward_clip 0 = off
-    double prio_alpha;              // 0: no weights
-    float* advantages;              // (N, T)
-    float* returns;                 // (N, T)
-    double* sums;                   // (N, KERNEL_SUMS)
-    double* weights;                // (N) (sum |A|)^alpha + 1e-6
+    const float* bootstrap;                                    // (N)
+    float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
+    double prio_alpha;                                         // 0: no weights
+    float* advantages;                                         // (N, T)
+    float* returns;                                            // (N, T)
+    double* sums;                                              // (N, KERNEL_SUMS)
+    double* weights;                                           // (N) (sum |A|)^alpha + 1e-6
 } AdvantagesComputeArgs;
 
 // Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's
 typedef struct DeckShuffleArgs {
     const CudaSchedule* schedule;
     int32_t N, laps;
-    uint32_t first;                 // what the random numbers call segment 0
-    int32_t* decks;                 // (laps, N)
+    uint32_t first;    // what the random numbers call segment 0
+    int32_t* decks;    // (laps, N)
 } DeckShuffleArgs;
 
 // cdf[i] = weights[0] + ... + weights[i], in CUDA_LANES parts
 typedef struct PrioritiesSumArgs {
     int32_t N;
-    const double* weights;          // (N)
-    double* cdf;                    // (N)
+    const double* weights;    // (N)
+    double* cdf;              // (N)
 } PrioritiesSumArgs;
 
 // Dealt from the decks, or where those are NULL drawn with replacement
 typedef struct SegmentsPickArgs {
     const CudaSchedule* schedule;
     int32_t N, S, laps;
-    uint32_t first;                 // what the random numbers call the first draw
-    const int32_t* decks;           // (laps, N), or NULL
-    const double* weights;          // (N)
-    const double* cdf;              // (N)
-    int32_t* rows;                  // [S]
-    float* q;                       // [S]
+    uint32_t first;           // what the random numbers call the first draw
+    const int32_t* decks;     // (laps, N), or NULL
+    const double* weights;    // (N)
+    const double* cdf;        // (N)
+    int32_t* rows;            // [S]
+    float* q;                 // [S]
 } SegmentsPickArgs;
 
 typedef struct RepeatsFindArgs {
     int32_t S;
-    const int32_t* rows;            // [S]
-    uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch
+    const int32_t* rows;    // [S]
+    uint8_t* repeated;      // [S] 1: the segment was picked before in this minibatch
 } RepeatsFindArgs;
 
 // Mean and scale of the picked advantages; 0 and 1 unless norm_adv
 typedef struct BatchMeasureArgs {
     int32_t S, T, norm_adv;
-    const int32_t* rows;            // [S]
-    const double* sums;             // (N, KERNEL_SUMS)
-    double* totals;                 // [2] the sums of A and A^2, which ranks_measure goes on from;
-    CudaResults* results;           // or NULL, and these get mean and scale
+    const int32_t* rows;     // [S]
+    const double* sums;      // (N, KERNEL_SUMS)
+    double* totals;          // [2] the sums of A and A^2, which ranks_measure goes on from;
+    CudaResults* results;    // or NULL, and these get mean and scale
 } BatchMeasureArgs;
 
 // The same over the minibatches of several GPUs, which together are one
 typedef struct RanksMeasureArgs {
     int32_t ranks, norm_adv;
-    double rows;                    // of all ranks: ranks S T
-    const double* totals;           // (ranks, 2)
-    CudaResults* results;           // mean, scale
+    double rows;             // of all ranks: ranks S T
+    const double* totals;    // (ranks, 2)
+    CudaResults* results;    // mean, scale
 } RanksMeasureArgs;
 
 typedef struct ObsGatherArgs {
     int32_t S, T, D, ldw, obs_dtype, scale_obs;
-    const int32_t* rows;            // [S]
-    const void* obs;                // (N, T, D)
-    float* wide;                    // (S T, ldw) columns beyond D are zeroed; or NULL
-    uint16_t* narrow;               // (S T, ldw), or NULL
+    const int32_t* rows;    // [S]
+    const void* obs;        // (N, T, D)
+    float* wide;            // (S T, ldw) columns beyond D are zeroed; or NULL
+    uint16_t* narrow;       // (S T, ldw), or NULL
 } ObsGatherArgs;
 
 // ---- training ---------------------------------------------------------------------------------
@@ -263,15 +263,15 @@ typedef struct ObsGatherArgs {
 // A layer over whole segments. before: h before row 0 of segment i is before[rows[i] * stride]
 typedef struct ScanForwardArgs {
     int32_t S, T, H;
-    int64_t stride;                 // L H
-    const int32_t* rows;            // [S]
-    const float* ended;             // (N, T)
-    const float* before;            // state0 of this layer
-    const float* products;          // (S T, 3 H)
-    const float* x;                 // (S T, H)
-    float* h;                       // (S T, H)
-    float* out;                     // (S T, H)
-    uint16_t* narrow;               // (S T, H) or NULL
+    int64_t stride;           // L H
+    const int32_t* rows;      // [S]
+    const float* ended;       // (N, T)
+    const float* before;      // state0 of this layer
+    const float* products;    // (S T, 3 H)
+    const float* x;           // (S T, H)
+    float* h;                 // (S T, H)
+    float* out;               // (S T, H)
+    uint16_t* narrow;         // (S T, H) or NULL
 } ScanForwardArgs;
 
 // dx holds d out, and in the end d x only through the highway
@@ -281,73 +281,73 @@ typedef struct ScanBackwardArgs {
     const int32_t* rows;
     const float* ended;
     const float* before;
-    const float* products;          // (S T, 3 H)
-    const float* x;                 // (S T, H)
-    const float* h;                 // (S T, H)
-    float* dx;                      // (S T, H)
-    float* dproducts;               // (S T, 3 H), which may be products; or NULL
-    uint16_t* narrow;               // (S T, 3 H) of the same, or NULL
+    const float* products;    // (S T, 3 H)
+    const float* x;           // (S T, H)
+    const float* h;           // (S T, H)
+    float* dx;                // (S T, H)
+    float* dproducts;         // (S T, 3 H), which may be products; or NULL
+    uint16_t* narrow;         // (S T, 3 H) of the same, or NULL
 } ScanBackwardArgs;
 
 // Row s T + t of `out` is tick t of segment rows[s]. Gradients are of the mean over S T rows
 typedef struct HeadsLossArgs {
-    const CudaSchedule* schedule;   // ent_coef
-    const CudaResults* results;     // mean, scale
+    const CudaSchedule* schedule;    // ent_coef
+    const CudaResults* results;      // mean, scale
     const Heads* heads;
     int32_t S, T, ldo;
-    int32_t ranks;                  // GPUs with S segments each: means are over ranks S T rows
-    const int32_t* rows;            // [S]
-    const float* q;                 // [S]
-    const uint8_t* repeated;        // [S]
-    const float* out;               // (S T, ldo)
-    const float* logstd;            // [continuous]
-    const uint8_t* masks;           // (N, T, A), or NULL
-    const float* actions;           // (N, T, K)
-    const float* logprobs;          // (N, T) these two: the rollout's
+    int32_t ranks;              // GPUs with S segments each: means are over ranks S T rows
+    const int32_t* rows;        // [S]
+    const float* q;             // [S]
+    const uint8_t* repeated;    // [S]
+    const float* out;           // (S T, ldo)
+    const float* logstd;        // [continuous]
+    const uint8_t* masks;       // (N, T, A), or NULL
+    const float* actions;       // (N, T, K)
+    const float* logprobs;      // (N, T) these two: the rollout's
     const float* values;
-    const float* advantages;        // (N, T)
-    const float* returns;           // (N, T)
+    const float* advantages;    // (N, T)
+    const float* returns;       // (N, T)
     float clip_coef, vf_coef, vf_clip_coef;
-    float* values_now;              // (N, T) V and w of these rows from now on
+    float* values_now;    // (N, T) V and w of these rows from now on
     float* ratio_now;
-    float* dout;                    // (S T, ldo) columns beyond A are zeroed; or NULL
-    uint16_t* narrow;               // (S T, ldo), or NULL
-    float* slopes;                  // (S T, continuous) scratch
-    double* parts;                  // (S T / CUDA_ROWS rounded up, KERNEL_LOSSES)
-    double* dlogstd_parts;          // (S T / CUDA_ROWS rounded up, continuous)
+    float* dout;              // (S T, ldo) columns beyond A are zeroed; or NULL
+    uint16_t* narrow;         // (S T, ldo), or NULL
+    float* slopes;            // (S T, continuous) scratch
+    double* parts;            // (S T / CUDA_ROWS rounded up, KERNEL_LOSSES)
+    double* dlogstd_parts;    // (S T / CUDA_ROWS rounded up, continuous)
 } HeadsLossArgs;
 
 // sums[j] = parts[0, j] + parts[1, j] + ..., in CUDA_LANES lanes
 typedef struct ColumnsSumArgs {
     int32_t parts_count, columns;
-    const double* parts;            // (parts_count, columns)
-    double* sums;                   // [columns] or NULL
-    float* floats;                  // [columns] the same, or NULL
+    const double* parts;    // (parts_count, columns)
+    double* sums;           // [columns] or NULL
+    float* floats;          // [columns] the same, or NULL
 } ColumnsSumArgs;
 
 // sums[i] = source[i] + source[stride + i] + ..., in this order: a product that was made in parts
 typedef struct PartsAddArgs {
     int32_t count, parts;
-    int64_t stride;                 // from part to part
-    const float* source;            // (parts, stride)
-    float* sums;                    // [count]
+    int64_t stride;         // from part to part
+    const float* source;    // (parts, stride)
+    float* sums;            // [count]
 } PartsAddArgs;
 
 // ---- update -----------------------------------------------------------------------------------
 
 typedef struct SquaresSumArgs {
     int32_t chunks;
-    const CudaChunk* chunk;         // [chunks]
-    const float* x;                 // all weights' gradients
-    double* parts;                  // [chunks]
+    const CudaChunk* chunk;    // [chunks]
+    const float* x;            // all weights' gradients
+    double* parts;             // [chunks]
 } SquaresSumArgs;
 
 // The norm is clipped; a loss or a norm that is not finite stops all updates to come
 typedef struct UpdateDecideArgs {
-    double rows;                    // ranks S T
+    double rows;    // ranks S T
     double max_grad_norm;
-    const double* squares;          // [1]
-    const double* losses;           // [KERNEL_LOSSES] sums over rows
+    const double* squares;    // [1]
+    const double* losses;     // [KERNEL_LOSSES] sums over rows
     CudaResults* results;
 } UpdateDecideArgs;
 
@@ -360,23 +360,23 @@ typedef struct MuonMomentumArgs {
     const float* gradient;
     float* momentum;
     float* update;
-    double* parts;                  // [chunks]
+    double* parts;    // [chunks]
 } MuonMomentumArgs;
 
 typedef struct MuonMeasureArgs {
     int32_t matrices;
-    const CudaMatrix* matrix;       // [matrices]
-    const double* parts;            // [chunks] squares
-    float* factors;                 // [matrices] 1 / max(|u|, 1e-7)
+    const CudaMatrix* matrix;    // [matrices]
+    const double* parts;         // [chunks] squares
+    float* factors;              // [matrices] 1 / max(|u|, 1e-7)
 } MuonMeasureArgs;
 
 typedef struct MuonNormaliseArgs {
     int32_t chunks;
     const CudaChunk* chunk;
-    const float* factors;           // [matrices]
+    const float* factors;    // [matrices]
     const float* update;
-    float* wide;                    // u / |u|, laid out as weights; or NULL
-    uint16_t* narrow;               // or NULL
+    float* wide;         // u / |u|, laid out as weights; or NULL
+    uint16_t* narrow;    // or NULL
 } MuonNormaliseArgs;
 
 // W -= learning_rate ratio X
@@ -386,9 +386,9 @@ typedef struct MuonApplyArgs {
     int32_t chunks;
     const CudaChunk* chunk;
     const CudaMatrix* matrix;
-    const float* X;                 // orthogonalised, laid out as weights
+    const float* X;    // orthogonalised, laid out as weights
     float* weights;
-    uint16_t* narrow;               // all weights in bf16, or NULL
+    uint16_t* narrow;    // all weights in bf16, or NULL
 } MuonApplyArgs;
 
 typedef struct AdamStepArgs {
@@ -396,7 +396,7 @@ typedef struct AdamStepArgs {
     const CudaResults* results;
     int32_t count;
     double beta2, eps;
-    const float* gradient;          // [count]
+    const float* gradient;    // [count]
     float* m;
     float* v;
     float* weights;
@@ -421,17 +421,16 @@ enum { CUDA_SHIM, CUDA_DEVICE };    // what runs the kernels
 
 // Runs kernel `number` of CUDA_KERNELS and waits for it: 0, or -1 for what cannot be launched. The
 // shim takes threads and blocks in an order of its own: 0 forward, 1 backward, else shuffled
-int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
-                 int32_t order);
+int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads, int32_t order);
 // The same in a stream (a cudaStream_t; the shim has none and is done at once), and nobody waits:
 // what CUDA has against it is left for cudaGetLastError
 int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
                     void* stream);
-const char* cuda_kernel_name(int32_t number);   // NULL after the last
-int64_t cuda_args_size(int32_t number);         // bytes that its arguments take; -1 likewise
-int32_t cuda_kind(void);                        // CUDA_SHIM or CUDA_DEVICE
-int32_t cuda_devices(void);                     // 1 for the shim; 0 where no GPU can be used
-void* cuda_take(int64_t bytes);                 // memory that host and kernels see; NULL: none left
+const char* cuda_kernel_name(int32_t number);    // NULL after the last
+int64_t cuda_args_size(int32_t number);          // bytes that its arguments take; -1 likewise
+int32_t cuda_kind(void);                         // CUDA_SHIM or CUDA_DEVICE
+int32_t cuda_devices(void);                      // 1 for the shim; 0 where no GPU can be used
+void* cuda_take(int64_t bytes);    // memory that host and kernels see; NULL: none left
 void cuda_give(void* memory);
 
 #ifdef __cplusplus

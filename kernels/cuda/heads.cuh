@@ -4,9 +4,9 @@
 #pragma once
 #include "common.cuh"
 
-typedef struct HeadRow {            // one head of one row
+typedef struct HeadRow {    // one head of one row
     const float* logits;
-    const uint8_t* mask;            // of these logits, or NULL
+    const uint8_t* mask;    // of these logits, or NULL
     int width, dim;
 } HeadRow;
 
@@ -14,7 +14,7 @@ KERNEL_INLINE HeadRow head_row(const Heads* heads, int head, const float* out,
                                const uint8_t* mask) {
     int column = heads->column[head];
     HeadRow row = {out + column, NULL, heads->width[head], heads->dim[head]};
-    if (mask && row.dim < 0) row.mask = mask + column;      // a continuous head is always legal
+    if (mask && row.dim < 0) row.mask = mask + column;    // a continuous head is always legal
     return row;
 }
 
@@ -45,13 +45,15 @@ KERNEL_INLINE F head_gaussian(F distance, F logstd) {
 
 // ---- sampling ---------------------------------------------------------------------------------
 
-typedef struct { F action, logprob; } HeadChoice;
+typedef struct {
+    F action, logprob;
+} HeadChoice;
 
 KERNEL_INLINE HeadChoice choose_value(const HeadRow* row, float logstd, PhiloxBlock luck,
                                       int greedy) {
     HeadChoice out;
     logstd = head_logstd(logstd);
-    F mean = row->logits[0];                        // Box-Muller; 1 - u is never 0
+    F mean = row->logits[0];    // Box-Muller; 1 - u is never 0
     F radius2 = f_set(-2.0f) * f_log(f_set(1.0f) - philox_unit(luck.word[0]));
     F noise = sqrtf(radius2) * f_cos_turns(philox_unit(luck.word[1]));
     out.action = greedy ? mean : f_fma(f_exp(logstd), noise, mean);
@@ -72,7 +74,7 @@ KERNEL_INLINE HeadChoice choose_action(const HeadRow* row, PhiloxBlock luck, int
             sum = sum + f_exp(head_logit(row, j) - most);
             action += f_le(sum, bound);
         }
-    if (action >= row->width) action = row->width - 1;      // logits that are not finite
+    if (action >= row->width) action = row->width - 1;    // logits that are not finite
     HeadChoice out = {(F)action, head_logit(row, action) - most - f_log(total)};
     return out;
 }
@@ -98,8 +100,8 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
             PhiloxBlock luck = philox_block(a.tick->seed, PHILOX_ACTION, a.first_agent + row,
                                             a.tick->step, (uint32_t)head);
             HeadChoice choice = mine.dim < 0
-                ? choose_action(&mine, luck, greedy)
-                : choose_value(&mine, a.logstd[mine.dim], luck, greedy);
+                                    ? choose_action(&mine, luck, greedy)
+                                    : choose_value(&mine, a.logstd[mine.dim], luck, greedy);
             if (!head_legal(&mine)) kind = CUDA_BAD_MASK;
             joint = joint + choice.logprob;
             a.actions[(int64_t)row * K + head] = is_bad(choice.action) ? 0.0f : choice.action;
@@ -115,9 +117,9 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
 
 // ---- loss -------------------------------------------------------------------------------------
 
-typedef struct HeadMeasure {        // of a discrete head
+typedef struct HeadMeasure {    // of a discrete head
     F most, inverse, log_total;
-    F minus;                        // the entropy, negative
+    F minus;    // the entropy, negative
 } HeadMeasure;
 
 KERNEL_INLINE HeadMeasure measure_head(const HeadRow* row) {
@@ -186,7 +188,7 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
         a->ratio_now[at] = ratio;
     }
 
-    for (int head = last; head >= 0; head--) {      // the last one is measured already
+    for (int head = last; head >= 0; head--) {    // the last one is measured already
         HeadRow row = head_row(heads, head, out, mask);
         int64_t to = place + heads->column[head];
         if (row.dim < 0) {
@@ -213,7 +215,7 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
     terms[5] = f_select(f_le(moved, a->clip_coef), f_set(0.0f), one);
 }
 
-#define LOSS_LANES 8                // of the sums over a part
+#define LOSS_LANES 8    // of the sums over a part
 
 CUDA_KERNEL(heads_loss, HeadsLossArgs) {
     CUDA_SHARED(float, terms, [CUDA_ROWS][KERNEL_LOSSES]);

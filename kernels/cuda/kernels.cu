@@ -8,8 +8,8 @@
 #include "optimizer.cuh"
 #include <stdlib.h>
 
-#define NAME_KERNEL(NAME, ARGS) #NAME,
-#define SIZE_ARGS(NAME, ARGS) (int64_t)sizeof(ARGS),
+#define NAME_KERNEL(NAME, ARGS)  #NAME,
+#define SIZE_ARGS(NAME, ARGS)    (int64_t)sizeof(ARGS),
 #define COUNT_KERNEL(NAME, ARGS) +1
 enum { KERNEL_COUNT = 0 CUDA_KERNELS(COUNT_KERNEL) };
 
@@ -44,8 +44,8 @@ void* cuda_take(int64_t bytes) {
 
 void cuda_give(void* memory) { cudaFree(memory); }
 
-#define LAUNCH(NAME, ARGS)                                                                      \
-    if (number == found++)                                                                      \
+#define LAUNCH(NAME, ARGS)                                                                         \
+    if (number == found++)                                                                         \
         NAME<<<(unsigned)blocks, (unsigned)threads, 0, (cudaStream_t)stream>>>(*(const ARGS*)args);
 
 int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
@@ -56,9 +56,8 @@ int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t th
     return 0;
 }
 
-int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
-                 int32_t order) {
-    (void)order;                        // the device has its own
+int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads, int32_t order) {
+    (void)order;    // the device has its own
     if (cuda_launch(number, args, blocks, threads, NULL)) return -1;
     return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess ? 0 : -1;
 }
@@ -81,10 +80,10 @@ static int turn(int i, int n, int order) {
     return (i + order) % n;
 }
 
-#define LAUNCH(NAME, ARGS) if (number == found++) NAME(block, *(const ARGS*)args);
+#define LAUNCH(NAME, ARGS)                                                                         \
+    if (number == found++) NAME(block, *(const ARGS*)args);
 
-int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads,
-                 int32_t order) {
+int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads, int32_t order) {
     int turns[CUDA_THREADS];
     if (!launchable(number, blocks, threads)) return -1;
     for (int i = 0; i < threads; i++) turns[i] = turn(i, threads, order);

@@ -10,7 +10,9 @@
 #define SCAN_AHEAD 8
 
 // What happens in one tick to one unit
-typedef struct { F hid, gate, proj, x, keep; } ScanTick;
+typedef struct {
+    F hid, gate, proj, x, keep;
+} ScanTick;
 
 // keep of tick t: 0 where the tick before ended the episode
 KERNEL_INLINE F scan_keep(const float* ended, int t) {

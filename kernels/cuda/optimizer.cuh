@@ -37,13 +37,14 @@ CUDA_KERNEL(squares_sum, SquaresSumArgs) {
         CudaChunk chunk = a.chunk[number];
         CUDA_PHASE(thread)
             CUDA_SHARE(lane, thread, CUDA_LANES) {
-                F sum = f_set(0.0f);                // short sums in float, their sum in double
+                F sum = f_set(0.0f);    // short sums in float, their sum in double
                 for (int i = lane; i < chunk.count; i += CUDA_LANES)
                     sum = f_fma(a.x[chunk.first + i], a.x[chunk.first + i], sum);
                 lanes[lane] = (double)sum;
             }
         CUDA_SUM_LANES(lanes);
-        CUDA_PHASE(thread) if (!thread) a.parts[number] = lanes[0];
+        CUDA_PHASE(thread)
+            if (!thread) a.parts[number] = lanes[0];
     }
 }
 
@@ -87,7 +88,8 @@ CUDA_KERNEL(muon_momentum, MuonMomentumArgs) {
                 lanes[lane] = (double)sum;
             }
         CUDA_SUM_LANES(lanes);
-        CUDA_PHASE(thread) if (!thread) a.parts[number] = lanes[0];
+        CUDA_PHASE(thread)
+            if (!thread) a.parts[number] = lanes[0];
     }
 }
 

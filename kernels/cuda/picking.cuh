@@ -31,7 +31,7 @@ CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
                     keys[i] = deck_key(a.schedule, a.first + (uint32_t)(from + i), lap);
             CUDA_PHASE(thread)
                 CUDA_SHARE(i, thread, here) {
-                    int below = 0;                  // equal keys by number
+                    int below = 0;    // equal keys by number
                     for (int j = 0; j < others; j++)
                         below += keys[j] < mine[i] || (keys[j] == mine[i] && from + j < first + i);
                     place[i] += below;
@@ -46,7 +46,7 @@ CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
 
 CUDA_KERNEL(priorities_sum, PrioritiesSumArgs) {
     CUDA_SHARED(double, starts, [CUDA_LANES]);
-    int each = (a.N + CUDA_LANES - 1) / CUDA_LANES;         // neighbours of one part
+    int each = (a.N + CUDA_LANES - 1) / CUDA_LANES;    // neighbours of one part
     if (BLOCK) return;
     CUDA_PHASE(thread)
         CUDA_SHARE(part, thread, CUDA_LANES) {
@@ -81,7 +81,7 @@ CUDA_KERNEL(segments_pick, SegmentsPickArgs) {
         PhiloxBlock block = philox_block(a.schedule->seed, PHILOX_PRIORITY, a.first + i,
                                          a.schedule->epoch, (uint32_t)a.schedule->number);
         double total = a.cdf[a.N - 1], target = (double)philox_unit(block.word[0]) * total;
-        int low = 0, high = a.N - 1;                // the first place whose sum is above target
+        int low = 0, high = a.N - 1;    // the first place whose sum is above target
         while (low < high) {
             int middle = low + (high - low) / 2;
             if (a.cdf[middle] > target) high = middle;

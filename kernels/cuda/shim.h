@@ -27,17 +27,17 @@
 
 #if defined(__CUDACC__)
 
-#define CUDA_KERNEL(NAME, ARGS)                                                                 \
+#define CUDA_KERNEL(NAME, ARGS)                                                                    \
     static __global__ void __launch_bounds__(CUDA_THREADS) NAME(const __grid_constant__ ARGS a)
 #define CUDA_SHARED(TYPE, NAME, SHAPE) __shared__ TYPE NAME SHAPE
-#define CUDA_UNROLL _Pragma("unroll")
-#define BLOCK   ((int)blockIdx.x)
-#define BLOCKS  ((int)gridDim.x)
-#define THREADS ((int)blockDim.x)
-#define CUDA_PHASE(thread)                                                                      \
+#define CUDA_UNROLL                    _Pragma("unroll")
+#define BLOCK                          ((int)blockIdx.x)
+#define BLOCKS                         ((int)gridDim.x)
+#define THREADS                        ((int)blockDim.x)
+#define CUDA_PHASE(thread)                                                                         \
     for (int thread = (int)threadIdx.x, phase_ = 0; phase_ == 0; phase_ = 1, __syncthreads())
-#define CUDA_EACH(i, n)                                                                         \
-    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, end_ = (uint32_t)(n); i < end_;    \
+#define CUDA_EACH(i, n)                                                                            \
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, end_ = (uint32_t)(n); i < end_;       \
          i += gridDim.x * blockDim.x)
 
 // Integers alone: the least of them, and how many they are, is the same in any order
@@ -60,22 +60,25 @@ KERNEL_INLINE void cuda_count(uint64_t* place) {
 
 typedef struct ShimBlock {
     int block, blocks, threads;
-    const int* order;               // [threads] which thread's turn it is
+    const int* order;    // [threads] which thread's turn it is
 } ShimBlock;
 
 #define CUDA_KERNEL(NAME, ARGS) static void NAME(const ShimBlock& shim_, const ARGS& a)
-#define CUDA_SHARED(TYPE, NAME, SHAPE) TYPE NAME SHAPE; memset(NAME, 0xff, sizeof NAME)
+#define CUDA_SHARED(TYPE, NAME, SHAPE)                                                             \
+    TYPE NAME SHAPE;                                                                               \
+    memset(NAME, 0xff, sizeof NAME)
 #define CUDA_UNROLL
 #define BLOCK   (shim_.block)
 #define BLOCKS  (shim_.blocks)
 #define THREADS (shim_.threads)
-#define CUDA_PHASE(thread)                                                                      \
-    for (int turn_ = 0, thread = 0;                                                             \
-         turn_ < shim_.threads && (thread = shim_.order[turn_], true); turn_++)
-#define CUDA_EACH(i, n)                                                                         \
-    for (int turn_ = 0; turn_ < shim_.threads; turn_++)                                         \
-        for (uint32_t i = (uint32_t)(shim_.block * shim_.threads + shim_.order[turn_]),         \
-             end_ = (uint32_t)(n); i < end_; i += (uint32_t)(shim_.blocks * shim_.threads))
+#define CUDA_PHASE(thread)                                                                         \
+    for (int turn_ = 0, thread = 0; turn_ < shim_.threads && (thread = shim_.order[turn_], true);  \
+         turn_++)
+#define CUDA_EACH(i, n)                                                                            \
+    for (int turn_ = 0; turn_ < shim_.threads; turn_++)                                            \
+        for (uint32_t i = (uint32_t)(shim_.block * shim_.threads + shim_.order[turn_]),            \
+                      end_ = (uint32_t)(n);                                                        \
+             i < end_; i += (uint32_t)(shim_.blocks * shim_.threads))
 
 KERNEL_INLINE void cuda_least(uint64_t* place, uint64_t value) {
     if (value < *place) *place = value;
@@ -84,5 +87,5 @@ KERNEL_INLINE void cuda_count(uint64_t* place) { ++*place; }
 
 #endif
 
-#define CUDA_BLOCKS(index, n)           for (int index = BLOCK; index < (n); index += BLOCKS)
-#define CUDA_SHARE(index, thread, n)    for (int index = thread; index < (n); index += THREADS)
+#define CUDA_BLOCKS(index, n)        for (int index = BLOCK; index < (n); index += BLOCKS)
+#define CUDA_SHARE(index, thread, n) for (int index = thread; index < (n); index += THREADS)

@@ -15,12 +15,12 @@
 extern "C" {
 #endif
 
-#define CUDA_MOST_ARRAYS 24         // of a kernel
+#define CUDA_MOST_ARRAYS 24    // of a kernel
 
 typedef struct CudaArray {
-    const void* place;              // NULL: the kernel does without
-    double bytes;                   // that are read or written, from there on or in rows
-    int32_t times;                  // 1: read or written; 2: both
+    const void* place;    // NULL: the kernel does without
+    double bytes;         // that are read or written, from there on or in rows
+    int32_t times;        // 1: read or written; 2: both
 } CudaArray;
 
 typedef struct CudaArrays {
@@ -36,10 +36,10 @@ static inline void cuda_array(CudaArrays* to, const void* place, double bytes, i
     to->array[to->count++] = array;
 }
 
-#define ONCE(place, number)     cuda_array(to, a->place, (double)(number) * sizeof *a->place, 1)
-#define TWICE(place, number)    cuda_array(to, a->place, (double)(number) * sizeof *a->place, 2)
-#define BYTES(place, number)    cuda_array(to, a->place, (double)(number), 1)
-#define ARRAYS_OF(NAME, ARGS)   static inline void arrays_of_##NAME(const ARGS* a, CudaArrays* to)
+#define ONCE(place, number)   cuda_array(to, a->place, (double)(number) * sizeof *a->place, 1)
+#define TWICE(place, number)  cuda_array(to, a->place, (double)(number) * sizeof *a->place, 2)
+#define BYTES(place, number)  cuda_array(to, a->place, (double)(number), 1)
+#define ARRAYS_OF(NAME, ARGS) static inline void arrays_of_##NAME(const ARGS* a, CudaArrays* to)
 
 ARRAYS_OF(tick_begin, TickBeginArgs) {
     double rows = a->rows, D = a->D, obs = a->obs_dtype == CUDA_U8 ? 1.0 : 4.0;
@@ -54,7 +54,7 @@ ARRAYS_OF(tick_begin, TickBeginArgs) {
     ONCE(truncated, rows);
     ONCE(wide, rows * a->ldw);
     ONCE(narrow, rows * a->ldw);
-    ONCE(state, 0);                 // where an episode ended, and at t = 0
+    ONCE(state, 0);    // where an episode ended, and at t = 0
     ONCE(state0, 0);
     ONCE(fault, 0);
 }
@@ -81,7 +81,7 @@ ARRAYS_OF(heads_sample, HeadsSampleArgs) {
     ONCE(logprobs, rows);
     ONCE(values, rows);
     ONCE(stored_masks, a->mask ? rows * A : 0.0);
-    ONCE(bootstrap, 0);             // after the last tick
+    ONCE(bootstrap, 0);    // after the last tick
     ONCE(fault, 0);
 }
 
@@ -137,7 +137,7 @@ ARRAYS_OF(repeats_find, RepeatsFindArgs) {
 
 ARRAYS_OF(batch_measure, BatchMeasureArgs) {
     ONCE(rows, a->S);
-    ONCE(sums, 2.0 * a->S);         // of A and of its square
+    ONCE(sums, 2.0 * a->S);    // of A and of its square
     ONCE(totals, 2);
     BYTES(results, a->totals ? 0.0 : 2.0 * sizeof(float));
 }
@@ -200,7 +200,7 @@ ARRAYS_OF(heads_loss, HeadsLossArgs) {
     ONCE(ratio_now, rows);
     ONCE(dout, rows * a->ldo);
     ONCE(narrow, rows * a->ldo);
-    ONCE(slopes, 0);                // of continuous heads, like the next
+    ONCE(slopes, 0);    // of continuous heads, like the next
     ONCE(parts, parts * KERNEL_LOSSES);
     ONCE(dlogstd_parts, 0);
 }
@@ -240,7 +240,7 @@ ARRAYS_OF(muon_momentum, MuonMomentumArgs) {
 
 ARRAYS_OF(muon_measure, MuonMeasureArgs) {
     ONCE(matrix, a->matrices);
-    ONCE(parts, a->matrices);       // one chunk each at least
+    ONCE(parts, a->matrices);    // one chunk each at least
     ONCE(factors, a->matrices);
 }
 
@@ -293,7 +293,7 @@ static inline CudaArrays cuda_arrays(int32_t kernel, const void* args) {
     CudaArrays out;
     int32_t found = 0;
     out.count = 0;
-#define ARRAYS_OF_NEXT(NAME, ARGS) \
+#define ARRAYS_OF_NEXT(NAME, ARGS)                                                                 \
     if (kernel == found++) arrays_of_##NAME((const ARGS*)args, &out);
     CUDA_KERNELS(ARRAYS_OF_NEXT)
 #undef ARRAYS_OF_NEXT

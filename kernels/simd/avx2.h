@@ -2,7 +2,7 @@
 #pragma once
 #include <immintrin.h>
 #include <string.h>
-#define LANES 8
+#define LANES     8
 #define TILE_ROWS 6
 #define GATE_ROWS 4
 typedef float F __attribute__((vector_size(32), aligned(32)));

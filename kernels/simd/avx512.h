@@ -2,7 +2,7 @@
 #pragma once
 #include <immintrin.h>
 #include <string.h>
-#define LANES 16
+#define LANES     16
 #define TILE_ROWS 12
 #define GATE_ROWS 8
 typedef float F __attribute__((vector_size(64), aligned(64)));
@@ -23,7 +23,7 @@ KERNEL_INLINE M f_eq(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b,
 KERNEL_INLINE F f_select(M m, F yes, F no) {
     return (F)_mm512_mask_blend_ps(m, (__m512)no, (__m512)yes);
 }
-KERNEL_INLINE F f_reciprocal(F x) {             // 14 bits, and one step of Newton's: 23
+KERNEL_INLINE F f_reciprocal(F x) {    // 14 bits, and one step of Newton's: 23
     __m512 guess = _mm512_rcp14_ps((__m512)x);
     return (F)_mm512_mul_ps(guess, _mm512_fnmadd_ps((__m512)x, guess, _mm512_set1_ps(2.0f)));
 }

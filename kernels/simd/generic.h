@@ -2,9 +2,9 @@
  * multiply-add. Every operation is exactly rounded, so all machines give the same bits. */
 #pragma once
 #include <string.h>
-#define LANES 4                         // floats of an F
-#define TILE_ROWS 6                 // rows x 2 F of a product kept in registers
-#define GATE_ROWS 4                 // rows x 3 F of a layer's products kept in registers
+#define LANES     4    // floats of an F
+#define TILE_ROWS 6    // rows x 2 F of a product kept in registers
+#define GATE_ROWS 4    // rows x 3 F of a layer's products kept in registers
 typedef float F __attribute__((vector_size(16), aligned(16)));
 typedef int32_t I __attribute__((vector_size(16), aligned(16)));
 typedef I M;

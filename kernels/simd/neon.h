@@ -2,7 +2,7 @@
 #pragma once
 #include <arm_neon.h>
 #include <string.h>
-#define LANES 4
+#define LANES     4
 #define TILE_ROWS 12
 #define GATE_ROWS 8
 typedef float F __attribute__((vector_size(16), aligned(16)));

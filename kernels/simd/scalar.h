@@ -14,8 +14,16 @@ typedef int32_t I;
 typedef int M;
 
 KERNEL_INLINE F f_set(float x) { return x; }
-KERNEL_INLINE I f_bits(F x) { I bits; memcpy(&bits, &x, sizeof bits); return bits; }
-KERNEL_INLINE F f_float(I x) { F number; memcpy(&number, &x, sizeof number); return number; }
+KERNEL_INLINE I f_bits(F x) {
+    I bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+KERNEL_INLINE F f_float(I x) {
+    F number;
+    memcpy(&number, &x, sizeof number);
+    return number;
+}
 KERNEL_INLINE F f_whole(I x) { return (F)x; }
 KERNEL_INLINE F f_round(F x) { return (x + 12582912.0f) - 12582912.0f; }
 KERNEL_INLINE F f_scale(F v, F n) {

@@ -39,7 +39,7 @@ KERNEL_INLINE float f_sum(F v) {
 // Bit i is set where byte i < count <= 64 is not 0
 KERNEL_INLINE uint64_t nonzero_bytes(const uint8_t* p, int count) {
     uint64_t found = 0;
-    for (int i = 0; i < count; i += 8) {            // eight bytes at a look
+    for (int i = 0; i < count; i += 8) {    // eight bytes at a look
         uint64_t word = 0;
         memcpy(&word, p + i, (size_t)(count - i < 8 ? count - i : 8));
         for (int byte = i; word && byte < i + 8 && byte < count; byte++)

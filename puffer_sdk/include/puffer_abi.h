@@ -23,64 +23,69 @@ extern "C" {
 #endif
 
 #define PUFFER_ABI_VERSION 2
-#define PUFFER_ERROR_SIZE  2048     // bytes of an error text, terminator included
+#define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   64
-#define PUFFER_MAX_LOG     64       // values that my_log may report
+#define PUFFER_MAX_LOG     64    // values that my_log may report
 
-enum { PUFFER_U8 = 0, PUFFER_F32 = 1 };                     // observation types
+enum { PUFFER_U8 = 0, PUFFER_F32 = 1 };    // observation types
 
-enum {                              // what a worker is doing, for whoever watches it
-    PUFFER_IDLE, PUFFER_INIT, PUFFER_RESET, PUFFER_STEP, PUFFER_CLOSE, PUFFER_RENDER
+enum {    // what a worker is doing, for whoever watches it
+    PUFFER_IDLE,
+    PUFFER_INIT,
+    PUFFER_RESET,
+    PUFFER_STEP,
+    PUFFER_CLOSE,
+    PUFFER_RENDER
 };
 
-enum { PUFFER_KEEP_REWARDS = 1 };   // step: leave rewards, terminals and truncations uncleared
+enum { PUFFER_KEEP_REWARDS = 1 };    // step: leave rewards, terminals and truncations uncleared
 
-typedef struct PufferSetting {      // one key of an ini section; values are numbers
+typedef struct PufferSetting {    // one key of an ini section; values are numbers
     const char* key;
     double value;
 } PufferSetting;
 
 typedef struct PufferSettings {
-    const PufferSetting* items;     // [count]
+    const PufferSetting* items;    // [count]
     int32_t count;
 } PufferSettings;
 
 typedef struct PufferDescription {
-    const char* name;               // the env struct's name
-    int32_t obs_dtype;              // PUFFER_U8 or PUFFER_F32
-    int32_t obs_size;               // D, elements of one agent's observation
-    int32_t num_atns;               // K, heads
+    const char* name;                       // the env struct's name
+    int32_t obs_dtype;                      // PUFFER_U8 or PUFFER_F32
+    int32_t obs_size;                       // D, elements of one agent's observation
+    int32_t num_atns;                       // K, heads
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
-    int32_t mask_size;              // bytes of one agent's action mask; 0 = none
-    int32_t has_truncations;        // 1 if the env writes truncations
-    int32_t whole_steps;            // 1 if step takes all envs or none (MY_VEC_STEP)
+    int32_t mask_size;                      // bytes of one agent's action mask; 0 = none
+    int32_t has_truncations;                // 1 if the env writes truncations
+    int32_t whole_steps;                    // 1 if step takes all envs or none (MY_VEC_STEP)
     int32_t num_logs;
-    const char* log_names[PUFFER_MAX_LOG];  // [num_logs]
+    const char* log_names[PUFFER_MAX_LOG];    // [num_logs]
 } PufferDescription;
 
-typedef struct PufferBuffers {      // the first row of one env in each block; rows follow it
-    void* observations;             // (num_agents, D) u8 or f32
-    float* actions;                 // (num_agents, K) head ids, or values
-    float* rewards;                 // (num_agents)
-    float* terminals;               // (num_agents)   0 or 1
-    float* truncations;             // (num_agents)   0 or 1; NULL where has_truncations is 0
-    unsigned char* action_mask;     // (num_agents, mask_size); NULL where mask_size is 0
+typedef struct PufferBuffers {     // the first row of one env in each block; rows follow it
+    void* observations;            // (num_agents, D) u8 or f32
+    float* actions;                // (num_agents, K) head ids, or values
+    float* rewards;                // (num_agents)
+    float* terminals;              // (num_agents)   0 or 1
+    float* truncations;            // (num_agents)   0 or 1; NULL where has_truncations is 0
+    unsigned char* action_mask;    // (num_agents, mask_size); NULL where mask_size is 0
 } PufferBuffers;
 
-typedef struct PufferWatch {        // one per worker, perhaps on a page that a parent reads
-    volatile int64_t step;          // written by the caller: ticks since the envs were created
-    volatile int64_t env;           // index of the env inside its c_ function; -1: on a GPU, which
-                                    // plays a rollout from `step` on: the env index is unknown
-    volatile int64_t seed;          // given to create; the env's own is env_seed(vec, env)
-    volatile int32_t phase;         // PUFFER_IDLE outside env code
-    volatile int32_t pulse;         // changes whenever a call starts or ends
+typedef struct PufferWatch {    // one per worker, perhaps on a page that a parent reads
+    volatile int64_t step;      // written by the caller: ticks since the envs were created
+    volatile int64_t env;       // index of the env inside its c_ function; -1: on a GPU, which
+                                // plays a rollout from `step` on: the env index is unknown
+    volatile int64_t seed;      // given to create; the env's own is env_seed(vec, env)
+    volatile int32_t phase;     // PUFFER_IDLE outside env code
+    volatile int32_t pulse;     // changes whenever a call starts or ends
 } PufferWatch;
 
-typedef struct PufferVec PufferVec; // the envs; opaque
+typedef struct PufferVec PufferVec;    // the envs; opaque
 
 typedef struct PufferApi {
-    int32_t abi_version;            // PUFFER_ABI_VERSION: check it before anything else
-    int32_t struct_size;            // sizeof(PufferApi)
+    int32_t abi_version;    // PUFFER_ABI_VERSION: check it before anything else
+    int32_t struct_size;    // sizeof(PufferApi)
 
     // The shape of things under these [env] settings. 0, or -1 with a text in error
     int32_t (*describe)(const PufferSettings* env, PufferDescription* out, char* error);
@@ -92,10 +97,9 @@ typedef struct PufferApi {
     // Creates envs until their agents fill num_buffers equal slices of total_agents exactly.
     // NULL with a text in error when they do not tile, a key is missing, or sizes differ.
     // `seed` is mixed with each env's index, so neighbours play different episodes
-    PufferVec* (*create)(const PufferSettings* env, const PufferSettings* vec,
-                         int32_t total_agents, int32_t num_buffers, uint64_t seed,
-                         PufferWatch* watch, char* error);
-    void (*destroy)(PufferVec* vec, PufferWatch* watch);        // c_close of each env
+    PufferVec* (*create)(const PufferSettings* env, const PufferSettings* vec, int32_t total_agents,
+                         int32_t num_buffers, uint64_t seed, PufferWatch* watch, char* error);
+    void (*destroy)(PufferVec* vec, PufferWatch* watch);    // c_close of each env
 
     int32_t (*num_envs)(const PufferVec* vec);
     uint32_t (*env_seed)(const PufferVec* vec, int32_t env);
@@ -104,8 +108,7 @@ typedef struct PufferApi {
 
     void (*bind)(PufferVec* vec, int32_t env, const PufferBuffers* buffers);
     void (*reset)(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch);
-    void (*step)(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
-                 PufferWatch* watch);
+    void (*step)(PufferVec* vec, int32_t first, int32_t count, int32_t flags, PufferWatch* watch);
 
     // Sums of the logs of these envs since the last call, then cleared. Returns n, the number
     // of log entries; out[num_logs] gets what my_log reports for their mean (untouched if n is 0)
@@ -113,14 +116,14 @@ typedef struct PufferApi {
 
     void (*render)(PufferVec* vec, int32_t env, PufferWatch* watch);
 
-    void* (*env_struct)(PufferVec* vec, int32_t env);           // for the checker
+    void* (*env_struct)(PufferVec* vec, int32_t env);    // for the checker
     int64_t (*env_struct_size)(void);
 
     // What copies of these envs that play elsewhere have logged: the sums of each field of Log, n
     // the last. The next collect_log that takes env 0 counts it as well. Doubles, since a sum over
     // many envs is more than a float holds: n is exact below 2^53
-    void (*add_log)(PufferVec* vec, const double* sums);        // [log_fields()]
-    int32_t (*log_fields)(void);    // floats in a Log
+    void (*add_log)(PufferVec* vec, const double* sums);    // [log_fields()]
+    int32_t (*log_fields)(void);                            // floats in a Log
 } PufferApi;
 
 const PufferApi* puffer_api(void);

@@ -6,7 +6,7 @@
  */
 #pragma once
 #include <stdint.h>
-#include <stdlib.h>                 // declares the real ones first, then they are renamed
+#include <stdlib.h>    // declares the real ones first, then they are renamed
 
 #ifdef PUFFER_LIBRARY
 
@@ -26,13 +26,17 @@ static inline void puffer_srand(unsigned int seed) { *puffer_rand_state = seed; 
 
 // raylib's GetRandomValue: an integer in [lo, hi], both included, in either order
 static inline int puffer_random_value(int lo, int hi) {
-    if (lo > hi) { int swap = lo; lo = hi; hi = swap; }
+    if (lo > hi) {
+        int swap = lo;
+        lo = hi;
+        hi = swap;
+    }
     return lo + (int)((int64_t)puffer_rand() % ((int64_t)hi - lo + 1));
 }
 
-#define rand()      puffer_rand()
-#define srand(seed) puffer_srand(seed)
-#define random()    ((long)puffer_rand())
+#define rand()        puffer_rand()
+#define srand(seed)   puffer_srand(seed)
+#define random()      ((long)puffer_rand())
 #define srandom(seed) puffer_srand(seed)
 
 #endif

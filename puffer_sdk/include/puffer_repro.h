@@ -33,8 +33,8 @@
 #include <unistd.h>
 
 // The sanitizers watch the environment; this file would only take longer to compile
-#define REPRO_FN static __attribute__((no_sanitize("address", "undefined", "thread"), \
-                                       no_instrument_function))
+#define REPRO_FN                                                                                   \
+    static __attribute__((no_sanitize("address", "undefined", "thread"), no_instrument_function))
 #if defined(__SANITIZE_ADDRESS__)
 #define REPRO_SANITIZED
 #elif defined(__has_feature)
@@ -47,41 +47,48 @@
 #define NAN __builtin_nanf("")
 #endif
 
-PUFFER_RARE                         // vecenv.h's: compiling takes longer than playing
+PUFFER_RARE    // vecenv.h's: compiling takes longer than playing
 
-enum { RESET = 0 };                 // in the place of a row's number of steps
+    enum {
+        RESET = 0
+    };    // in the place of a row's number of steps
 
 typedef struct Repro {
-    const char* code;               // the rule's
-    const char* expect;             // what should hold: one of repro_expectations, below
-    const char* array;              // "observations", "rewards", "terminals", "truncations"
-    int agent;                      // of the env; -1 = each of them
-    int first, last;                // elements of its observation; last -1 = to the end
-    double low, high;               // for "within"
-    int pointer, offset, is_float;  // for "shown": a word of the state, behind a pointer or -1
-    double scale, shift;            // and what shows it: scale x word + shift
-    uint64_t seed;                  // of the run
-    int seat;                       // the env had this place in the run: alone it plays the same
-    int env;                        // the one that is watched, among the envs made here
-    int total_agents;               // of all envs made here; 0 = one env
-    const char* guard;              // "low": the unmapped page lies before the rows, not behind
-    double patience;                // seconds that one call may take
-    const char* field;              // of the log, for "log"; of the struct, for "shown"
-    const PufferSetting* settings;  // [env], ends with a NULL key
-    const PufferSetting* vec;       // [vec], likewise; NULL = nothing
-    const void* script;             // rows of { int steps; float actions[width]; }
+    const char* code;                 // the rule's
+    const char* expect;               // what should hold: one of repro_expectations, below
+    const char* array;                // "observations", "rewards", "terminals", "truncations"
+    int agent;                        // of the env; -1 = each of them
+    int first, last;                  // elements of its observation; last -1 = to the end
+    double low, high;                 // for "within"
+    int pointer, offset, is_float;    // for "shown": a word of the state, behind a pointer or -1
+    double scale, shift;              // and what shows it: scale x word + shift
+    uint64_t seed;                    // of the run
+    int seat;                         // the env had this place in the run: alone it plays the same
+    int env;                          // the one that is watched, among the envs made here
+    int total_agents;                 // of all envs made here; 0 = one env
+    const char* guard;                // "low": the unmapped page lies before the rows, not behind
+    double patience;                  // seconds that one call may take
+    const char* field;                // of the log, for "log"; of the struct, for "shown"
+    const PufferSetting* settings;    // [env], ends with a NULL key
+    const PufferSetting* vec;         // [vec], likewise; NULL = nothing
+    const void* script;               // rows of { int steps; float actions[width]; }
     int rows, width;
 } Repro;
 
-#define REPRO_SCRIPT(width_) \
-    enum { repro_width = (width_) }; \
-    static const struct { int steps; float actions[width_]; } repro_script[]
+#define REPRO_SCRIPT(width_)                                                                       \
+    enum { repro_width = (width_) };                                                               \
+    static const struct {                                                                          \
+        int steps;                                                                                 \
+        float actions[width_];                                                                     \
+    } repro_script[]
 
-#define REPRO(...) \
-    int main(void) { \
-        static const Repro repro = {.script = repro_script, .width = repro_width, \
-            .rows = (int)(sizeof repro_script / sizeof repro_script[0]), __VA_ARGS__}; \
-        return repro_main(&repro); \
+#define REPRO(...)                                                                                 \
+    int main(void) {                                                                               \
+        static const Repro repro = {.script = repro_script,                                        \
+                                    .width = repro_width,                                          \
+                                    .rows = (int)(sizeof repro_script / sizeof repro_script[0]),   \
+                                    __VA_ARGS__};                                                  \
+        return repro_main(&repro);                                                                 \
     }
 
 #include "puffer_repro_play.h"
@@ -90,30 +97,33 @@ typedef struct Repro {
 //------------------------------------------------------------------------------------
 // The table of expectations
 //------------------------------------------------------------------------------------
-static const struct { const char* name; void (*look)(ReproBatch*); void (*play)(void); }
-repro_expectations[] = {
-    {"return", repro_look_return, NULL},        // no sanitizer, guard page, exit or hang
+static const struct {
+    const char* name;
+    void (*look)(ReproBatch*);
+    void (*play)(void);
+} repro_expectations[] = {
+    {"return", repro_look_return, NULL},    // no sanitizer, guard page, exit or hang
     {"finite", repro_look_values, NULL},
-    {"within", repro_look_values, NULL},        // [low, high]
+    {"within", repro_look_values, NULL},    // [low, high]
     {"zero-or-one", repro_look_values, NULL},
-    {"with-terminal", repro_look_values, NULL}, // a truncation never comes alone
-    {"let-go", repro_look_let_go, NULL},        // flags that are set are cleared again
-    {"shown", repro_look_shown, NULL},          // after an ending, the new state is observed
-    {"reset", repro_look_reset, NULL},          // after an ending the state begins anew
-    {"terminal", repro_look_reset, NULL},       // the state never begins anew without one
-    {"goes-on", repro_look_goes_on, NULL},      // after all have ended, something happens
-    {"logged", repro_look_logged, NULL},        // endings make log.n grow
-    {"log", repro_look_log, NULL},              // field is what was counted
-    {"determined", NULL, repro_determined},     // by c_reset, whatever the buffer held
-    {"written", NULL, repro_written},           // by each step
-    {"written-on-end", NULL, repro_written},    // by each step that ends the episode
-    {"same-again", NULL, repro_same},           // a second run in this process
+    {"with-terminal", repro_look_values, NULL},    // a truncation never comes alone
+    {"let-go", repro_look_let_go, NULL},           // flags that are set are cleared again
+    {"shown", repro_look_shown, NULL},             // after an ending, the new state is observed
+    {"reset", repro_look_reset, NULL},             // after an ending the state begins anew
+    {"terminal", repro_look_reset, NULL},          // the state never begins anew without one
+    {"goes-on", repro_look_goes_on, NULL},         // after all have ended, something happens
+    {"logged", repro_look_logged, NULL},           // endings make log.n grow
+    {"log", repro_look_log, NULL},                 // field is what was counted
+    {"determined", NULL, repro_determined},        // by c_reset, whatever the buffer held
+    {"written", NULL, repro_written},              // by each step
+    {"written-on-end", NULL, repro_written},       // by each step that ends the episode
+    {"same-again", NULL, repro_same},              // a second run in this process
     {"same-in-another-process", NULL, repro_same},
-    {"same-alone", NULL, repro_same},           // the env in a batch, and the only one stepped
+    {"same-alone", NULL, repro_same},    // the env in a batch, and the only one stepped
     {"same-in-any-order", NULL, repro_same},
     {"same-on-threads", NULL, repro_same},
-    {"freed", NULL, repro_freed},               // by c_close
-    {"steady", NULL, repro_steady},             // resets do not gather memory
+    {"freed", NULL, repro_freed},      // by c_close
+    {"steady", NULL, repro_steady},    // resets do not gather memory
 };
 
 //------------------------------------------------------------------------------------
@@ -124,8 +134,10 @@ static struct sigaction repro_former[NSIG];
 REPRO_FN void repro_on_crash(int number, siginfo_t* info, void* context) {
     (void)context;
     const char* at = (const char*)info->si_addr;
-    const char* what = number == SIGABRT ? "called abort() (an assert that failed, or a damaged heap)"
-                     : number == SIGFPE ? "divided by zero" : "touched memory that is not there";
+    const char* what = number == SIGABRT
+                           ? "called abort() (an assert that failed, or a damaged heap)"
+                       : number == SIGFPE ? "divided by zero"
+                                          : "touched memory that is not there";
     char text[128];
     for (int i = 0; i < repro_num_regions && number != SIGABRT && number != SIGFPE; i++) {
         const ReproRegion* r = &repro_regions[i];
@@ -134,14 +146,14 @@ REPRO_FN void repro_on_crash(int number, siginfo_t* info, void* context) {
         long long distance = behind ? at - (r->start + r->bytes) : r->start - at;
         char far[32] = "just";
         if (distance > 1) snprintf(far, sizeof far, "%lld bytes", distance);
-        snprintf(text, sizeof text, "went outside this env's own %s, %s %s",
-                 repro_names[r->array], far, behind ? "behind the end" : "before the start");
+        snprintf(text, sizeof text, "went outside this env's own %s, %s %s", repro_names[r->array],
+                 far, behind ? "behind the end" : "before the start");
         what = text;
     }
     repro_say("%s %s", repro_phase(), what);
     repro_over = true;
 #ifdef REPRO_SANITIZED
-    if (number != SIGABRT) {        // again, for AddressSanitizer to show the stack
+    if (number != SIGABRT) {    // again, for AddressSanitizer to show the stack
         sigaction(number, &repro_former[number], NULL);
         return;
     }
@@ -189,7 +201,8 @@ const char* __tsan_default_options(void);
 void __tsan_on_report(void* report);
 void __tsan_on_report(void* report) {
     (void)report;
-    if (!repro_over) repro_say("two threads race for the same memory, expected envs that share none");
+    if (!repro_over)
+        repro_say("two threads race for the same memory, expected envs that share none");
     repro_over = true;
 }
 const char* __tsan_default_options(void) { return "halt_on_error=1:exitcode=94"; }
@@ -219,20 +232,34 @@ REPRO_FN void repro_read(const char* path) {
     int used = 0, num_settings = 0, num_vec = 0;
     if (!file) REPRO_FAIL(REPRO_UNABLE, "cannot read %s", path);
     while (fscanf(file, "%63s %127s", key, value) == 2) {
-        #define REPRO_TEXT(name) else if (strcmp(key, #name) == 0 && used < 8) \
-            repro_it.name = strncpy(texts[used++], value, 63)
-        #define REPRO_NUMBER(name) else if (strcmp(key, #name) == 0) \
-            repro_it.name = (__typeof__(repro_it.name))strtod(value, NULL)
+#define REPRO_TEXT(name)                                                                           \
+    else if (strcmp(key, #name) == 0 && used < 8) repro_it.name = strncpy(texts[used++], value, 63)
+#define REPRO_NUMBER(name)                                                                         \
+    else if (strcmp(key, #name) == 0) repro_it.name = (__typeof__(repro_it.name))strtod(value, NULL)
         if (strncmp(key, "set.", 4) == 0 && num_settings < 255)
             settings[num_settings++] = (PufferSetting){strdup(key + 4), strtod(value, NULL)};
         else if (strncmp(key, "vec.", 4) == 0 && num_vec < 255)
             vec[num_vec++] = (PufferSetting){strdup(key + 4), strtod(value, NULL)};
         else if (strcmp(key, "seed") == 0) repro_it.seed = strtoull(value, NULL, 10);
-        REPRO_TEXT(expect); REPRO_TEXT(array); REPRO_TEXT(guard); REPRO_TEXT(field);
-        REPRO_NUMBER(agent); REPRO_NUMBER(first); REPRO_NUMBER(last); REPRO_NUMBER(low);
-        REPRO_NUMBER(high); REPRO_NUMBER(seat); REPRO_NUMBER(env); REPRO_NUMBER(total_agents);
-        REPRO_NUMBER(patience); REPRO_NUMBER(width); REPRO_NUMBER(pointer);
-        REPRO_NUMBER(offset); REPRO_NUMBER(is_float); REPRO_NUMBER(scale); REPRO_NUMBER(shift);
+        REPRO_TEXT(expect);
+        REPRO_TEXT(array);
+        REPRO_TEXT(guard);
+        REPRO_TEXT(field);
+        REPRO_NUMBER(agent);
+        REPRO_NUMBER(first);
+        REPRO_NUMBER(last);
+        REPRO_NUMBER(low);
+        REPRO_NUMBER(high);
+        REPRO_NUMBER(seat);
+        REPRO_NUMBER(env);
+        REPRO_NUMBER(total_agents);
+        REPRO_NUMBER(patience);
+        REPRO_NUMBER(width);
+        REPRO_NUMBER(pointer);
+        REPRO_NUMBER(offset);
+        REPRO_NUMBER(is_float);
+        REPRO_NUMBER(scale);
+        REPRO_NUMBER(shift);
         else if (strcmp(key, "script") == 0) {
             repro_it.rows = atoi(value);
             break;
@@ -281,8 +308,7 @@ REPRO_FN int repro_main(const Repro* given) {
         if (repro_expectations[i].play) repro_expectations[i].play();
         else repro_play(repro_expectations[i].look);
         repro_over = true;
-        printf("%s: not seen any more in %lld steps\n", repro_it.code,
-               (long long)repro_watch.step);
+        printf("%s: not seen any more in %lld steps\n", repro_it.code, (long long)repro_watch.step);
         fflush(stdout);
         _exit(0);
     }

@@ -17,14 +17,16 @@ REPRO_FN void repro_look_values(ReproBatch* b) {
         const char* called = repro_called(s, agent, element);
         if (strcmp(e, "finite") == 0 && !isfinite(value))
             REPRO_FAIL(REPRO_FAILED, "%s is %s, expected a finite number", called,
-                       isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+                       isnan(value) ? "nan"
+                       : value > 0  ? "inf"
+                                    : "-inf");
         if (strcmp(e, "within") == 0 && !(value >= repro_it.low && value <= repro_it.high))
             REPRO_FAIL(REPRO_FAILED, "%s is %g, expected a value within [%g, %g]", called, value,
                        repro_it.low, repro_it.high);
         if (strcmp(e, "zero-or-one") == 0 && value != 0.0 && value != 1.0)
             REPRO_FAIL(REPRO_FAILED, "%s is %g, expected 0 or 1", called, value);
         if (strcmp(e, "with-terminal") == 0 && value == 1.0
-                && b->rows[repro_it.env].terminals[i] == 0.0f)
+            && b->rows[repro_it.env].terminals[i] == 0.0f)
             REPRO_FAIL(REPRO_FAILED, "%s is 1 and its terminal 0, expected both to be 1", called);
     }
 }
@@ -47,8 +49,10 @@ REPRO_FN void repro_look_let_go(ReproBatch* b) {
             which = value != start[i] ? k : which;
         }
         if (rose + fell > 1 && (rose == 0 || fell == 0))
-            REPRO_FAIL(REPRO_FAILED, "%s and others before it were set and never cleared, expected "
-                       "only what holds now", repro_called(s, agent, which));
+            REPRO_FAIL(REPRO_FAILED,
+                       "%s and others before it were set and never cleared, expected "
+                       "only what holds now",
+                       repro_called(s, agent, which));
     }
     fresh = repro_any_ended(b, repro_it.env) || repro_watch.step == 0;
     for (size_t i = 0; fresh && i < cells; i++) start[i] = repro_value(b, repro_it.env, s.array, i);
@@ -71,8 +75,10 @@ REPRO_FN void repro_look_shown(ReproBatch* b) {
     double value = repro_value(b, repro_it.env, s.array,
                                s.each * (size_t)s.agent + (size_t)s.first);
     if (!(fabs(value - expected) <= 1e-4 * (1.0 + fabs(value))))
-        REPRO_FAIL(REPRO_FAILED, "%s is %g and shows the episode that is over, expected %g: %s is "
-                   "%g by now", repro_called(s, s.agent, s.first), value, expected,
+        REPRO_FAIL(REPRO_FAILED,
+                   "%s is %g and shows the episode that is over, expected %g: %s is "
+                   "%g by now",
+                   repro_called(s, s.agent, s.first), value, expected,
                    repro_it.field ? repro_it.field : "the state", word);
 }
 
@@ -106,7 +112,7 @@ REPRO_FN void repro_look_log(ReproBatch* b) {
     double n = repro_api->collect_log(b->vec, repro_it.env, 1, log);
     for (int i = 0; n > 0.0 && i < repro_desc.num_logs; i++)
         if (strcmp(repro_desc.log_names[i], repro_it.field) == 0) logged = log[i];
-    #define REPRO_IS(value) (fabs(logged - (value)) <= 1e-3 + 1e-3 * fabs(value))
+#define REPRO_IS(value) (fabs(logged - (value)) <= 1e-3 + 1e-3 * fabs(value))
     for (int i = 0; i < agents; i++) {
         steps[i] += repro_stepped;
         paid[i] += repro_stepped ? rows->rewards[i] : 0.0;
@@ -119,7 +125,7 @@ REPRO_FN void repro_look_log(ReproBatch* b) {
         if (over || !repro_stepped) steps[i] = paid[i] = 0.0;
     }
     matches |= REPRO_IS(sum / agents) || (ended && REPRO_IS(ended_sum / ended));
-    if (!is_length) matches |= REPRO_IS(sum) || REPRO_IS(ended_sum);   // steps do not add up
+    if (!is_length) matches |= REPRO_IS(sum) || REPRO_IS(ended_sum);    // steps do not add up
     if (!isnan(logged) && ended && !matches)
         REPRO_FAIL(REPRO_FAILED, "the log's %s is %g, expected %g", repro_it.field, logged,
                    ended_sum / ended);
@@ -130,18 +136,20 @@ REPRO_FN void repro_look_log(ReproBatch* b) {
 // c_reset, and others in between, tells a new episode: a tick, a score, a place to start
 //------------------------------------------------------------------------------------
 enum { REPRO_WORDS = 1 << 12, REPRO_RESETS = 16, REPRO_STILL = 2000 };
-typedef struct ReproHome { uint32_t value[REPRO_WORDS]; bool fixed[REPRO_WORDS], moves[REPRO_WORDS]; }
-    ReproHome;
+typedef struct ReproHome {
+    uint32_t value[REPRO_WORDS];
+    bool fixed[REPRO_WORDS], moves[REPRO_WORDS];
+} ReproHome;
 static ReproHome repro_home;
-static int repro_words;             // of the struct, then of the observations
+static int repro_words;    // of the struct, then of the observations
 static uint32_t repro_rng;
 static bool repro_away[REPRO_WORDS], repro_resets_draw = true;
 
-REPRO_FN bool repro_is_state(size_t at) {     // not the log, the generator or a buffer's address
-    #define REPRO_OUTSIDE(field) (at + 4 <= offsetof(Env, field) \
-                                  || at >= offsetof(Env, field) + sizeof(((Env*)0)->field))
+REPRO_FN bool repro_is_state(size_t at) {    // not the log, the generator or a buffer's address
+#define REPRO_OUTSIDE(field)                                                                       \
+    (at + 4 <= offsetof(Env, field) || at >= offsetof(Env, field) + sizeof(((Env*)0)->field))
     return REPRO_OUTSIDE(log) && REPRO_OUTSIDE(rng) && REPRO_OUTSIDE(observations)
-        && REPRO_OUTSIDE(actions) && REPRO_OUTSIDE(rewards) && REPRO_OUTSIDE(terminals);
+           && REPRO_OUTSIDE(actions) && REPRO_OUTSIDE(rewards) && REPRO_OUTSIDE(terminals);
 }
 
 REPRO_FN uint32_t repro_word(const ReproBatch* b, int i) {
@@ -161,7 +169,7 @@ REPRO_FN uint32_t repro_rng_of(const ReproBatch* b) {
     return ((const Env*)repro_api->env_struct(b->vec, repro_it.env))->rng;
 }
 
-REPRO_FN void repro_learn_home(void) {        // in an env of its own
+REPRO_FN void repro_learn_home(void) {    // in an env of its own
     ReproBatch b = repro_open();
     int struct_words = (int)(sizeof(Env) / 4), K = repro_desc.num_atns;
     int64_t all = struct_words + (int64_t)repro_desc.obs_size * b.count[repro_it.env];
@@ -176,7 +184,7 @@ REPRO_FN void repro_learn_home(void) {        // in an env of its own
             uint32_t value = repro_word(&b, i);
             if (r == 0) repro_home.value[i] = value;
             repro_home.fixed[i] &= value == repro_home.value[i]
-                                && (i >= struct_words || repro_is_state(4 * (size_t)i));
+                                   && (i >= struct_words || repro_is_state(4 * (size_t)i));
         }
         for (int k = 0; k < 1 + 7 * r % 24; k++) {
             for (int i = 0; i < repro_it.width; i++) {
@@ -200,7 +208,10 @@ REPRO_FN void repro_homecoming(const ReproBatch* b, int* were, int* came) {
     int struct_words = (int)(sizeof(Env) / 4), from = 0, to = 0;
     for (int i = 0; i < struct_words && i < repro_words; i++)
         if (repro_home.fixed[i] && repro_home.moves[i]) to = struct_words;
-    if (!to) { from = struct_words; to = repro_words; }     // the observations have to do
+    if (!to) {
+        from = struct_words;
+        to = repro_words;
+    }    // the observations have to do
     *were = *came = 0;
     for (int i = from; i < to && i < repro_words; i++)
         if (repro_home.fixed[i] && repro_home.moves[i] && repro_away[i]) {
@@ -209,18 +220,21 @@ REPRO_FN void repro_homecoming(const ReproBatch* b, int* were, int* came) {
         }
 }
 
-static int repro_resets;            // calls of c_reset: the program is built to count them
+static int repro_resets;    // calls of c_reset: the program is built to count them
 void __cyg_profile_func_enter(void* function, void* caller) __attribute__((no_instrument_function));
 void __cyg_profile_func_exit(void* function, void* caller) __attribute__((no_instrument_function));
 void __cyg_profile_func_enter(void* function, void* caller) {
     (void)caller;
     repro_resets += function == (void*)c_reset;
 }
-void __cyg_profile_func_exit(void* function, void* caller) { (void)function; (void)caller; }
+void __cyg_profile_func_exit(void* function, void* caller) {
+    (void)function;
+    (void)caller;
+}
 
 REPRO_FN void repro_look_reset(ReproBatch* b) {
     static int resets;
-    static unsigned char* over;     // agents whose episode has ended since the last reset
+    static unsigned char* over;    // agents whose episode has ended since the last reset
     bool hidden = strcmp(repro_it.expect, "terminal") == 0, stepped = repro_stepped;
     int were, came, agents = b->count[repro_it.env];
     bool drew = repro_rng_of(b) != repro_rng, called = repro_resets != resets;
@@ -229,9 +243,9 @@ REPRO_FN void repro_look_reset(ReproBatch* b) {
     repro_homecoming(b, &were, &came);
     bool begun = called || (were >= 3 && came == were);
     if (stepped && !hidden && repro_ended(b, repro_it.env) && !called && were > 0 && came == 0
-            && !(repro_resets_draw && drew))
+        && !(repro_resets_draw && drew))
         REPRO_FAIL(REPRO_FAILED, "every agent's episode has ended, and nothing of the state has "
-                   "begun anew, expected c_reset(env) in c_step");
+                                 "begun anew, expected c_reset(env) in c_step");
     for (int i = 0; stepped && hidden && begun && i < agents; i++)
         if (!over[i])
             REPRO_FAIL(REPRO_FAILED, "a new episode has begun, and agent %d had no terminal", i);
@@ -246,20 +260,24 @@ REPRO_FN void repro_look_goes_on(ReproBatch* b) {
     static int still;
     int env = repro_it.env, all = 1;
     size_t size = repro_bytes(REPRO_OBS) * (size_t)b->count[env];
-    if (!over) { over = (unsigned char*)calloc((size_t)b->count[env], 1);
-                 seen = (unsigned char*)calloc(size, 1); }
+    if (!over) {
+        over = (unsigned char*)calloc((size_t)b->count[env], 1);
+        seen = (unsigned char*)calloc(size, 1);
+    }
     for (int i = 0; i < b->count[env]; i++) {
         over[i] |= repro_watch.step > 0 && b->rows[env].terminals[i] != 0.0f;
         all &= over[i];
     }
     bool same = memcmp(seen, b->rows[env].observations, size) == 0 && !repro_any_ended(b, env)
-             && repro_rng_of(b) == repro_rng;
+                && repro_rng_of(b) == repro_rng;
     still = same && all ? still + 1 : 0;
     memcpy(seen, b->rows[env].observations, size);
     repro_rng = repro_rng_of(b);
     if (still >= REPRO_STILL)
-        REPRO_FAIL(REPRO_FAILED, "every agent's episode has ended, and nothing has changed for %d "
-                   "steps, expected a new episode", still);
+        REPRO_FAIL(REPRO_FAILED,
+                   "every agent's episode has ended, and nothing has changed for %d "
+                   "steps, expected a new episode",
+                   still);
 }
 
 REPRO_FN void repro_play(void (*look)(ReproBatch*)) {
@@ -268,9 +286,11 @@ REPRO_FN void repro_play(void (*look)(ReproBatch*)) {
     repro_watch.step = 0;
     repro_reset(&b);
     look(&b);
-    for (ReproWalk w = {0}; repro_next(&w); ) {
-        if (w.actions) { repro_act(&b, w.actions); repro_step(&b, 0); }
-        else repro_reset(&b);
+    for (ReproWalk w = {0}; repro_next(&w);) {
+        if (w.actions) {
+            repro_act(&b, w.actions);
+            repro_step(&b, 0);
+        } else repro_reset(&b);
         look(&b);
     }
     repro_close(&b);
@@ -285,16 +305,18 @@ REPRO_FN void repro_fill(ReproBatch* b, int array, int twin) {
     size_t bytes = repro_bytes(array) * (size_t)b->count[repro_it.env];
     char* at = (char*)repro_array(b, repro_it.env, array);
     if (array == REPRO_OBS && !repro_desc.obs_dtype) memset(at, twin ? 0xA5 : 0x5A, bytes);
-    else for (size_t i = 0; i < bytes; i += 4) memcpy(at + i, &nans[twin], 4);
+    else
+        for (size_t i = 0; i < bytes; i += 4) memcpy(at + i, &nans[twin], 4);
 }
 
 REPRO_FN bool repro_differs(const ReproBatch* x, const ReproBatch* y, int array, size_t i) {
     size_t width = array == REPRO_OBS && !repro_desc.obs_dtype ? 1 : 4;
     return memcmp((char*)repro_array(x, repro_it.env, array) + width * i,
-                  (char*)repro_array(y, repro_it.env, array) + width * i, width) != 0;
+                  (char*)repro_array(y, repro_it.env, array) + width * i, width)
+           != 0;
 }
 
-REPRO_FN void repro_determined(void) {        // observations, by c_reset
+REPRO_FN void repro_determined(void) {    // observations, by c_reset
     ReproBatch x = repro_open(), y = repro_open();
     ReproSpan s = repro_span(&x);
     ReproWalk w = {0};
@@ -313,14 +335,16 @@ REPRO_FN void repro_determined(void) {        // observations, by c_reset
         repro_reset(&y);
         REPRO_EACH(s, agent, element, i)
             if (repro_differs(&x, &y, s.array, (size_t)i))
-                REPRO_FAIL(REPRO_FAILED, "c_reset left %s as it was, expected a value that does "
-                           "not depend on what the buffer held", repro_called(s, agent, element));
+                REPRO_FAIL(REPRO_FAILED,
+                           "c_reset left %s as it was, expected a value that does "
+                           "not depend on what the buffer held",
+                           repro_called(s, agent, element));
     } while (repro_next(&w));
     repro_close(&x);
     repro_close(&y);
 }
 
-REPRO_FN void repro_written(void) {           // by each step, or by those that end the episode
+REPRO_FN void repro_written(void) {    // by each step, or by those that end the episode
     ReproBatch x = repro_open(), y = repro_open();
     ReproSpan s = repro_span(&x);
     size_t bytes = repro_bytes(s.array) * (size_t)x.count[repro_it.env];
@@ -332,7 +356,7 @@ REPRO_FN void repro_written(void) {           // by each step, or by those that 
     repro_watch.step = 0;
     repro_reset(&x);
     repro_reset(&y);
-    for (ReproWalk w = {0}; repro_next(&w); ) {
+    for (ReproWalk w = {0}; repro_next(&w);) {
         if (!w.actions) {
             repro_reset(&x);
             repro_reset(&y);
@@ -349,10 +373,12 @@ REPRO_FN void repro_written(void) {           // by each step, or by those that 
         bool ends = s.array == REPRO_OBS && repro_ended(&x, repro_it.env);
         REPRO_EACH(s, agent, element, i)
             if ((!at_ends || ends) && repro_differs(&x, &y, s.array, (size_t)i))
-                REPRO_FAIL(REPRO_FAILED, "c_step left %s as it was%s, expected a value of this "
-                           "step", repro_called(s, agent, element),
+                REPRO_FAIL(REPRO_FAILED,
+                           "c_step left %s as it was%s, expected a value of this "
+                           "step",
+                           repro_called(s, agent, element),
                            at_ends ? ", although the episode has ended" : "");
-        for (size_t i = 0; i < bytes / width; i++)      // what was not written stays as it was
+        for (size_t i = 0; i < bytes / width; i++)    // what was not written stays as it was
             if (repro_differs(&x, &y, s.array, i)) {
                 memcpy(at_x + width * i, ox + width * i, width);
                 memcpy(at_y + width * i, oy + width * i, width);
@@ -382,14 +408,18 @@ REPRO_FN size_t repro_record_size(const ReproBatch* b) {
     return bytes * (size_t)b->count[repro_it.env];
 }
 
-typedef struct ReproRecord { ReproBatch* b; char* rows; bool compare; } ReproRecord;
+typedef struct ReproRecord {
+    ReproBatch* b;
+    char* rows;
+    bool compare;
+} ReproRecord;
 
 REPRO_FN void repro_record(ReproRecord* r, int64_t moment) {
     size_t size = repro_record_size(r->b), at = 0;
     char* out = r->rows + size * (size_t)moment;
     for (int a = 0; a < REPRO_ACTIONS; a++) {
-        size_t each = repro_bytes(a), width = a == REPRO_MASK
-            || (a == REPRO_OBS && !repro_desc.obs_dtype) ? 1 : 4;
+        size_t each = repro_bytes(a),
+               width = a == REPRO_MASK || (a == REPRO_OBS && !repro_desc.obs_dtype) ? 1 : 4;
         size_t bytes = each * (size_t)r->b->count[repro_it.env];
         char* now = (char*)repro_array(r->b, repro_it.env, a);
         for (size_t i = 0; r->compare && i < bytes; i += width) {
@@ -425,7 +455,7 @@ REPRO_FN void repro_tell(char* rows, bool compare, int how) {
     repro_watch.step = 0;
     repro_advance(&b, how, true);
     repro_record(&record, moment++);
-    for (ReproWalk w = {0}; repro_next(&w); ) {
+    for (ReproWalk w = {0}; repro_next(&w);) {
         if (w.actions) repro_act(&b, w.actions);
         repro_advance(&b, how, !w.actions);
         repro_record(&record, moment++);
@@ -435,7 +465,10 @@ REPRO_FN void repro_tell(char* rows, bool compare, int how) {
 }
 
 // Two threads play one half of the envs each, from the first step to the last
-typedef struct ReproWorker { ReproRecord* record; int from, to; } ReproWorker;
+typedef struct ReproWorker {
+    ReproRecord* record;
+    int from, to;
+} ReproWorker;
 
 REPRO_FN void* repro_work(void* data) {
     ReproWorker* w = (ReproWorker*)data;
@@ -445,7 +478,7 @@ REPRO_FN void* repro_work(void* data) {
     int64_t moment = 1;
     repro_api->reset(b->vec, w->from, w->to - w->from, &own);
     if (watched) repro_record(w->record, 0);
-    for (ReproWalk walk = {.quiet = !watched}; repro_next(&walk); ) {
+    for (ReproWalk walk = {.quiet = !watched}; repro_next(&walk);) {
         if (walk.actions) {
             repro_act_range(b, walk.actions, w->from, w->to);
             repro_api->step(b->vec, w->from, w->to - w->from, 0, &own);
@@ -471,17 +504,18 @@ REPRO_FN void repro_same(void) {
     const char* e = repro_it.expect;
     ReproBatch b = repro_open();
     size_t moments = 1;
-    for (ReproWalk w = {0}; repro_next(&w); ) moments++;
+    for (ReproWalk w = {0}; repro_next(&w);) moments++;
     size_t size = repro_record_size(&b) * moments;
-    int how = strcmp(e, "same-alone") == 0 ? REPRO_ALONE
-            : strcmp(e, "same-in-any-order") == 0 ? REPRO_REVERSED
-            : strcmp(e, "same-on-threads") == 0 ? REPRO_THREADS : REPRO_ALL;
-    free(b.rows);                   // never reset: nothing to close
+    int how = strcmp(e, "same-alone") == 0          ? REPRO_ALONE
+              : strcmp(e, "same-in-any-order") == 0 ? REPRO_REVERSED
+              : strcmp(e, "same-on-threads") == 0   ? REPRO_THREADS
+                                                    : REPRO_ALL;
+    free(b.rows);    // never reset: nothing to close
     free(b.count);
     char* rows = (char*)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (rows == (char*)MAP_FAILED) REPRO_FAIL(REPRO_UNABLE, "not enough memory");
     if (strcmp(e, "same-again") == 0) repro_tell(rows, false, REPRO_ALL);
-    else {                          // in a process of its own: static variables begin anew
+    else {    // in a process of its own: static variables begin anew
         pid_t child = fork();
         if (child == 0) {
             repro_tell(rows, false, REPRO_ALL);
@@ -494,7 +528,7 @@ REPRO_FN void repro_same(void) {
     repro_shift = strcmp(e, "same-again") == 0 || strcmp(e, "same-in-another-process") == 0;
     if (strcmp(e, "same-in-another-process") == 0) mallopt(M_PERTURB, 165);
     for (int round = 0; how == REPRO_THREADS && round < 10; round++)
-        repro_tell_on_threads(rows);            // ThreadSanitizer sees a race before it is lost
+        repro_tell_on_threads(rows);    // ThreadSanitizer sees a race before it is lost
     if (how != REPRO_THREADS) repro_tell(rows, true, how);
 }
 
@@ -509,7 +543,7 @@ REPRO_FN size_t repro_live(void) { return mallinfo2().uordblks; }
 #endif
 
 REPRO_FN void repro_freed(void) {
-    repro_play(repro_look_return);          // the first time also fills the C library's caches
+    repro_play(repro_look_return);    // the first time also fills the C library's caches
     size_t before = repro_live();
     repro_num_regions = 0;
     repro_play(repro_look_return);
@@ -519,7 +553,7 @@ REPRO_FN void repro_freed(void) {
                    after - before);
 }
 
-REPRO_FN void repro_steady(void) {              // reset after reset, without c_close
+REPRO_FN void repro_steady(void) {    // reset after reset, without c_close
     enum { ROUNDS = 8 };
     ReproBatch b = repro_open();
     size_t before = 0;
@@ -527,9 +561,11 @@ REPRO_FN void repro_steady(void) {              // reset after reset, without c_
     for (int round = 0; round < ROUNDS; round++) {
         if (round == ROUNDS / 2) before = repro_live();
         repro_reset(&b);
-        for (ReproWalk w = {0}; repro_next(&w); ) {
-            if (w.actions) { repro_act(&b, w.actions); repro_step(&b, 0); }
-            else repro_reset(&b);
+        for (ReproWalk w = {0}; repro_next(&w);) {
+            if (w.actions) {
+                repro_act(&b, w.actions);
+                repro_step(&b, 0);
+            } else repro_reset(&b);
         }
     }
     size_t after = repro_live();

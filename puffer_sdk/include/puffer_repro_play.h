@@ -6,21 +6,49 @@
 //------------------------------------------------------------------------------------
 // What is played, and what to say when it goes wrong
 //------------------------------------------------------------------------------------
-enum { REPRO_FAILED = 1, REPRO_UNABLE = 2, REPRO_RACE = 94, REPRO_UNDEFINED, REPRO_ASAN, REPRO_HANG,
-       REPRO_EXIT, REPRO_SIGNAL };
-enum { REPRO_OBS, REPRO_REWARDS, REPRO_TERMINALS, REPRO_TRUNCATIONS, REPRO_MASK, REPRO_ACTIONS,
-       REPRO_ARRAYS };
+enum {
+    REPRO_FAILED = 1,
+    REPRO_UNABLE = 2,
+    REPRO_RACE = 94,
+    REPRO_UNDEFINED,
+    REPRO_ASAN,
+    REPRO_HANG,
+    REPRO_EXIT,
+    REPRO_SIGNAL
+};
+enum {
+    REPRO_OBS,
+    REPRO_REWARDS,
+    REPRO_TERMINALS,
+    REPRO_TRUNCATIONS,
+    REPRO_MASK,
+    REPRO_ACTIONS,
+    REPRO_ARRAYS
+};
 enum { REPRO_GUARD = 1 << 20, REPRO_PAGE = 4096 };
-static const char* const repro_names[REPRO_ARRAYS] = {
-    "observations", "rewards", "terminals", "truncations", "action_mask", "actions"};
-static const char* const repro_one[REPRO_ARRAYS] = {
-    "observation", "reward", "terminal", "truncation", "action_mask", "action"};
+static const char* const repro_names[REPRO_ARRAYS] = {"observations", "rewards",     "terminals",
+                                                      "truncations",  "action_mask", "actions"};
+static const char* const repro_one[REPRO_ARRAYS] = {"observation", "reward",      "terminal",
+                                                    "truncation",  "action_mask", "action"};
 
-typedef struct ReproBatch { PufferVec* vec; int envs; PufferBuffers* rows; int* count; } ReproBatch;
-typedef struct ReproWalk { int row, done, step; const float* actions; bool quiet; } ReproWalk;
-typedef struct ReproRegion { char *start, *low, *high; size_t bytes; int array; } ReproRegion;
+typedef struct ReproBatch {
+    PufferVec* vec;
+    int envs;
+    PufferBuffers* rows;
+    int* count;
+} ReproBatch;
+typedef struct ReproWalk {
+    int row, done, step;
+    const float* actions;
+    bool quiet;
+} ReproWalk;
+typedef struct ReproRegion {
+    char *start, *low, *high;
+    size_t bytes;
+    int array;
+} ReproRegion;
 
-static Repro repro_it;              // the finding
+static Repro repro_it;    // the finding
 static const PufferApi* repro_api;
 static PufferDescription repro_desc;
 static PufferWatch repro_watch;
@@ -28,8 +56,8 @@ static PufferSettings repro_env_settings, repro_vec_settings;
 static volatile bool repro_over;    // from here on, an exit is ours
 static ReproRegion repro_regions[256];
 static int repro_num_regions;
-static bool repro_stepped;         // the last call was c_step, not c_reset
-static int repro_shift;             // moves clocks, heap and stack: the game may not notice
+static bool repro_stepped;    // the last call was c_step, not c_reset
+static int repro_shift;       // moves clocks, heap and stack: the game may not notice
 
 REPRO_FN const char* repro_phase(void) {
     static const char* const names[] = {"idle", "init", "c_reset", "c_step", "c_close", "c_render"};
@@ -47,14 +75,18 @@ REPRO_FN void repro_say(const char* format, ...) {
     va_end(list);
     size = size < (int)sizeof text - 1 ? size : (int)sizeof text - 2;
     text[size] = '\n';
-    if (write(2, text, (size_t)size + 1) < 0) { /* nobody listens */ }
+    if (write(2, text, (size_t)size + 1) < 0) { /* nobody listens */
+    }
 }
 
-#define REPRO_FAIL(status, ...) do { \
-        repro_over = true; repro_say(__VA_ARGS__); _exit(status); \
+#define REPRO_FAIL(status, ...)                                                                    \
+    do {                                                                                           \
+        repro_over = true;                                                                         \
+        repro_say(__VA_ARGS__);                                                                    \
+        _exit(status);                                                                             \
     } while (0)
 
-REPRO_FN size_t repro_bytes(int array) {      // of one agent; 0 = the env has no such array
+REPRO_FN size_t repro_bytes(int array) {    // of one agent; 0 = the env has no such array
     switch (array) {
     case REPRO_OBS: return (size_t)repro_desc.obs_size * (repro_desc.obs_dtype ? 4 : 1);
     case REPRO_ACTIONS: return (size_t)repro_desc.num_atns * 4;
@@ -66,8 +98,8 @@ REPRO_FN size_t repro_bytes(int array) {      // of one agent; 0 = the env has n
 
 REPRO_FN void* repro_array(const ReproBatch* b, int env, int array) {
     const PufferBuffers* r = &b->rows[env];
-    void* all[REPRO_ARRAYS] = {r->observations, r->rewards, r->terminals, r->truncations,
-                               r->action_mask, r->actions};
+    void* all[REPRO_ARRAYS] = {r->observations, r->rewards,     r->terminals,
+                               r->truncations,  r->action_mask, r->actions};
     return all[array];
 }
 
@@ -97,18 +129,18 @@ REPRO_FN ReproBatch repro_open(void) {
     ReproBatch b = {0};
     char error[PUFFER_ERROR_SIZE] = "";
     int agents = repro_it.total_agents;
-    if (agents == 0)
-        agents = repro_api->agents_per_env(&repro_env_settings, &repro_watch, error);
+    if (agents == 0) agents = repro_api->agents_per_env(&repro_env_settings, &repro_watch, error);
     // The seed of env e is a hash of seed + (e + 1) x this number: so env 0 becomes env `seat`
     uint64_t seed = repro_it.seed + (uint64_t)repro_it.seat * 0x9E3779B97F4A7C15ull;
-    b.vec = agents < 1 ? NULL : repro_api->create(&repro_env_settings, &repro_vec_settings, agents,
-                                                  1, seed, &repro_watch, error);
+    b.vec = agents < 1 ? NULL
+                       : repro_api->create(&repro_env_settings, &repro_vec_settings, agents, 1,
+                                           seed, &repro_watch, error);
     if (!b.vec) REPRO_FAIL(REPRO_UNABLE, "cannot create the environment: %s", error);
     b.envs = repro_api->num_envs(b.vec);
     if (repro_it.env >= b.envs) REPRO_FAIL(REPRO_UNABLE, "there is no env %d", repro_it.env);
     b.rows = (PufferBuffers*)calloc((size_t)b.envs, sizeof *b.rows);
     b.count = (int*)calloc((size_t)b.envs, sizeof *b.count);
-    char* block[REPRO_ARRAYS] = {0};        // a binding that steps all envs wants them adjacent
+    char* block[REPRO_ARRAYS] = {0};    // a binding that steps all envs wants them adjacent
     for (int a = 0; repro_desc.whole_steps && a < REPRO_ARRAYS; a++)
         if (repro_bytes(a)) block[a] = repro_allocate(a, repro_bytes(a) * (size_t)agents);
     for (int e = 0; e < b.envs; e++) {
@@ -117,12 +149,16 @@ REPRO_FN ReproBatch repro_open(void) {
         repro_api->rows(b.vec, e, &first, &b.count[e]);
         for (int a = 0; a < REPRO_ARRAYS; a++) {
             size_t each = repro_bytes(a);
-            if (each) at[a] = block[a] ? block[a] + each * (size_t)first
-                                       : repro_allocate(a, each * (size_t)b.count[e]);
+            if (each)
+                at[a] = block[a] ? block[a] + each * (size_t)first
+                                 : repro_allocate(a, each * (size_t)b.count[e]);
         }
-        b.rows[e] = (PufferBuffers){at[REPRO_OBS], (float*)at[REPRO_ACTIONS],
-            (float*)at[REPRO_REWARDS], (float*)at[REPRO_TERMINALS],
-            (float*)at[REPRO_TRUNCATIONS], (unsigned char*)at[REPRO_MASK]};
+        b.rows[e] = (PufferBuffers){at[REPRO_OBS],
+                                    (float*)at[REPRO_ACTIONS],
+                                    (float*)at[REPRO_REWARDS],
+                                    (float*)at[REPRO_TERMINALS],
+                                    (float*)at[REPRO_TRUNCATIONS],
+                                    (unsigned char*)at[REPRO_MASK]};
         repro_api->bind(b.vec, e, &b.rows[e]);
     }
     return b;
@@ -194,7 +230,7 @@ REPRO_FN void repro_act(ReproBatch* b, const float* actions) {
     repro_act_range(b, actions, 0, b->envs);
 }
 
-REPRO_FN bool repro_ended(const ReproBatch* b, int env) {     // for every agent of the env
+REPRO_FN bool repro_ended(const ReproBatch* b, int env) {    // for every agent of the env
     for (int i = 0; i < b->count[env]; i++)
         if (b->rows[env].terminals[i] == 0.0f) return false;
     return true;
@@ -207,7 +243,11 @@ REPRO_FN bool repro_any_ended(const ReproBatch* b, int env) {
 }
 
 // What is looked at: elements first..last of each agent's part of the array
-typedef struct ReproSpan { int array; size_t each; int agent, agents, first, last; } ReproSpan;
+typedef struct ReproSpan {
+    int array;
+    size_t each;
+    int agent, agents, first, last;
+} ReproSpan;
 
 REPRO_FN ReproSpan repro_span(const ReproBatch* b) {
     ReproSpan s = {.agents = b->count[repro_it.env], .each = 1};
@@ -216,24 +256,23 @@ REPRO_FN ReproSpan repro_span(const ReproBatch* b) {
     if (s.array == REPRO_OBS) {
         s.each = (size_t)repro_desc.obs_size;
         s.first = repro_it.first;
-        s.last = repro_it.last < 0 || repro_it.last >= repro_desc.obs_size
-               ? repro_desc.obs_size - 1 : repro_it.last;
+        s.last = repro_it.last < 0 || repro_it.last >= repro_desc.obs_size ? repro_desc.obs_size - 1
+                                                                           : repro_it.last;
     }
     s.agent = repro_it.agent < 0 ? 0 : repro_it.agent;
     if (repro_it.agent >= 0 && s.agent < s.agents) s.agents = s.agent + 1;
     return s;
 }
 
-#define REPRO_EACH(s, agent_, element_, i_) \
-    for (int agent_ = (s).agent; agent_ < (s).agents; agent_++) \
-        for (int element_ = (s).first, i_ = (int)(s).each * agent_ + element_; \
+#define REPRO_EACH(s, agent_, element_, i_)                                                        \
+    for (int agent_ = (s).agent; agent_ < (s).agents; agent_++)                                    \
+        for (int element_ = (s).first, i_ = (int)(s).each * agent_ + element_;                     \
              element_ <= (s).last; element_++, i_++)
 
-REPRO_FN const char* repro_called(ReproSpan s, int agent, int element) {  // "reward of agent 0"
+REPRO_FN const char* repro_called(ReproSpan s, int agent, int element) {    // "reward of agent 0"
     static char text[64];
     if (s.array == REPRO_OBS)
         snprintf(text, sizeof text, "observation %d of agent %d", element, agent);
-    else
-        snprintf(text, sizeof text, "%s of agent %d", repro_one[s.array], agent);
+    else snprintf(text, sizeof text, "%s of agent %d", repro_one[s.array], agent);
     return text;
 }

@@ -99,56 +99,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PUFFERNET_MAGIC     "PUFFNET1"
-#define PUFFERNET_VERSION   1
-#define PUFFERNET_FIXED     120             // bytes of a trailer without act_sizes
-#define PUFFERNET_MAX_FILE  (1u << 30)      // bytes; and bounds that keep products below 2^63:
-#define PUFFERNET_MAX_SIZE  (1 << 24)       // agents, observation, sum of head widths
-#define PUFFERNET_MAX_NET   (1 << 15)       // hidden, layers, heads
-#define PUFFERNET_SPARE     7               // floats that may be read behind the weights
+#define PUFFERNET_MAGIC    "PUFFNET1"
+#define PUFFERNET_VERSION  1
+#define PUFFERNET_FIXED    120           // bytes of a trailer without act_sizes
+#define PUFFERNET_MAX_FILE (1u << 30)    // bytes; and bounds that keep products below 2^63:
+#define PUFFERNET_MAX_SIZE (1 << 24)     // agents, observation, sum of head widths
+#define PUFFERNET_MAX_NET  (1 << 15)     // hidden, layers, heads
+#define PUFFERNET_SPARE    7             // floats that may be read behind the weights
 
-typedef struct Weights {                    // one allocation: free(weights) frees it all
-    float* data;                            // (size) owned, behind this struct
-    int size;                               // floats of weights, and 7 more, as upstream counts
-    int idx;                                // floats that a network has taken
-    const unsigned char* trailer;           // inside the allocation; NULL in a file without one
-    const char* name;                       // of the file, inside the allocation; may be NULL
+typedef struct Weights {             // one allocation: free(weights) frees it all
+    float* data;                     // (size) owned, behind this struct
+    int size;                        // floats of weights, and 7 more, as upstream counts
+    int idx;                         // floats that a network has taken
+    const unsigned char* trailer;    // inside the allocation; NULL in a file without one
+    const char* name;                // of the file, inside the allocation; may be NULL
 } Weights;
 
 typedef struct MinGRU {
-    float* state;                           // (L, agents, H) h, owned by the net
+    float* state;    // (L, agents, H) h, owned by the net
     int batch_size, hidden_size, num_layers;
 } MinGRU;
 
-typedef struct PufferNet {                  // one allocation, but for weights that it owns
+typedef struct PufferNet {    // one allocation, but for weights that it owns
     // yours to set
-    int greedy;                             // 1: likeliest actions. 0: draws
-    unsigned int rng;                       // generator of the draws
-    const unsigned char* mask;              // (agents, A) legal actions, the caller's; or NULL
-    float* obs;                             // (agents, D) room for the caller; not read by itself
+    int greedy;                   // 1: likeliest actions. 0: draws
+    unsigned int rng;             // generator of the draws
+    const unsigned char* mask;    // (agents, A) legal actions, the caller's; or NULL
+    float* obs;                   // (agents, D) room for the caller; not read by itself
     // yours to read
-    char env[32];                           // from the trailer, else ""
-    unsigned long long step;                // agent steps trained, else 0
+    char env[32];               // from the trailer, else ""
+    unsigned long long step;    // agent steps trained, else 0
     int num_agents, obs_size, hidden_size, num_layers;
-    int num_actions, num_logits;            // K, A
-    const int* act_sizes;                   // (K)
+    int num_actions, num_logits;    // K, A
+    const int* act_sizes;           // (K)
     MinGRU* mingru;
-    float* logits;                          // (agents, A)
-    float* values;                          // (agents)
+    float* logits;    // (agents, A)
+    float* values;    // (agents)
     // the rest is its own
     MinGRU gru;
     int bytes, scale, warned;
     const float *encoder, *decoder, *logstd, *layers;
-    size_t layer_stride;                    // floats from one layer to the next
-    float *input, *x, *gates;               // (D), (H), (3H or A + 1) scratch, one agent at a time
+    size_t layer_stride;         // floats from one layer to the next
+    float *input, *x, *gates;    // (D), (H), (3H or A + 1) scratch, one agent at a time
     Weights* owned;
 } PufferNet;
 
 // ---- sizes and places -------------------------------------------------------------------------
 
 typedef struct PufferLayout {
-    uint64_t decoder, logstd, layers, stride, end;      // floats from the start of the file
-    uint64_t numbers;                                   // weights without the gaps between them
+    uint64_t decoder, logstd, layers, stride, end;    // floats from the start of the file
+    uint64_t numbers;                                 // weights without the gaps between them
 } PufferLayout;
 
 static inline uint64_t puffernet_align(uint64_t floats) { return (floats + 7) / 8 * 8; }
@@ -178,10 +178,10 @@ static inline uint32_t puffernet_word(const unsigned char* bytes) {
 
 // zlib's CRC-32, four bits at a time
 static inline uint32_t puffernet_crc(const unsigned char* bytes, size_t count) {
-    static const uint32_t table[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158,
-        0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4,
-        0xa00ae278, 0xbdbdf21c};
+    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                       0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
     uint32_t crc = 0xffffffff;
     for (size_t i = 0; i < count; i++) {
         crc = crc >> 4 ^ table[(crc ^ bytes[i]) & 15];
@@ -215,7 +215,8 @@ static inline const char* puffernet_find_trailer(Weights* weights, size_t bytes,
     *floats = (bytes - length) / 4;
     uint32_t heads = puffernet_word(trailer + 20);
     if (puffernet_word(trailer + 4) != *floats || heads > PUFFERNET_MAX_NET
-        || length != PUFFERNET_FIXED + 4 * heads || !memchr(trailer + 40, 0, 32)) return damaged;
+        || length != PUFFERNET_FIXED + 4 * heads || !memchr(trailer + 40, 0, 32))
+        return damaged;
     weights->trailer = trailer;
     return NULL;
 }
@@ -300,8 +301,10 @@ static inline int puffernet_fits(const Weights* weights, int obs_size, int hidde
     for (int i = 0; i < n; i++) {
         uint32_t has = puffernet_word(weights->trailer + 104 + 4 * i);
         if (has == (uint32_t)sizes[i]) continue;
-        snprintf(sentence, sizeof(sentence), "its action head %d has width %u, and the program "
-                 "asks for %d", i, (unsigned)has, sizes[i]);
+        snprintf(sentence, sizeof(sentence),
+                 "its action head %d has width %u, and the program "
+                 "asks for %d",
+                 i, (unsigned)has, sizes[i]);
         puffernet_say(weights->name, sentence);
         return 0;
     }
@@ -317,11 +320,15 @@ static inline int puffernet_complete(const Weights* weights, const PufferLayout*
     // PufferLib 4.0 forgets the gaps when it counts what to write: the last weights are missing
     int cut = floats == at->numbers && !weights->trailer && at->end - floats <= PUFFERNET_SPARE;
     if (cut)
-        snprintf(sentence, sizeof(sentence), "PufferLib left out its last %d weights; zeros stand "
-                 "in", (int)(at->end - floats));
+        snprintf(sentence, sizeof(sentence),
+                 "PufferLib left out its last %d weights; zeros stand "
+                 "in",
+                 (int)(at->end - floats));
     else
-        snprintf(sentence, sizeof(sentence), "it holds %llu weights, and a network of these sizes "
-                 "has %llu", (unsigned long long)floats, (unsigned long long)at->end);
+        snprintf(sentence, sizeof(sentence),
+                 "it holds %llu weights, and a network of these sizes "
+                 "has %llu",
+                 (unsigned long long)floats, (unsigned long long)at->end);
     puffernet_say(weights->name, sentence);
     return cut;
 }
@@ -334,13 +341,20 @@ static inline PufferNet* puffernet_allocate(int agents, int D, int H, int L, int
     PufferNet* net = bytes > SIZE_MAX / 2 ? NULL : (PufferNet*)calloc(1, (size_t)bytes);
     if (!net) return NULL;
     float* next = (float*)(void*)(net + 1);
-    net->obs = next;            next += (size_t)agents * D;
-    net->gru.state = next;      next += (size_t)L * agents * H;
-    net->logits = next;         next += (size_t)agents * A;
-    net->values = next;         next += agents;
-    net->input = next;          next += D;
-    net->x = next;              next += H;
-    net->gates = next;          next += wide;
+    net->obs = next;
+    next += (size_t)agents * D;
+    net->gru.state = next;
+    next += (size_t)L * agents * H;
+    net->logits = next;
+    next += (size_t)agents * A;
+    net->values = next;
+    next += agents;
+    net->input = next;
+    next += D;
+    net->x = next;
+    next += H;
+    net->gates = next;
+    next += wide;
     net->act_sizes = (const int*)(void*)next;
     net->gru.batch_size = agents, net->gru.hidden_size = H, net->gru.num_layers = L;
     net->mingru = &net->gru;
@@ -352,12 +366,12 @@ static inline PufferNet* puffernet_allocate(int agents, int D, int H, int L, int
 static inline PufferNet* make_puffernet(Weights* weights, int num_agents, int obs_size, int hidden,
                                         int num_layers, const int act_sizes[], int num_actions) {
     int total = 0, continuous = 0;
-    if (!weights) return NULL;              // load_weights has said why
+    if (!weights) return NULL;    // load_weights has said why
     int sound = puffernet_in(num_agents, 1, PUFFERNET_MAX_SIZE)
-        && puffernet_in(obs_size, 1, PUFFERNET_MAX_SIZE)
-        && puffernet_in(hidden, 1, PUFFERNET_MAX_NET)
-        && puffernet_in(num_layers, 0, PUFFERNET_MAX_NET)
-        && puffernet_in(num_actions, 1, PUFFERNET_MAX_NET) && act_sizes;
+                && puffernet_in(obs_size, 1, PUFFERNET_MAX_SIZE)
+                && puffernet_in(hidden, 1, PUFFERNET_MAX_NET)
+                && puffernet_in(num_layers, 0, PUFFERNET_MAX_NET)
+                && puffernet_in(num_actions, 1, PUFFERNET_MAX_NET) && act_sizes;
     for (int i = 0; sound && i < num_actions; i++) {
         sound = puffernet_in(act_sizes[i], 1, PUFFERNET_MAX_SIZE - total);
         total += sound ? act_sizes[i] : 0;
@@ -370,7 +384,8 @@ static inline PufferNet* make_puffernet(Weights* weights, int num_agents, int ob
     PufferLayout at = puffernet_layout((uint64_t)obs_size, (uint64_t)hidden, (uint64_t)num_layers,
                                        (uint64_t)total, (uint64_t)continuous);
     if (!puffernet_fits(weights, obs_size, hidden, num_layers, act_sizes, num_actions)
-        || !puffernet_complete(weights, &at)) return NULL;
+        || !puffernet_complete(weights, &at))
+        return NULL;
     PufferNet* net = puffernet_allocate(num_agents, obs_size, hidden, num_layers, total,
                                         num_actions);
     if (!net) {
@@ -443,8 +458,8 @@ static inline void puffernet_product(const float* W, const float* x, float* y, i
         for (; c + 8 <= columns; c += 8)
             for (int i = 0; i < 8; i++) sums[i] += row[c + i] * x[c + i];
         for (; c < columns; c++) rest += row[c] * x[c];
-        y[r] = (sums[0] + sums[4]) + (sums[1] + sums[5]) + (sums[2] + sums[6])
-               + (sums[3] + sums[7]) + rest;
+        y[r] = (sums[0] + sums[4]) + (sums[1] + sums[5]) + (sums[2] + sums[6]) + (sums[3] + sums[7])
+               + rest;
     }
 }
 
@@ -480,7 +495,7 @@ static inline float puffernet_uniform(unsigned int* rng) {
     return (float)(bits >> 8) * (1.0f / 16777216.0f);
 }
 
-static inline float puffernet_normal(unsigned int* rng) {       // Box-Muller; 1 - u is never 0
+static inline float puffernet_normal(unsigned int* rng) {    // Box-Muller; 1 - u is never 0
     float radius = sqrtf(-2.0f * logf(1.0f - puffernet_uniform(rng)));
     return radius * cosf(6.28318531f * puffernet_uniform(rng));
 }
@@ -505,7 +520,7 @@ static inline int puffernet_pick(const float* logits, int width, const unsigned 
         sum += expf(logits[i] - most);
         if (sum > bound) return i;
     }
-    return best;                            // rounding alone could lead here
+    return best;    // rounding alone could lead here
 }
 
 static inline void puffernet_choose(PufferNet* net, int agent, float* actions,
@@ -543,8 +558,8 @@ static inline void puffernet_forget(PufferNet* net, int agent) {
 
 // One tick of all agents; floats or bytes is what the observations are, the other one is NULL
 static inline void puffernet_tick(PufferNet* net, const float* floats, const unsigned char* bytes,
-                                  float* actions, const unsigned char* mask,
-                                  const float* terminals, int draw_continuous) {
+                                  float* actions, const unsigned char* mask, const float* terminals,
+                                  int draw_continuous) {
     if (!net) return;
     for (int agent = 0; agent < net->num_agents; agent++) {
         size_t first = (size_t)agent * net->obs_size;
@@ -559,8 +574,10 @@ static inline void puffernet_tick(PufferNet* net, const float* floats, const uns
             continue;
         }
         if (!net->warned++)
-            fprintf(stderr, "puffernet: the policy of agent %d computed a number that is not "
-                    "finite (is its observation finite?); it plays zeros\n", agent);
+            fprintf(stderr,
+                    "puffernet: the policy of agent %d computed a number that is not "
+                    "finite (is its observation finite?); it plays zeros\n",
+                    agent);
         puffernet_forget(net, agent);
         for (int head = 0; head < net->num_actions; head++)
             actions[(size_t)agent * net->num_actions + head] = 0;
@@ -574,8 +591,9 @@ static inline void puffernet_act_floats(PufferNet* net, const float* observation
 
 static inline void puffernet_act_bytes(PufferNet* net, const void* observations, float* actions,
                                        const float* terminals) {
-    if (net) puffernet_tick(net, NULL, (const unsigned char*)observations, actions, net->mask,
-                            terminals, !net->greedy);
+    if (net)
+        puffernet_tick(net, NULL, (const unsigned char*)observations, actions, net->mask, terminals,
+                       !net->greedy);
 }
 
 #ifdef __cplusplus
@@ -592,12 +610,14 @@ static inline void puffernet_act(PufferNet* net, const char* observations, float
     puffernet_act_bytes(net, observations, actions, terminals);
 }
 #else
-#define puffernet_act(net, observations, actions, terminals)                                      \
-    _Generic((observations) + 0,                                                                  \
-             float*: puffernet_act_floats, const float*: puffernet_act_floats,                    \
-             unsigned char*: puffernet_act_bytes, const unsigned char*: puffernet_act_bytes,      \
-             char*: puffernet_act_bytes, const char*: puffernet_act_bytes)                        \
-        (net, observations, actions, terminals)
+#define puffernet_act(net, observations, actions, terminals)                                       \
+    _Generic((observations) + 0,                                                                   \
+        float*: puffernet_act_floats,                                                              \
+        const float*: puffernet_act_floats,                                                        \
+        unsigned char*: puffernet_act_bytes,                                                       \
+        const unsigned char*: puffernet_act_bytes,                                                 \
+        char*: puffernet_act_bytes,                                                                \
+        const char*: puffernet_act_bytes)(net, observations, actions, terminals)
 #endif
 
 static inline void puffernet_forward(PufferNet* net, const float* observations, float* actions,
@@ -612,9 +632,10 @@ static inline void puffernet_forward_unmasked(PufferNet* net, const float* obser
 
 // forward_puffernet with three arguments, or with five
 #define PUFFERNET_SIXTH(a, b, c, d, e, name, ...) name
-#define forward_puffernet(...)                                                                    \
-    PUFFERNET_SIXTH(__VA_ARGS__, puffernet_forward, puffernet_takes_3_or_5_arguments,             \
-                    puffernet_forward_unmasked, 0, 0)(__VA_ARGS__)
+#define forward_puffernet(...)                                                                     \
+    PUFFERNET_SIXTH(__VA_ARGS__, puffernet_forward, puffernet_takes_3_or_5_arguments,              \
+                    puffernet_forward_unmasked, 0, 0)                                              \
+    (__VA_ARGS__)
 
 // ---- random play ------------------------------------------------------------------------------
 
@@ -630,7 +651,7 @@ static inline void puffernet_random_masked(float* actions, const unsigned char* 
                 *actions++ = 2 * u - 1;
             } else {
                 int id = (int)(u * (float)(legal ? legal : width));
-                for (int i = 0; legal && i <= id; i++) id += !mask[i];      // the id-th legal one
+                for (int i = 0; legal && i <= id; i++) id += !mask[i];    // the id-th legal one
                 *actions++ = (float)id;
             }
             mask = mask ? mask + width : NULL;

@@ -11,21 +11,19 @@
 
 // DrawCircleGradient(x, y, radius, inner, outer) of 5.5, (center, radius, inner, outer) of 6.0
 #if defined(__cplusplus)
-static inline void DrawCircleGradient(int x, int y, float radius, Color inner, Color outer)
-{
-    Vector2 center = { (float)x, (float)y };
+static inline void DrawCircleGradient(int x, int y, float radius, Color inner, Color outer) {
+    Vector2 center = {(float)x, (float)y};
     DrawCircleGradient(center, radius, inner, outer);
 }
 #elif defined(__clang__)
-static inline __attribute__((overloadable))
-void puffer_circle_gradient(Vector2 center, float radius, Color inner, Color outer)
-{
+static inline __attribute__((overloadable)) void puffer_circle_gradient(Vector2 center,
+                                                                        float radius, Color inner,
+                                                                        Color outer) {
     DrawCircleGradient(center, radius, inner, outer);
 }
-static inline __attribute__((overloadable))
-void puffer_circle_gradient(int x, int y, float radius, Color inner, Color outer)
-{
-    Vector2 center = { (float)x, (float)y };
+static inline __attribute__((overloadable)) void puffer_circle_gradient(int x, int y, float radius,
+                                                                        Color inner, Color outer) {
+    Vector2 center = {(float)x, (float)y};
     DrawCircleGradient(center, radius, inner, outer);
 }
 #define DrawCircleGradient puffer_circle_gradient
@@ -38,18 +36,17 @@ typedef struct PufferCircleGradient {
     Color outer;
 } PufferCircleGradient;
 
-static inline void puffer_circle_gradient(PufferCircleGradient circle)
-{
+static inline void puffer_circle_gradient(PufferCircleGradient circle) {
     DrawCircleGradient(circle.center, circle.radius, circle.inner, circle.outer);
 }
-#define DrawCircleGradient(...) puffer_circle_gradient((PufferCircleGradient){ __VA_ARGS__ })
+#define DrawCircleGradient(...) puffer_circle_gradient((PufferCircleGradient){__VA_ARGS__})
 #endif
 
 // Models as points, and animations one at a time
 #ifdef __cplusplus
 extern "C" {
 #endif
-RLAPI void rlEnablePointMode(void);                 // as in rlgl.h
+RLAPI void rlEnablePointMode(void);    // as in rlgl.h
 RLAPI void rlDisablePointMode(void);
 RLAPI void rlEnableBackfaceCulling(void);
 RLAPI void rlDisableBackfaceCulling(void);
@@ -58,8 +55,7 @@ RLAPI void rlDisableBackfaceCulling(void);
 #endif
 
 static inline void DrawModelPointsEx(Model model, Vector3 position, Vector3 rotationAxis,
-                                     float rotationAngle, Vector3 scale, Color tint)
-{
+                                     float rotationAngle, Vector3 scale, Color tint) {
     rlEnablePointMode();
     rlDisableBackfaceCulling();
     DrawModelEx(model, position, rotationAxis, rotationAngle, scale, tint);
@@ -67,19 +63,16 @@ static inline void DrawModelPointsEx(Model model, Vector3 position, Vector3 rota
     rlDisablePointMode();
 }
 
-static inline void DrawModelPoints(Model model, Vector3 position, float scale, Color tint)
-{
-    Vector3 up = { 0.0f, 1.0f, 0.0f }, sizes = { scale, scale, scale };
+static inline void DrawModelPoints(Model model, Vector3 position, float scale, Color tint) {
+    Vector3 up = {0.0f, 1.0f, 0.0f}, sizes = {scale, scale, scale};
     DrawModelPointsEx(model, position, up, 0.0f, sizes, tint);
 }
 
-static inline void UpdateModelAnimationBones(Model model, ModelAnimation anim, int frame)
-{
+static inline void UpdateModelAnimationBones(Model model, ModelAnimation anim, int frame) {
     UpdateModelAnimation(model, anim, (float)frame);
 }
 
-static inline void UnloadModelAnimation(ModelAnimation anim)
-{
+static inline void UnloadModelAnimation(ModelAnimation anim) {
     for (int i = 0; i < anim.keyframeCount; i++) MemFree(anim.keyframePoses[i]);
     MemFree(anim.keyframePoses);
 }
@@ -88,16 +81,14 @@ static inline void UnloadModelAnimation(ModelAnimation anim)
 
 // Text: 5.5 has const char** where 6.0 has char**. A void* is either, in C
 #ifndef __cplusplus
-static inline void* puffer_text_split(const char* text, char delimiter, int* count)
-{
+static inline void* puffer_text_split(const char* text, char delimiter, int* count) {
     return TextSplit(text, delimiter, count);
 }
-static inline char* puffer_text_join(const void* list, int count, const char* delimiter)
-{
+static inline char* puffer_text_join(const void* list, int count, const char* delimiter) {
     return TextJoin((char**)list, count, delimiter);
 }
 #define TextSplit puffer_text_split
-#define TextJoin puffer_text_join
+#define TextJoin  puffer_text_join
 #endif
 
 // 6.1 renames again; what is written here stays 6.0's
@@ -107,4 +98,4 @@ static inline char* puffer_text_join(const void* list, int count, const char* de
 #define ImageDrawRectangleLines  ImageDrawRectangleLinesEx
 #endif
 
-#endif // PUFFER_NO_COMPAT
+#endif    // PUFFER_NO_COMPAT

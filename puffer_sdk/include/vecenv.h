@@ -57,16 +57,16 @@
 // Dict: settings in, log values out
 //------------------------------------------------------------------------------------
 typedef struct DictItem {
-    const char* key;                // kept as a pointer: a literal, or as long-lived as the Dict
+    const char* key;    // kept as a pointer: a literal, or as long-lived as the Dict
     double value;
     void* ptr;
 } DictItem;
 
 typedef struct Dict {
-    DictItem* items;                // [capacity]
+    DictItem* items;    // [capacity]
     int size;
     int capacity;
-    bool is_vec;                    // [vec], not [env]: for error texts
+    bool is_vec;    // [vec], not [env]: for error texts
 } Dict;
 
 PUFFER_RARE
@@ -130,23 +130,29 @@ PUFFER_OFTEN
 //------------------------------------------------------------------------------------
 // Types that bindings name
 //------------------------------------------------------------------------------------
-typedef struct ByteTensor  { unsigned char* data; int64_t shape[8]; } ByteTensor;
-typedef struct FloatTensor { float* data;         int64_t shape[8]; } FloatTensor;
-typedef struct IntTensor_is_not_an_observation_type_here  IntTensor;
+typedef struct ByteTensor {
+    unsigned char* data;
+    int64_t shape[8];
+} ByteTensor;
+typedef struct FloatTensor {
+    float* data;
+    int64_t shape[8];
+} FloatTensor;
+typedef struct IntTensor_is_not_an_observation_type_here IntTensor;
 typedef struct LongTensor_is_not_an_observation_type_here LongTensor;
 
-typedef struct StaticVec {          // what a MY_VEC_STEP function is handed
-    void* envs;                     // (Env*) [size]
+typedef struct StaticVec {    // what a MY_VEC_STEP function is handed
+    void* envs;               // (Env*) [size]
     int size;
     int total_agents;
     int buffers;
     int agents_per_buffer;
-    int* buffer_env_starts;         // [buffers]
-    int* buffer_env_counts;         // [buffers]
+    int* buffer_env_starts;    // [buffers]
+    int* buffer_env_counts;    // [buffers]
     void* observations;
     float* actions;
-    float* rewards;                 // (total_agents)
-    float* terminals;               // (total_agents)
+    float* rewards;      // (total_agents)
+    float* terminals;    // (total_agents)
     unsigned char* action_mask;
     int obs_size;
     int num_atns;
@@ -168,7 +174,7 @@ void MY_VEC_STEP(StaticVec* vec);
 #ifdef MY_VEC_STEP_RANGE
 void MY_VEC_STEP_RANGE(StaticVec* vec, int env_start, int env_count, int num_workers);
 #endif
-#ifdef PUFFER_APPLY                 // generated bindings: [env] keys to struct fields, no init
+#ifdef PUFFER_APPLY    // generated bindings: [env] keys to struct fields, no init
 static void PUFFER_APPLY(Env* env, Dict* kwargs);
 #endif
 
@@ -203,19 +209,19 @@ static inline int puffer_obs_size(Env* env) {
 // Many envs
 //------------------------------------------------------------------------------------
 struct PufferVec {
-    StaticVec view;                 // handed to MY_VEC_STEP; view.envs is `envs`
-    Env* envs;                      // [num_envs]
+    StaticVec view;    // handed to MY_VEC_STEP; view.envs is `envs`
+    Env* envs;         // [num_envs]
     int32_t num_envs;
-    int32_t total_agents;           // N
-    int32_t obs_size;               // D
-    int32_t* first_row;             // [num_envs + 1] row where each env's agents begin
-    uint64_t seed;                  // of all; env e's own is puffer_mix(seed, e)
-    uint32_t* rand_states;          // [num_envs] generators behind rand()
-    float** rewards;                // [num_envs] as bound
-    float** terminals;              // [num_envs]
-    float** truncations;            // [num_envs] or NULLs
+    int32_t total_agents;               // N
+    int32_t obs_size;                   // D
+    int32_t* first_row;                 // [num_envs + 1] row where each env's agents begin
+    uint64_t seed;                      // of all; env e's own is puffer_mix(seed, e)
+    uint32_t* rand_states;              // [num_envs] generators behind rand()
+    float** rewards;                    // [num_envs] as bound
+    float** terminals;                  // [num_envs]
+    float** truncations;                // [num_envs] or NULLs
     double added[puffer_log_fields];    // sums that add_log brought, not yet collected
-    char* adjacent;                 // [num_envs + 1] 1 where an env's rows follow its neighbour's
+    char* adjacent;    // [num_envs + 1] 1 where an env's rows follow its neighbour's
 };
 
 // splitmix64's finaliser: seed and index in, 32 well-mixed bits out
@@ -314,7 +320,9 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
 static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch* watch,
                                      char* error) {
 #ifdef MY_VEC_INIT
-    (void)settings; (void)watch; (void)error;
+    (void)settings;
+    (void)watch;
+    (void)error;
     return 1;
 #else
     PufferWatch spare = {0, 0, 0, 0, 0};
@@ -328,7 +336,7 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
     puffer_escape = &escape;
     if (setjmp(escape) == 0) {
         env->num_agents = 1;
-        my_init(env, kwargs);       // what it allocates is small, and c_close wants a reset env
+        my_init(env, kwargs);    // what it allocates is small, and c_close wants a reset env
         agents = env->num_agents;
         if (agents < 1) snprintf(error, PUFFER_ERROR_SIZE, "agents: num_agents is %d", agents);
     }
@@ -365,8 +373,8 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
                             vec_kwargs, kwargs);
     vec->num_envs = count;
     if (!vec->envs || count < 1 || count > vec->total_agents) {
-        snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made %d envs for %d agents",
-                 count, vec->total_agents);
+        snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made %d envs for %d agents", count,
+                 vec->total_agents);
         return false;
     }
     for (int e = 0; e < count; e++) {
@@ -382,9 +390,10 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         vec->first_row[e + 1] = vec->first_row[e] + env->num_agents;
     }
     if (vec->first_row[count] != vec->total_agents) {
-        snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made envs with %d agents in all, "
-                 "total_agents is %d; try: %d", vec->first_row[count], vec->total_agents,
-                 vec->first_row[count]);
+        snprintf(error, PUFFER_ERROR_SIZE,
+                 "tiling: my_vec_init made envs with %d agents in all, "
+                 "total_agents is %d; try: %d",
+                 vec->first_row[count], vec->total_agents, vec->first_row[count]);
         return false;
     }
     for (int b = 0, next = 0; b < vec->view.buffers; b++) {
@@ -393,9 +402,10 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         bool inside = start == next && envs > 0 && end <= count;
         int rows = inside ? vec->first_row[end] - vec->first_row[start] : 0;
         if (!inside || rows != vec->view.agents_per_buffer) {
-            snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init gives buffer %d the envs "
-                     "%d to %d, which must follow on env %d and hold %d agents", b, start,
-                     end - 1, next - 1, vec->view.agents_per_buffer);
+            snprintf(error, PUFFER_ERROR_SIZE,
+                     "tiling: my_vec_init gives buffer %d the envs "
+                     "%d to %d, which must follow on env %d and hold %d agents",
+                     b, start, end - 1, next - 1, vec->view.agents_per_buffer);
             return false;
         }
         next = end;
@@ -424,11 +434,11 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
             puffer_at(vec, e, watch);
             env->rng = vec->rand_states[e];
             env->num_agents = 1;
-            vec->num_envs++;        // first, so that destroy closes an env whose my_init escaped
+            vec->num_envs++;    // first, so that destroy closes an env whose my_init escaped
             my_init(env, kwargs);
             if (env->num_agents < 1) {
-                snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has num_agents = %d",
-                         e, env->num_agents);
+                snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has num_agents = %d", e,
+                         env->num_agents);
                 return false;
             }
             row += env->num_agents;
@@ -437,9 +447,10 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         vec->view.buffer_env_counts[b] = vec->num_envs - vec->view.buffer_env_starts[b];
         if (row != begin + per_buffer) {
             int last = vec->envs[vec->num_envs - 1].num_agents;
-            snprintf(error, PUFFER_ERROR_SIZE, "tiling: buffer %d has room for %d agents, but "
-                     "whole envs (the last has %d agents) fill %d", b, per_buffer, last,
-                     row - begin);
+            snprintf(error, PUFFER_ERROR_SIZE,
+                     "tiling: buffer %d has room for %d agents, but "
+                     "whole envs (the last has %d agents) fill %d",
+                     b, per_buffer, last, row - begin);
             bool uniform = true;
             for (int e = 0; e < vec->num_envs; e++) uniform &= vec->envs[e].num_agents == last;
             if (uniform) puffer_suggest(error, vec->total_agents, last * vec->view.buffers);
@@ -500,8 +511,8 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->view.buffer_env_counts = (int*)calloc((size_t)num_buffers, sizeof(int));
 
     if (!vec->first_row || !vec->rand_states || !vec->rewards || !vec->terminals
-            || !vec->truncations || !vec->adjacent || !vec->view.buffer_env_starts
-            || !vec->view.buffer_env_counts) {
+        || !vec->truncations || !vec->adjacent || !vec->view.buffer_env_starts
+        || !vec->view.buffer_env_counts) {
         snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d agents", total_agents);
         puffer_free_vec(vec);
         return NULL;
@@ -519,12 +530,14 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     puffer_escape = &escape;
     if (setjmp(escape) == 0) {
         good = puffer_create_envs(vec, seed, kwargs, vec_kwargs, seen, error);
-        vec->obs_size = puffer_described_size(kwargs);      // what callers have made room for
+        vec->obs_size = puffer_described_size(kwargs);    // what callers have made room for
         for (int32_t e = 0; good && e < vec->num_envs; e++) {
             int size = puffer_obs_size(&vec->envs[e]);
             if (size < 1 || size != vec->obs_size) {
-                snprintf(error, PUFFER_ERROR_SIZE, "sizes: OBS_SIZE is %d by the settings alone "
-                         "and %d in env %d after init", vec->obs_size, size, e);
+                snprintf(error, PUFFER_ERROR_SIZE,
+                         "sizes: OBS_SIZE is %d by the settings alone "
+                         "and %d in env %d after init",
+                         vec->obs_size, size, e);
                 good = false;
             }
         }
@@ -534,7 +547,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     puffer_leave(seen);
     puffer_free_dict(kwargs);
     puffer_free_dict(vec_kwargs);
-    if (!good) {                    // c_close may not know half-made envs: only memory is freed
+    if (!good) {    // c_close may not know half-made envs: only memory is freed
         free(vec->envs);
         puffer_free_vec(vec);
         return NULL;
@@ -566,9 +579,10 @@ static void puffer_slice(const PufferVec* vec, int32_t buffer, int32_t* first, i
 }
 
 // The struct's pointers have the author's types (char*, uint8_t*, float*): set as bytes
-#define PUFFER_POINT(field, address) do {                       \
-        void* puffer_address = (void*)(address);                \
-        memcpy(&(field), &puffer_address, sizeof(void*));       \
+#define PUFFER_POINT(field, address)                                                               \
+    do {                                                                                           \
+        void* puffer_address = (void*)(address);                                                   \
+        memcpy(&(field), &puffer_address, sizeof(void*));                                          \
     } while (0)
 
 static bool puffer_follows(const PufferVec* vec, int32_t e) {
@@ -596,7 +610,7 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
 #endif
     vec->rewards[e] = buffers->rewards;
     vec->terminals[e] = buffers->terminals;
-    for (int32_t next = e; next <= e + 1; next++)       // this env and the one behind it
+    for (int32_t next = e; next <= e + 1; next++)    // this env and the one behind it
         if (next > 0 && next < vec->num_envs) vec->adjacent[next] = puffer_follows(vec, next);
     if (e == 0) {
         vec->view.observations = buffers->observations;
@@ -611,7 +625,7 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
 // memory are cleared in one stroke, which costs less than an env at a time inside the loop
 static void puffer_clear(PufferVec* vec, int32_t first, int32_t count) {
     int32_t end = first + count;
-    for (int32_t e = first; e < end; ) {
+    for (int32_t e = first; e < end;) {
         size_t left = (size_t)(end - e - 1);
         const char* gap = (const char*)memchr(&vec->adjacent[e + 1], 0, left);
         int32_t stop = gap ? (int32_t)(gap - vec->adjacent) : end;
@@ -640,7 +654,7 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
                         PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     watch = puffer_enter(watch, &spare, PUFFER_STEP, vec->seed);
-#ifdef MY_VEC_STEP                  // all envs or none
+#ifdef MY_VEC_STEP    // all envs or none
     first = 0;
     count = vec->num_envs;
 #endif
@@ -649,13 +663,13 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
     puffer_at(vec, 0, watch);
     MY_VEC_STEP(&vec->view);
 #else
-    Env* envs = vec->envs;              // the compiler cannot know that c_step leaves these be
+    Env* envs = vec->envs;    // the compiler cannot know that c_step leaves these be
     uint32_t* rand_states = vec->rand_states;
     (void)envs;
     for (int32_t e = first; e < first + count; e++) {
         watch->env = e;
         puffer_rand_state = &rand_states[e];
-#ifdef MY_VEC_STEP_RANGE            // an env at a time: rand() must not depend on the range
+#ifdef MY_VEC_STEP_RANGE    // an env at a time: rand() must not depend on the range
         MY_VEC_STEP_RANGE(&vec->view, e, 1, 1);
 #else
         c_step(&envs[e]);
@@ -715,13 +729,28 @@ static int64_t puffer_env_struct_size(void) { return (int64_t)sizeof(Env); }
 #ifdef __cplusplus
 extern "C"
 #endif
-__attribute__((visibility("default"))) const PufferApi* puffer_api(void) {
+    __attribute__((visibility("default"))) const PufferApi*
+    puffer_api(void) {
     static const PufferApi api = {
-        PUFFER_ABI_VERSION, (int32_t)sizeof(PufferApi),
-        puffer_describe, puffer_agents_per_env, puffer_create, puffer_destroy,
-        puffer_num_envs, puffer_env_seed, puffer_rows, puffer_slice,
-        puffer_bind, puffer_reset, puffer_step, puffer_collect_log, puffer_render,
-        puffer_env_struct, puffer_env_struct_size, puffer_add_log, puffer_log_size,
+        PUFFER_ABI_VERSION,
+        (int32_t)sizeof(PufferApi),
+        puffer_describe,
+        puffer_agents_per_env,
+        puffer_create,
+        puffer_destroy,
+        puffer_num_envs,
+        puffer_env_seed,
+        puffer_rows,
+        puffer_slice,
+        puffer_bind,
+        puffer_reset,
+        puffer_step,
+        puffer_collect_log,
+        puffer_render,
+        puffer_env_struct,
+        puffer_env_struct_size,
+        puffer_add_log,
+        puffer_log_size,
     };
     return &api;
 }

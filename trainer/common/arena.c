@@ -1,5 +1,5 @@
 /* arena.c -- see arena.h. */
-#define _DEFAULT_SOURCE             // madvise
+#define _DEFAULT_SOURCE    // madvise
 #include "arena.h"
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #endif
 
-#define LINE 64
+#define LINE      64
 #define HUGE_PAGE ((size_t)2 << 20)
 
 void arena_add(Arena* arena, void** where, size_t bytes) {
@@ -34,7 +34,7 @@ int32_t arena_commit(Arena* arena) {
     if (!arena->failed) arena->block = aligned_alloc(unit, bytes);
     if (!arena->block) return -1;
 #ifdef MADV_HUGEPAGE
-    if (unit == HUGE_PAGE) madvise(arena->block, bytes, MADV_HUGEPAGE);     // a wish, no more
+    if (unit == HUGE_PAGE) madvise(arena->block, bytes, MADV_HUGEPAGE);    // a wish, no more
 #endif
     memset(arena->block, 0, bytes);
     arena_place(arena, arena->block);

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static void fill_error(Error* error, int32_t kind, const char* format,
-                       va_list arguments) {
+static void fill_error(Error* error, int32_t kind, const char* format, va_list arguments) {
     error->kind = kind;
     error->head = 0;
     vsnprintf(error->text, sizeof error->text, format, arguments);
@@ -39,14 +38,19 @@ double seconds_now(void) {
 int32_t config_check(const PufferTrainerConfig* config, Error* error) {
     if (config->version != PUFFER_TRAINER_VERSION || config->struct_size != (int32_t)sizeof *config)
         return fail(error, "the caller was made for another version of the trainer");
-    struct { const char* name; int64_t value, low, high; } bounds[] = {
-        {"agents", config->agents, 1, 1 << 24}, {"horizon", config->horizon, 0, 65536},
-        {"obs_size", config->obs_size, 1, 1 << 28}, {"num_atns", config->num_atns, 1,
-        PUFFER_MAX_HEADS}, {"hidden_size", config->hidden_size, 1, 16384},
-        {"num_layers", config->num_layers, 1, MAX_LAYERS}, {"threads", config->threads, 1, 1024},
-        {"total_epochs", config->total_epochs, 1, INT64_MAX},
-        {"seed", (int64_t)config->seed, 0, ((int64_t)1 << 56) - 1},
-        {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32}};
+    struct {
+        const char* name;
+        int64_t value, low, high;
+    } bounds[] = {{"agents", config->agents, 1, 1 << 24},
+                  {"horizon", config->horizon, 0, 65536},
+                  {"obs_size", config->obs_size, 1, 1 << 28},
+                  {"num_atns", config->num_atns, 1, PUFFER_MAX_HEADS},
+                  {"hidden_size", config->hidden_size, 1, 16384},
+                  {"num_layers", config->num_layers, 1, MAX_LAYERS},
+                  {"threads", config->threads, 1, 1024},
+                  {"total_epochs", config->total_epochs, 1, INT64_MAX},
+                  {"seed", (int64_t)config->seed, 0, ((int64_t)1 << 56) - 1},
+                  {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
         if (bounds[i].value < bounds[i].low || bounds[i].value > bounds[i].high)
             return fail(error, "%s is %lld, not from %lld to %lld", bounds[i].name,
@@ -93,8 +97,7 @@ static double cosine(double start, double floor, double progress) {
     return start * (floor + (1.0 - floor) * 0.5 * (1.0 + cos(3.14159265358979323846 * progress)));
 }
 
-double learning_progress(const PufferTrainerConfig* config,
-                         const PufferTrainerCounters* counters) {
+double learning_progress(const PufferTrainerConfig* config, const PufferTrainerCounters* counters) {
     double progress = (double)counters->epoch / (double)config->total_epochs;
     return progress < 1.0 ? progress : 1.0;
 }

@@ -60,10 +60,14 @@ int32_t fault_weights(const Tensors* tensors, const char* where, Error* error) {
 // In the order in which data passes: the first that is bad made the others so
 int32_t fault_update(const Tensors* tensors, int matrices, const float* const* gradients,
                      int64_t epoch, Error* error) {
-    static const char* const before[][2] = {
-        {"obs", "observations"}, {"state0", "recurrent state"}, {"actions", "actions"},
-        {"rewards", "rewards"}, {"log_probs", "log-probabilities"}, {"values", "values"},
-        {"bootstrap", "values of what comes next"}, {"advantages", "advantages"}};
+    static const char* const before[][2] = {{"obs", "observations"},
+                                            {"state0", "recurrent state"},
+                                            {"actions", "actions"},
+                                            {"rewards", "rewards"},
+                                            {"log_probs", "log-probabilities"},
+                                            {"values", "values"},
+                                            {"bootstrap", "values of what comes next"},
+                                            {"advantages", "advantages"}};
     static const char* const after[][2] = {{"values_now", "values"}, {"ratio_now", "ratio"}};
     char where[32], label[64];
     snprintf(where, sizeof where, "epoch %lld", (long long)epoch);
@@ -72,7 +76,7 @@ int32_t fault_update(const Tensors* tensors, int matrices, const float* const* g
     if (fault_weights(tensors, where, error)) return -1;
     for (size_t i = 0; i < sizeof after / sizeof *after; i++)
         if (name_bad(tensors, after[i][0], after[i][1], NULL, where, error)) return -1;
-    for (int m = matrices - 1; m >= 0; m--) {       // backward: the decoder's comes first
+    for (int m = matrices - 1; m >= 0; m--) {    // backward: the decoder's comes first
         const char* name = tensors->items[m].name;
         snprintf(label, sizeof label, "gradient of %s", name);
         if (name_bad(tensors, name, label, gradients[m], where, error)) return -1;
@@ -97,14 +101,16 @@ static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
         for (int j = 0; j < heads->width[head]; j++) any |= bad->mask[heads->column[head] + j];
         if (!any) break;
     }
-    fail_as(error, PUFFER_TRAINER_NO_LEGAL_ACTION, "agent %lld has no legal action in head %d"
-            "\ttick %lld", (long long)bad->row, head, (long long)bad->tick);
+    fail_as(error, PUFFER_TRAINER_NO_LEGAL_ACTION,
+            "agent %lld has no legal action in head %d"
+            "\ttick %lld",
+            (long long)bad->row, head, (long long)bad->tick);
     error->head = head;
     return -1;
 }
 
-int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
-                      const Heads* heads, const BadRow* bad, Error* error) {
+int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config, const Heads* heads,
+                      const BadRow* bad, Error* error) {
     long long row = (long long)bad->row, tick = (long long)bad->tick, D = config->obs_size, at;
     if (bad->kind == BAD_MASK) return fault_mask(heads, bad, error);
     if (bad->kind == BAD_REWARD)

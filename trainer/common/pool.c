@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FIRST_ROUND ((uint64_t)1 << 16)     // no worker takes part
-#define SPINS 300               // looks at the next job before sleeping: some microseconds
+#define FIRST_ROUND ((uint64_t)1 << 16)    // no worker takes part
+#define SPINS       300    // looks at the next job before sleeping: some microseconds
 
 typedef struct Member {
     Pool* pool;
@@ -17,14 +17,14 @@ typedef struct Member {
 
 struct Pool {
     int32_t threads;
-    Member* members;            // [threads], the first one unused: the caller
+    Member* members;    // [threads], the first one unused: the caller
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    atomic_uint_fast64_t round; // number of the job << 16 | workers that take part in it
-    atomic_int next;            // item to take
-    atomic_int busy;            // workers that have not finished this round
+    atomic_uint_fast64_t round;    // number of the job << 16 | workers that take part in it
+    atomic_int next;               // item to take
+    atomic_int busy;               // workers that have not finished this round
     int sleepers, caller_sleeps, closing;
-    pid_t process;              // a fork's copy has no workers
+    pid_t process;    // a fork's copy has no workers
     PoolJob job;
     void* about;
     int32_t items;
@@ -117,7 +117,7 @@ Pool* pool_create(int32_t threads) {
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
-    sigset_t all, before;                       // but for faults, signals are the creator's
+    sigset_t all, before;    // but for faults, signals are the creator's
     sigfillset(&all);
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
@@ -136,7 +136,7 @@ Pool* pool_create(int32_t threads) {
 
 void pool_destroy(Pool* pool) {
     if (!pool) return;
-    if (pool->process != getpid()) {            // locks may be held by threads that are not here
+    if (pool->process != getpid()) {    // locks may be held by threads that are not here
         free(pool->members);
         free(pool);
         return;

@@ -8,7 +8,7 @@
 typedef struct Pool Pool;
 typedef void (*PoolJob)(void* about, int32_t item, int32_t worker);
 
-Pool* pool_create(int32_t threads);             // NULL when the system cannot start them
+Pool* pool_create(int32_t threads);    // NULL when the system cannot start them
 void pool_destroy(Pool* pool);
 int32_t pool_threads(const Pool* pool);
 

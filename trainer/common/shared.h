@@ -14,24 +14,24 @@
 #include "kernels/kernels.h"
 #include "trainer/puffer_trainer.h"
 
-#define MAX_LAYERS    64
-#define MAX_TENSORS   (3 * (MAX_LAYERS + 3) + 16)
+#define MAX_LAYERS  64
+#define MAX_TENSORS (3 * (MAX_LAYERS + 3) + 16)
 
-typedef struct Rollout {            // (N, T, ...) a row holds what belongs to one agent and tick
-    void* obs;                      // (N, T, D) u8 or f32
-    float* actions;                 // (N, T, K)
-    float* logprobs;                // (N, T)
-    float* values;                  // (N, T) V when it was acted
-    float* rewards;                 // (N, T) caused by the action, unclipped
-    float* ended;                   // (N, T) 1 where that ended the episode
-    float* truncated;               // (N, T) 1 where a time limit did
-    float* bootstrap;               // (N) V after the last tick
-    float* state0;                  // (N, L, Hp) before the first tick
-    uint8_t* masks;                 // (N, T, A) or NULL
-    float* values_now;              // (N, T) V and w as of the last minibatch that saw the row
-    float* ratio_now;               // (N, T)
-    float* advantages;              // (N, T)
-    float* returns;                 // (N, T) A + V, both of when the minibatch began
+typedef struct Rollout {    // (N, T, ...) a row holds what belongs to one agent and tick
+    void* obs;              // (N, T, D) u8 or f32
+    float* actions;         // (N, T, K)
+    float* logprobs;        // (N, T)
+    float* values;          // (N, T) V when it was acted
+    float* rewards;         // (N, T) caused by the action, unclipped
+    float* ended;           // (N, T) 1 where that ended the episode
+    float* truncated;       // (N, T) 1 where a time limit did
+    float* bootstrap;       // (N) V after the last tick
+    float* state0;          // (N, L, Hp) before the first tick
+    uint8_t* masks;         // (N, T, A) or NULL
+    float* values_now;      // (N, T) V and w as of the last minibatch that saw the row
+    float* ratio_now;       // (N, T)
+    float* advantages;      // (N, T)
+    float* returns;         // (N, T) A + V, both of when the minibatch began
 } Rollout;
 
 // ---- small things -----------------------------------------------------------------------------
@@ -45,8 +45,7 @@ double seconds_now(void);
 typedef PufferTrainerError Error;
 
 // Both fill in the error and return -1. fail: PUFFER_TRAINER_FAILED
-int32_t fail(Error* error, const char* format, ...)
-    __attribute__((format(printf, 2, 3)));
+int32_t fail(Error* error, const char* format, ...) __attribute__((format(printf, 2, 3)));
 int32_t fail_as(Error* error, int32_t kind, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -73,7 +72,7 @@ void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config
 
 // ---- tensors.c --------------------------------------------------------------------------------
 
-typedef struct Tensors {            // weights of the matrices come first, in their order
+typedef struct Tensors {    // weights of the matrices come first, in their order
     PufferTrainerTensor items[MAX_TENSORS];
     int32_t count;
 } Tensors;
@@ -88,34 +87,34 @@ void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A,
 // ---- replay.c ---------------------------------------------------------------------------------
 
 typedef struct Replay {
-    int32_t* rows;                  // (count, S) segments of the next update's minibatches
-    float* q;                       // (count, S)
-    int32_t count;                  // 0: it picks for itself
+    int32_t* rows;    // (count, S) segments of the next update's minibatches
+    float* q;         // (count, S)
+    int32_t count;    // 0: it picks for itself
 } Replay;
 
 void replay_set(Replay* replay, const int32_t* rows, const float* q, int32_t minibatches,
-                int32_t segments);      // copied; without memory for it: 0
+                int32_t segments);    // copied; without memory for it: 0
 void replay_free(Replay* replay);
 
 // ---- faults.c ----------------------------------------------------------------------------------
 
 enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };    // as CUDA_BAD_ has them
 
-typedef struct BadRow {             // where a rollout met the first bad number
+typedef struct BadRow {    // where a rollout met the first bad number
     int32_t kind;
     int64_t row, tick;
-    const void* obs;                // [D] of this row and tick, or NULL if it is no longer known
-    const uint8_t* mask;            // [A]
+    const void* obs;        // [D] of this row and tick, or NULL if it is no longer known
+    const uint8_t* mask;    // [A]
     float reward;
-    const float* state;             // [state_size]
+    const float* state;    // [state_size]
     int64_t state_size;
 } BadRow;
 
 // Each fills in the error that names the first bad number, and returns -1. fault_weights: 0 where
 // the weights are finite
 int32_t fault_weights(const Tensors* tensors, const char* where, Error* error);
-int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
-                      const Heads* heads, const BadRow* bad, Error* error);
+int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config, const Heads* heads,
+                      const BadRow* bad, Error* error);
 // gradients: [matrices] laid out as the weights
 int32_t fault_update(const Tensors* tensors, int matrices, const float* const* gradients,
                      int64_t epoch, Error* error);

@@ -42,11 +42,13 @@ void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A,
     add_tensor(tensors, "actions", PUFFER_ROLLOUT, PUFFER_F32, rollout->actions, 3, rows, NULL);
     rows[2] = A;
     add_tensor(tensors, "masks", PUFFER_ROLLOUT, PUFFER_U8, rollout->masks, 3, rows, NULL);
-    struct { const char* name; float* data; } flat[] = {
-        {"log_probs", rollout->logprobs}, {"values", rollout->values},
-        {"rewards", rollout->rewards}, {"ended", rollout->ended},
-        {"truncated", rollout->truncated}, {"values_now", rollout->values_now},
-        {"ratio_now", rollout->ratio_now}, {"advantages", rollout->advantages}};
+    struct {
+        const char* name;
+        float* data;
+    } flat[] = {{"log_probs", rollout->logprobs},  {"values", rollout->values},
+                {"rewards", rollout->rewards},     {"ended", rollout->ended},
+                {"truncated", rollout->truncated}, {"values_now", rollout->values_now},
+                {"ratio_now", rollout->ratio_now}, {"advantages", rollout->advantages}};
     for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
         add_tensor(tensors, flat[i].name, PUFFER_ROLLOUT, PUFFER_F32, flat[i].data, 2, rows, NULL);
     add_tensor(tensors, "bootstrap", PUFFER_ROLLOUT, PUFFER_F32, rollout->bootstrap, 1, rows, NULL);

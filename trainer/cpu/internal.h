@@ -23,34 +23,51 @@
 #include "trainer/puffer_trainer.h"
 #include "trainer/common/shared.h"
 
-#define BLOCK_ROWS    64            // agents of a forward pass at most
-#define MAX_CHUNKS    16            // partial gradients of a minibatch; fixed, so bits are too
-#define GROUP         32            // segments of one item of work on advantages
-#define SLAB          4096          // floats of one item of elementwise work
+#define BLOCK_ROWS 64      // agents of a forward pass at most
+#define MAX_CHUNKS 16      // partial gradients of a minibatch; fixed, so bits are too
+#define GROUP      32      // segments of one item of work on advantages
+#define SLAB       4096    // floats of one item of elementwise work
 
-enum {                              // what time is spent on
-    PHASE_COPY, PHASE_ENCODE, PHASE_LAYERS, PHASE_DECODE, PHASE_SAMPLE, PHASE_ENV, PHASE_STORE,
-    PHASE_ADVANTAGE, PHASE_PICK, PHASE_GATHER, PHASE_TRAIN_ENCODE, PHASE_TRAIN_LAYERS, PHASE_LOSS,
+enum {    // what time is spent on
+    PHASE_COPY,
+    PHASE_ENCODE,
+    PHASE_LAYERS,
+    PHASE_DECODE,
+    PHASE_SAMPLE,
+    PHASE_ENV,
+    PHASE_STORE,
+    PHASE_ADVANTAGE,
+    PHASE_PICK,
+    PHASE_GATHER,
+    PHASE_TRAIN_ENCODE,
+    PHASE_TRAIN_LAYERS,
+    PHASE_LOSS,
     PHASE_SCAN,
-    PHASE_DX, PHASE_DW, PHASE_TRAIN_DENCODE, PHASE_REDUCE, PHASE_MUON, PHASE_PACK, PHASES
+    PHASE_DX,
+    PHASE_DW,
+    PHASE_TRAIN_DENCODE,
+    PHASE_REDUCE,
+    PHASE_MUON,
+    PHASE_PACK,
+    PHASES
 };
 
-typedef struct Matrix {             // a weight matrix, its gradient and Muon's view of it
+typedef struct Matrix {    // a weight matrix, its gradient and Muon's view of it
     const char* name;
-    int32_t rows, cols;             // as stored; the encoder is stored transposed, (D, H)
-    int32_t fan_in, fan_out;        // columns and rows of the matrix that the field writes down
-    int32_t tall, wide;             // max and min of rows, cols
-    int32_t ld;                     // of the next four: wide rounded up to 2 lanes
-    float* X;                       // (tall, ld) the orthogonalised update
-    float* Y;                       // (tall, ld)
-    float* G;                       // (ld, ld) X^T X
-    float* P;                       // (ld, ld) b G + c G G + a
-    int64_t offset;                 // of its weights among all weights; gradients lie alike
-    float* weight;                  // (rows, cols)
-    float* gradient;                // (rows, cols) summed over chunks
-    float* momentum;                // (rows, cols)
-    float* update;                  // (rows, cols) Nesterov's
-    int64_t chunk_offset;           // of (chunk_rows, Hp) in a chunk's gradient
+    int32_t rows, cols;         // as stored; the encoder is stored transposed, (D, H)
+    int32_t fan_in, fan_out;    // columns and rows of the matrix that the field writes down
+    int32_t tall, wide;         // max and min of rows, cols
+    int32_t ld;                 // of the next four: wide rounded up to 2 lanes
+    float* X;                   // (tall, ld) the orthogonalised update
+    float* Y;                   // (tall, ld)
+    float* G;                   // (ld, ld) X^T X
+    float* P;                   // (ld, ld) b G + c G G + a
+    int64_t offset;             // of its weights among all weights; gradients lie alike
+    float* weight;              // (rows, cols)
+    float* gradient;            // (rows, cols) summed over chunks
+    float* momentum;            // (rows, cols)
+    float* update;              // (rows, cols) Nesterov's
+    int64_t chunk_offset;       // of (chunk_rows, Hp) in a chunk's gradient
     int32_t chunk_rows;
     char label[32], momentum_label[40];
 } Matrix;
@@ -59,42 +76,42 @@ typedef struct Policy {
     const Kernels* kernels;
     Heads heads;
     int32_t D, H, L, K, A, dtype;
-    int32_t Hp, Ap;                 // padded
-    int32_t ldx, ldg, ldw;          // of activations, of gates, of widened bytes
+    int32_t Hp, Ap;           // padded
+    int32_t ldx, ldg, ldw;    // of activations, of gates, of widened bytes
     int32_t scale_obs;
-    Matrix* matrices;               // [L + 2] encoder, layers, decoder
-    float* logstd;                  // [heads.continuous]
-    float* encoder_panels;          // panels(D, Hp)
-    float* layer_forward[MAX_LAYERS];   // layer panels
-    float* layer_backward[MAX_LAYERS];  // panels(3 Hp, Hp)
-    void* pairs_forward[MAX_LAYERS];    // bf16: the same in pairs
+    Matrix* matrices;                     // [L + 2] encoder, layers, decoder
+    float* logstd;                        // [heads.continuous]
+    float* encoder_panels;                // panels(D, Hp)
+    float* layer_forward[MAX_LAYERS];     // layer panels
+    float* layer_backward[MAX_LAYERS];    // panels(3 Hp, Hp)
+    void* pairs_forward[MAX_LAYERS];      // bf16: the same in pairs
     void* pairs_backward[MAX_LAYERS];
     const void* forward_weights[MAX_LAYERS];    // one of these, as the kernels read them
     const void* backward_weights[MAX_LAYERS];
-    float* decoder_forward;         // (Ap / lanes, H, lanes)
-    float* decoder_backward;        // (A + 1, Hp)
+    float* decoder_forward;     // (Ap / lanes, H, lanes)
+    float* decoder_backward;    // (A + 1, Hp)
 } Policy;
 
-typedef struct Workspace {          // scratch memory of one worker
-    uint64_t ticks[PHASES], since;  // clock ticks by phase
-    int32_t* where;                 // (rows, D) places of bytes that are not 0
-    float* what;                    // (rows, D) those bytes
-    int32_t* starts;                // [rows + 1] of each row in the two above
-    float* wide_obs;                // (rows, ldw) widened bytes
-    float* x[MAX_LAYERS + 1];       // (rows, ldx)
-    float* gates[MAX_LAYERS];       // (rows, ldg)
-    float* h[MAX_LAYERS];           // (rows, Hp)
-    float* dx;                      // (rows, ldx)
-    float* carry;                   // [Hp]
-    float* out;                     // (rows, Ap)
-    float* columns;                 // (A + 2, columns_ld)
-    float* scratch;                 // (A + 2, columns_ld)
-    const float** before;           // (L, rows)
-    float* per_row[7];              // [columns_ld] keep, logp, value, advantage, return, V, w
-    float* actions;                 // (rows, K)
-    uint8_t* mask;                  // (rows, A)
-    float* sampled;                 // (2, BLOCK_ROWS) logprobs and values of a tick
-    float* fade;                    // [T + 1]
+typedef struct Workspace {            // scratch memory of one worker
+    uint64_t ticks[PHASES], since;    // clock ticks by phase
+    int32_t* where;                   // (rows, D) places of bytes that are not 0
+    float* what;                      // (rows, D) those bytes
+    int32_t* starts;                  // [rows + 1] of each row in the two above
+    float* wide_obs;                  // (rows, ldw) widened bytes
+    float* x[MAX_LAYERS + 1];         // (rows, ldx)
+    float* gates[MAX_LAYERS];         // (rows, ldg)
+    float* h[MAX_LAYERS];             // (rows, Hp)
+    float* dx;                        // (rows, ldx)
+    float* carry;                     // [Hp]
+    float* out;                       // (rows, Ap)
+    float* columns;                   // (A + 2, columns_ld)
+    float* scratch;                   // (A + 2, columns_ld)
+    const float** before;             // (L, rows)
+    float* per_row[7];                // [columns_ld] keep, logp, value, advantage, return, V, w
+    float* actions;                   // (rows, K)
+    uint8_t* mask;                    // (rows, A)
+    float* sampled;                   // (2, BLOCK_ROWS) logprobs and values of a tick
+    float* fade;                      // [T + 1]
 } Workspace;
 
 typedef struct Picker {
@@ -110,7 +127,7 @@ typedef struct Picker {
     int64_t deck_epoch, deck_lap;
 } Picker;
 
-typedef struct Block {              // agents that are stepped and inferred in turn
+typedef struct Block {    // agents that are stepped and inferred in turn
     int32_t first_env, envs, first_row, rows;
 } Block;
 
@@ -124,28 +141,28 @@ struct PufferTrainer {
     Picker picker;
     Pool* pool;
     Arena weights, gradients, optimizer, buffers, activations, plan;
-    Workspace* work;                // [threads]
+    Workspace* work;    // [threads]
     int32_t work_rows, columns_ld;
-    float* all_weights;             // the matrices in order, then logstd
+    float* all_weights;    // the matrices in order, then logstd
     float* all_gradients;
-    int64_t weight_count;           // floats of all of them
-    float *adam_m, *adam_v;         // [heads.continuous]
-    float* chunks[MAX_CHUNKS];      // partial gradients, in the layouts of the kernels
+    int64_t weight_count;         // floats of all of them
+    float *adam_m, *adam_v;       // [heads.continuous]
+    float* chunks[MAX_CHUNKS];    // partial gradients, in the layouts of the kernels
     double (*chunk_sums)[KERNEL_LOSSES];
-    int64_t chunk_size;             // floats
+    int64_t chunk_size;    // floats
     int32_t segments, chunk_count, segments_per_block;
-    double* partial;                // sums of squares, in fixed ranges
-    float* state;                   // (N, L, Hp) carried
-    int64_t tick;                   // of the random numbers
+    double* partial;    // sums of squares, in fixed ranges
+    float* state;       // (N, L, Hp) carried
+    int64_t tick;       // of the random numbers
     Block* blocks;
     int32_t block_count, block_rows, lockstep;
-    Replay replay;                  // of the next update
-    int32_t stale;                  // weights were written: the packed copies are old
-    int32_t bad_row, bad_kind;      // what a worker found wrong in a rollout
+    Replay replay;                // of the next update
+    int32_t stale;                // weights were written: the packed copies are old
+    int32_t bad_row, bad_kind;    // what a worker found wrong in a rollout
     int64_t bad_tick;
     int64_t allocations, bytes;
     double rollout_seconds, update_seconds;
-    double born;                    // seconds_now and clock_now when the trainer was made
+    double born;    // seconds_now and clock_now when the trainer was made
     uint64_t born_ticks;
     Tensors tensors;
 };
@@ -178,7 +195,7 @@ void memory_free(PufferTrainer* trainer);
 // ---- policy.c
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
                     Error* error);
-void policy_start(PufferTrainer* trainer);          // first weights, from the seed
+void policy_start(PufferTrainer* trainer);    // first weights, from the seed
 void policy_pack(PufferTrainer* trainer);
 // rows of obs (R, D) -> work->out. state (R, L, Hp) moves on unless new_state is NULL
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
@@ -194,7 +211,7 @@ void policy_decode(const Policy* policy, Workspace* work, int rows, const float*
 int32_t rollout_plan(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
-void picking_begin(PufferTrainer* trainer);         // V and w of a new epoch
+void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 double explained_variance(const PufferTrainer* trainer);
 
@@ -202,5 +219,5 @@ double explained_variance(const PufferTrainer* trainer);
 void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]);
 
 // ---- muon.c
-double muon_reduce(PufferTrainer* trainer);         // chunks -> gradients; returns their norm
+double muon_reduce(PufferTrainer* trainer);    // chunks -> gradients; returns their norm
 void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm);

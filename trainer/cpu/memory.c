@@ -1,9 +1,9 @@
 /* memory.c -- every size of a CPU trainer, then one allocation for each kind of memory. */
-#define _DEFAULT_SOURCE             // sysconf
+#define _DEFAULT_SOURCE    // sysconf
 #include "internal.h"
 #include <unistd.h>
 
-#define BLOCK_BYTES (320 << 10)     // what a block of training may take of a core's second cache
+#define BLOCK_BYTES (320 << 10)    // what a block of training may take of a core's second cache
 
 // Rows of a training block, in whole segments
 static void plan_blocks(PufferTrainer* trainer) {
@@ -58,7 +58,7 @@ static void plan_weights(PufferTrainer* trainer) {
         ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * Hp);
         ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * Hp * Hp);
         if (!policy->kernels->pack_pairs) continue;
-        size_t column = 3 * (size_t)Hp * sizeof(uint32_t);          // a word is two in k
+        size_t column = 3 * (size_t)Hp * sizeof(uint32_t);    // a word is two in k
         arena_add(weights, &policy->pairs_forward[l], column * (size_t)((H + 1) / 2));
         arena_add(weights, &policy->pairs_backward[l], column * (size_t)(Hp / 2));
     }
@@ -96,8 +96,9 @@ static void plan_rollout(PufferTrainer* trainer) {
     if (!rows) return;
     arena_add(buffers, &out->obs, (size_t)(rows * policy->D) * (config->obs_dtype ? 4 : 1));
     ARENA_ADD(buffers, out->actions, rows * policy->K);
-    float** by_row[] = {&out->logprobs, &out->values, &out->rewards, &out->ended, &out->truncated,
-                        &out->values_now, &out->ratio_now, &out->advantages, &out->returns};
+    float** by_row[] = {&out->logprobs,  &out->values,     &out->rewards,
+                        &out->ended,     &out->truncated,  &out->values_now,
+                        &out->ratio_now, &out->advantages, &out->returns};
     for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
         arena_add(buffers, (void**)by_row[i], (size_t)rows * sizeof(float));
     ARENA_ADD(buffers, out->bootstrap, N);
@@ -159,13 +160,13 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
     plan_weights(trainer);
     plan_rollout(trainer);
     plan_work(trainer);
-    Arena* arenas[] = {&trainer->weights, &trainer->gradients, &trainer->optimizer,
+    Arena* arenas[] = {&trainer->weights, &trainer->gradients,   &trainer->optimizer,
                        &trainer->buffers, &trainer->activations, &trainer->plan};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
         trainer->bytes += (int64_t)arenas[i]->bytes;
     int64_t there = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     if (there > 0 && trainer->bytes > there)
-        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, 
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
                        "this takes %lld MiB of memory, the machine has %lld",
                        (long long)(trainer->bytes >> 20), (long long)(there >> 20));
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) {
@@ -194,7 +195,7 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
 }
 
 void memory_free(PufferTrainer* trainer) {
-    Arena* arenas[] = {&trainer->weights, &trainer->gradients, &trainer->optimizer,
+    Arena* arenas[] = {&trainer->weights, &trainer->gradients,   &trainer->optimizer,
                        &trainer->buffers, &trainer->activations, &trainer->plan};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) arena_free(arenas[i]);
 }

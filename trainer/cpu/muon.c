@@ -17,7 +17,7 @@ static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, floa
     int H = policy->H, lanes = policy->kernels->lanes, is_layer = m > 0 && m <= policy->L;
     for (int row = first; row < last; row++) {
         int target = row;
-        if (is_layer) {                             // interleaved by lanes: hid, gate, proj
+        if (is_layer) {    // interleaved by lanes: hid, gate, proj
             int unit = row / (3 * lanes) * lanes + row % lanes;
             if (unit >= H) continue;
             target = row / lanes % 3 * H + unit;
@@ -50,8 +50,8 @@ static void norm_item(void* about, int32_t item, int32_t worker) {
     PufferTrainer* trainer = about;
     int64_t first = (int64_t)item * SLAB, left = trainer->weight_count - first;
     trainer->work[worker].since = clock_now();
-    trainer->partial[item] = trainer->policy.kernels->square_sum(
-        left < SLAB ? left : SLAB, trainer->all_gradients + first);
+    trainer->partial[item] = trainer->policy.kernels->square_sum(left < SLAB ? left : SLAB,
+                                                                 trainer->all_gradients + first);
     mark(&trainer->work[worker], PHASE_REDUCE);
 }
 
@@ -78,8 +78,8 @@ double muon_reduce(PufferTrainer* trainer) {
 typedef struct {
     PufferTrainer* trainer;
     double learning_rate;
-    float scale;                    // of gradients: their norm is clipped
-    int step;                       // of Newton and Schulz
+    float scale;    // of gradients: their norm is clipped
+    int step;       // of Newton and Schulz
     int stage;
 } Step;
 
@@ -127,7 +127,7 @@ static void advance_rows(const Step* step, Matrix* matrix, int stage, int first,
     if (stage == GRAM) {
         kernels->product_tn(rows, ld, matrix->tall, matrix->X + first, ld, matrix->X, ld,
                             matrix->G + at, ld, 0);
-    } else if (stage == POLYNOMIAL) {               // G is symmetric: G^T G is G G
+    } else if (stage == POLYNOMIAL) {    // G is symmetric: G^T G is G G
         kernels->product_tn(rows, ld, matrix->wide, matrix->G + first, ld, matrix->G, ld,
                             matrix->P + at, ld, 0);
         kernels->muon_polynomial(first, last, ld, c[0], c[1], c[2], matrix->G, matrix->P);
@@ -215,7 +215,8 @@ static void adam(PufferTrainer* trainer, float scale, double rate) {
 
 void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm) {
     double limit = trainer->config.max_grad_norm;
-    Step step = {.trainer = trainer, .learning_rate = learning_rate,
+    Step step = {.trainer = trainer,
+                 .learning_rate = learning_rate,
                  .scale = grad_norm > limit ? (float)(limit / grad_norm) : 1.0f};
     int small = 1;
     trainer->counters.optimizer_steps++;

@@ -10,8 +10,13 @@ int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path, 
 
 // ---- the rate of matrix products, to compare a training run with --------------------------------
 
-enum { RATE_ROWS = 480, RATE_HIDDEN = 128, RATE_GATES = 3 * RATE_HIDDEN, RATE_LD = RATE_GATES + 16,
-       RATE_REPEATS = 8 };
+enum {
+    RATE_ROWS = 480,
+    RATE_HIDDEN = 128,
+    RATE_GATES = 3 * RATE_HIDDEN,
+    RATE_LD = RATE_GATES + 16,
+    RATE_REPEATS = 8
+};
 
 typedef struct {
     const Kernels* kernels;
@@ -34,7 +39,7 @@ double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threa
     Arena arena = {0};
     Pool* pool = pool_create(threads);
     ARENA_ADD(&arena, rate.gates, (int64_t)threads * RATE_ROWS * RATE_LD);
-    ARENA_ADD(&arena, rate.weights, RATE_GATES * RATE_HIDDEN);      // zeros cost what others do
+    ARENA_ADD(&arena, rate.weights, RATE_GATES * RATE_HIDDEN);    // zeros cost what others do
     ARENA_ADD(&arena, rate.dx, (int64_t)threads * RATE_ROWS * RATE_HIDDEN);
     double best = 0.0;
     if (pool && arena_commit(&arena) == 0) {

@@ -31,13 +31,18 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
     const PufferTrainerConfig* config = &trainer->config;
     Rollout* rollout = &trainer->rollout;
     int64_t T = config->horizon, at = segment * T;
-    AdvantageArgs args = {
-        .horizon = (int32_t)T, .rewards = rollout->rewards + at, .values = rollout->values_now + at,
-        .ratio = rollout->ratio_now + at, .ended = rollout->ended + at,
-        .truncated = rollout->truncated + at, .bootstrap = rollout->bootstrap[segment],
-        .gamma = (float)config->gamma, .gae_lambda = (float)config->gae_lambda,
-        .rho_clip = (float)config->vtrace_rho_clip, .c_clip = (float)config->vtrace_c_clip,
-        .reward_clip = (float)config->reward_clip};
+    AdvantageArgs args = {.horizon = (int32_t)T,
+                          .rewards = rollout->rewards + at,
+                          .values = rollout->values_now + at,
+                          .ratio = rollout->ratio_now + at,
+                          .ended = rollout->ended + at,
+                          .truncated = rollout->truncated + at,
+                          .bootstrap = rollout->bootstrap[segment],
+                          .gamma = (float)config->gamma,
+                          .gae_lambda = (float)config->gae_lambda,
+                          .rho_clip = (float)config->vtrace_rho_clip,
+                          .c_clip = (float)config->vtrace_c_clip,
+                          .reward_clip = (float)config->reward_clip};
     float *advantages = rollout->advantages + at, *returns = rollout->returns + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
     trainer->policy.kernels->segment_sums((int)T, advantages, args.values, returns,
@@ -144,7 +149,7 @@ static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t
         PhiloxBlock block = philox_block(config->seed, PHILOX_PRIORITY, (uint32_t)i,
                                          (uint64_t)trainer->counters.epoch, (uint32_t)number);
         double target = (double)philox_unit(block.word[0]) * total;
-        int64_t low = 0, high = n - 1;              // the first place whose sum is above target
+        int64_t low = 0, high = n - 1;    // the first place whose sum is above target
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (weight[middle] > target) high = middle;
@@ -199,8 +204,8 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* err
     if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     picking_begin(trainer);
     pool_run(trainer->pool, group_advantages, trainer, groups(trainer));
-    memcpy(out, trainer->rollout.advantages, sizeof(float) * (size_t)trainer->config.agents
-           * (size_t)trainer->config.horizon);
+    memcpy(out, trainer->rollout.advantages,
+           sizeof(float) * (size_t)trainer->config.agents * (size_t)trainer->config.horizon);
     return 0;
 }
 

@@ -49,13 +49,13 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     policy->A = heads->outputs;
     policy->Hp = (int32_t)round_up(policy->H, 2 * lanes);
     policy->Ap = (int32_t)round_up(policy->A + 1, lanes);
-    policy->ldx = policy->Hp + 16;                  // an odd number of cache lines apart
+    policy->ldx = policy->Hp + 16;    // an odd number of cache lines apart
     policy->ldg = 3 * policy->Hp + 16;
     policy->ldw = (int32_t)round_up(policy->D, 16) + 16;
     policy->matrices = matrices;
 
     size_matrix(&matrices[0], policy->D, policy->H, policy->D, lanes);
-    matrices[0].fan_out = policy->H;                // stored transposed
+    matrices[0].fan_out = policy->H;    // stored transposed
     matrices[0].fan_in = policy->D;
     name_matrix(&matrices[0], "encoder", 0);
     for (int l = 0; l < policy->L; l++) {
@@ -132,12 +132,11 @@ static void pair_layer(void* about, int32_t l, int32_t worker) {
     for (int unit = 0; unit < H; unit += lanes)
         policy->kernels->pack_pairs(H, 3 * lanes, policy->layer_forward[l] + (int64_t)unit * H * 3,
                                     (uint32_t*)policy->pairs_forward[l]
-                                    + (int64_t)unit * 3 * ((H + 1) / 2));
+                                        + (int64_t)unit * 3 * ((H + 1) / 2));
     for (int j = 0; j < Hp; j += 2 * lanes)
-        policy->kernels->pack_pairs(3 * Hp, 2 * lanes,
-                                    policy->layer_backward[l] + (int64_t)j * 3 * Hp,
-                                    (uint32_t*)policy->pairs_backward[l]
-                                    + (int64_t)j * (3 * Hp / 2));
+        policy->kernels->pack_pairs(
+            3 * Hp, 2 * lanes, policy->layer_backward[l] + (int64_t)j * 3 * Hp,
+            (uint32_t*)policy->pairs_backward[l] + (int64_t)j * (3 * Hp / 2));
     mark(&trainer->work[worker], PHASE_PACK);
 }
 

@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-#define FETCH_BYTES (128 << 10)     // that are asked for ahead of their use, at most
+#define FETCH_BYTES (128 << 10)    // that are asked for ahead of their use, at most
 
 enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W };
 
 typedef struct {
     PufferTrainer* trainer;
     double ent_coef;
-    float mean, scale;              // A^ = q (A - mean) scale
+    float mean, scale;    // A^ = q (A - mean) scale
 } Minibatch;
 
 static int64_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
@@ -42,14 +42,13 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
         for (int64_t t = 1; t < T; t++)
             work->per_row[ROW_KEEP][to + t] = 1.0f - rollout->ended[from + t - 1];
         for (int64_t t = 0; t < T; t++)
-            work->per_row[ROW_ADVANTAGE][to + t] =
-                q * ((advantage[t] - batch->mean) * batch->scale);
+            work->per_row[ROW_ADVANTAGE][to + t] = q
+                                                   * ((advantage[t] - batch->mean) * batch->scale);
         memcpy(work->per_row[ROW_RETURN] + to, rollout->returns + from, bytes);
         memcpy(work->per_row[ROW_LOGPROB] + to, rollout->logprobs + from, bytes);
         memcpy(work->per_row[ROW_VALUE] + to, rollout->values + from, bytes);
         memcpy(work->actions + to * K, rollout->actions + from * K, bytes * (size_t)K);
-        if (rollout->masks)
-            memcpy(work->mask + to * A, rollout->masks + from * A, (size_t)(T * A));
+        if (rollout->masks) memcpy(work->mask + to * A, rollout->masks + from * A, (size_t)(T * A));
         const float* state0 = rollout->state0 + (int64_t)segment * policy->L * policy->Hp;
         for (int l = 0; l < policy->L; l++) {
             const float** before = work->before + (int64_t)l * trainer->work_rows + to;
@@ -72,11 +71,10 @@ static int forward(const Minibatch* batch, Workspace* work, int first, int count
                       work->x[0] + (int64_t)s * T * policy->ldx, sparse, s * T);
     mark(work, PHASE_TRAIN_ENCODE);
     for (int l = 0; l < policy->L; l++)
-        policy->kernels->layer_scan(rows, policy->H, work->x[l], policy->ldx,
-                                    policy->forward_weights[l],
-                                    work->before + (int64_t)l * trainer->work_rows,
-                                    work->per_row[ROW_KEEP], work->h[l], policy->Hp,
-                                    work->gates[l], policy->ldg, work->x[l + 1]);
+        policy->kernels->layer_scan(
+            rows, policy->H, work->x[l], policy->ldx, policy->forward_weights[l],
+            work->before + (int64_t)l * trainer->work_rows, work->per_row[ROW_KEEP], work->h[l],
+            policy->Hp, work->gates[l], policy->ldg, work->x[l + 1]);
     mark(work, PHASE_TRAIN_LAYERS);
     return sparse;
 }
@@ -89,19 +87,30 @@ static void compute_loss(const Minibatch* batch, Workspace* work, int rows, floa
     const Matrix* decoder = &trainer->matrices[policy->L + 1];
     int outputs = policy->A + 1, Hp = policy->Hp;
     policy_decode(policy, work, rows, work->x[policy->L]);
-    LossArgs args = {
-        .rows = rows, .heads = &policy->heads, .out = work->out, .ldo = policy->Ap,
-        .logstd = policy->logstd, .mask = trainer->rollout.masks ? work->mask : NULL,
-        .actions = work->actions, .logprob_old = work->per_row[ROW_LOGPROB],
-        .value_old = work->per_row[ROW_VALUE], .advantage = work->per_row[ROW_ADVANTAGE],
-        .returns = work->per_row[ROW_RETURN], .clip_coef = (float)config->clip_coef,
-        .vf_coef = (float)config->vf_coef, .vf_clip_coef = (float)config->vf_clip_coef,
-        .ent_coef = (float)batch->ent_coef,
-        .scale = 1.0f / ((float)trainer->segments * (float)config->horizon),
-        .dcolumns = work->columns, .scratch = work->scratch, .ld = trainer->columns_ld,
-        .values = work->per_row[ROW_V], .ratio = work->per_row[ROW_W],
-        .dlogstd = gradient + trainer->chunk_size - round_up(policy->heads.continuous, 16),
-        .sums = sums};
+    LossArgs args = {.rows = rows,
+                     .heads = &policy->heads,
+                     .out = work->out,
+                     .ldo = policy->Ap,
+                     .logstd = policy->logstd,
+                     .mask = trainer->rollout.masks ? work->mask : NULL,
+                     .actions = work->actions,
+                     .logprob_old = work->per_row[ROW_LOGPROB],
+                     .value_old = work->per_row[ROW_VALUE],
+                     .advantage = work->per_row[ROW_ADVANTAGE],
+                     .returns = work->per_row[ROW_RETURN],
+                     .clip_coef = (float)config->clip_coef,
+                     .vf_coef = (float)config->vf_coef,
+                     .vf_clip_coef = (float)config->vf_clip_coef,
+                     .ent_coef = (float)batch->ent_coef,
+                     .scale = 1.0f / ((float)trainer->segments * (float)config->horizon),
+                     .dcolumns = work->columns,
+                     .scratch = work->scratch,
+                     .ld = trainer->columns_ld,
+                     .values = work->per_row[ROW_V],
+                     .ratio = work->per_row[ROW_W],
+                     .dlogstd = gradient + trainer->chunk_size
+                                - round_up(policy->heads.continuous, 16),
+                     .sums = sums};
     policy->kernels->loss(&args);
     // the columns are the gradient transposed: a product with them reads them either way round
     policy->kernels->product_tn(rows, Hp, outputs, work->columns, trainer->columns_ld,

@@ -7,7 +7,7 @@
 #include "internal.h"
 #include <string.h>
 
-#define LOCKSTEP_PRODUCTS 1e7       // multiply-adds of a tick: a tenth of a millisecond
+#define LOCKSTEP_PRODUCTS 1e7    // multiply-adds of a tick: a tenth of a millisecond
 
 // ---- one tick of a few rows -------------------------------------------------------------------
 
@@ -40,13 +40,21 @@ static int legal(const Heads* heads, const uint8_t* mask) {
 static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
                        const uint8_t* mask, int greedy, int64_t tick, float* actions) {
     const Policy* policy = &trainer->policy;
-    SampleArgs args = {
-        .rows = rows, .heads = &policy->heads, .out = work->out, .ldo = policy->Ap,
-        .logstd = policy->logstd, .mask = mask, .seed = trainer->config.seed,
-        .step = (uint64_t)tick, .greedy = greedy,
-        .first_agent = (uint32_t)(trainer->config.first_agent + first),
-        .columns = work->columns, .ld = trainer->columns_ld, .actions = actions,
-        .logprobs = work->sampled, .values = work->sampled + BLOCK_ROWS};
+    SampleArgs args = {.rows = rows,
+                       .heads = &policy->heads,
+                       .out = work->out,
+                       .ldo = policy->Ap,
+                       .logstd = policy->logstd,
+                       .mask = mask,
+                       .seed = trainer->config.seed,
+                       .step = (uint64_t)tick,
+                       .greedy = greedy,
+                       .first_agent = (uint32_t)(trainer->config.first_agent + first),
+                       .columns = work->columns,
+                       .ld = trainer->columns_ld,
+                       .actions = actions,
+                       .logprobs = work->sampled,
+                       .values = work->sampled + BLOCK_ROWS};
     for (int r = 0; mask && r < rows; r++)
         if (!legal(&policy->heads, mask + (int64_t)r * policy->A)) {
             report(trainer, BAD_MASK, first + r, tick);
@@ -161,7 +169,10 @@ static void run_block(void* about, int32_t item, int32_t worker) {
     }
 }
 
-typedef struct { PufferTrainer* trainer; int t; } Tick;
+typedef struct {
+    PufferTrainer* trainer;
+    int t;
+} Tick;
 
 static void infer_item(void* about, int32_t item, int32_t worker) {
     Tick* tick = about;
@@ -204,11 +215,14 @@ static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* m
     const Policy* policy = &trainer->policy;
     int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->Hp;
     int64_t row_bytes = policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
-    BadRow bad = {.kind = trainer->bad_kind, .row = row, .tick = trainer->bad_tick,
+    BadRow bad = {.kind = trainer->bad_kind,
+                  .row = row,
+                  .tick = trainer->bad_tick,
                   .obs = (const uint8_t*)obs + row * row_bytes,
                   .mask = masks ? masks + row * policy->A : NULL,
                   .reward = trainer->envs.rewards ? trainer->envs.rewards[row] : 0.0f,
-                  .state = trainer->state + row * size, .state_size = size};
+                  .state = trainer->state + row * size,
+                  .state_size = size};
     return fault_rollout(&trainer->tensors, &trainer->config, &policy->heads, &bad, error);
 }
 

@@ -152,13 +152,25 @@ void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
 _Static_assert(PHASES <= PUFFER_TRAINER_PHASES, "stats.seconds is too short");
 
 const char* puffer_trainer_phase(int32_t index) {
-    static const char* const names[PHASES] = {
-        "rollout: copy observations", "rollout: encoder", "rollout: layers", "rollout: decoder",
-        "rollout: sample actions", "rollout: environments", "rollout: store",
-        "update: advantages", "update: pick segments", "update: gather", "update: encoder",
-        "update: layers",
-        "update: loss", "update: layers backward", "update: gradients of activations",
-        "update: gradients of weights", "update: encoder backward", "update: add gradients",
-        "update: Muon", "update: pack weights"};
+    static const char* const names[PHASES] = {"rollout: copy observations",
+                                              "rollout: encoder",
+                                              "rollout: layers",
+                                              "rollout: decoder",
+                                              "rollout: sample actions",
+                                              "rollout: environments",
+                                              "rollout: store",
+                                              "update: advantages",
+                                              "update: pick segments",
+                                              "update: gather",
+                                              "update: encoder",
+                                              "update: layers",
+                                              "update: loss",
+                                              "update: layers backward",
+                                              "update: gradients of activations",
+                                              "update: gradients of weights",
+                                              "update: encoder backward",
+                                              "update: add gradients",
+                                              "update: Muon",
+                                              "update: pack weights"};
     return index >= 0 && index < PHASES ? names[index] : NULL;
 }

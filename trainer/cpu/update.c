@@ -46,8 +46,9 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
 }
 
 static void average(PufferTrainerLosses* losses) {
-    double* sums[] = {&losses->policy, &losses->value, &losses->entropy, &losses->old_approx_kl,
-                      &losses->approx_kl, &losses->clipfrac, &losses->grad_norm};
+    double* sums[] = {&losses->policy,        &losses->value,     &losses->entropy,
+                      &losses->old_approx_kl, &losses->approx_kl, &losses->clipfrac,
+                      &losses->grad_norm};
     for (size_t i = 0; i < sizeof sums / sizeof *sums && losses->minibatches; i++)
         *sums[i] /= losses->minibatches;
 }
@@ -74,7 +75,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
 }
 
 int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
-    (void)trainer, (void)error;         // nothing is under way
+    (void)trainer, (void)error;    // nothing is under way
     memset(losses, 0, sizeof *losses);
     return 0;
 }

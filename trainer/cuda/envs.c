@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENV_THREADS 32              // of a block: envs diverge, small blocks spread over the GPU
-#define MOST_HEAP ((int64_t)4 << 30)
-#define NO_FAULT (~(EnvFault)0)
+#define ENV_THREADS 32    // of a block: envs diverge, small blocks spread over the GPU
+#define MOST_HEAP   ((int64_t)4 << 30)
+#define NO_FAULT    (~(EnvFault)0)
 
-static const char* const kernel_names[ENVS_KERNELS] = {
-    ENVS_PREFIX "facts", ENVS_PREFIX "start", ENVS_PREFIX "step", ENVS_PREFIX "log",
-    ENVS_PREFIX "close"};
+static const char* const kernel_names[ENVS_KERNELS] = {ENVS_PREFIX "facts", ENVS_PREFIX "start",
+                                                       ENVS_PREFIX "step", ENVS_PREFIX "log",
+                                                       ENVS_PREFIX "close"};
 
 // ---- the program -------------------------------------------------------------------------------
 
@@ -33,8 +33,7 @@ static int32_t open_program(Rank* rank, const char* path, Error* error) {
     char text[PUFFER_ERROR_SIZE];
     if (!rank->program) take_heap(rank);
     rank->program = program_open(rank->device, path, text);
-    if (!rank->program)
-        return fail_as(error, error_kind(device_fault(rank->device)), "%s", text);
+    if (!rank->program) return fail_as(error, error_kind(device_fault(rank->device)), "%s", text);
     for (int i = 0; i < ENVS_KERNELS; i++) {
         rank->env_kernels[i] = program_kernel(rank->program, kernel_names[i]);
         if (rank->env_kernels[i] < 0)
@@ -48,12 +47,12 @@ static int32_t open_programs(PufferTrainer* trainer, const char* path, Error* er
     if (trainer->program_path && !strcmp(trainer->program_path, path)) return 0;
     free(trainer->program_path);
     trainer->program_path = NULL;
-    trainer->env_room = trainer->setting_room = 0;      // structs have another size
+    trainer->env_room = trainer->setting_room = 0;    // structs have another size
     EACH_RANK(trainer, rank)
         if (open_program(rank, path, error)) return -1;
     trainer->program_path = malloc(strlen(path) + 1);
     if (!trainer->program_path)
-        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, 
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
                        "there is no memory for the program's path");
     memcpy(trainer->program_path, path, strlen(path) + 1);
     trainer->allocations++;
@@ -72,16 +71,20 @@ static int32_t read_facts(PufferTrainer* trainer, Error* error) {
 static int32_t check_facts(const PufferTrainer* trainer, Error* error) {
     const PufferTrainerConfig* config = &trainer->config;
     const EnvFacts* facts = &trainer->env_facts;
-    const struct { const char* what; int32_t there, here; } all[] = {
-        {"bytes of an observation's element", facts->obs_bytes, config->obs_dtype == PUFFER_U8 ? 1
-                                                                                               : 4},
-        {"heads", facts->num_atns, trainer->K},
-        {"bytes of an action mask", facts->mask_size, config->has_masks ? trainer->A : 0},
-        {"floats of a Log", facts->log_fields, trainer->envs.api->log_fields()}};
+    const struct {
+        const char* what;
+        int32_t there, here;
+    } all[] = {{"bytes of an observation's element", facts->obs_bytes,
+                config->obs_dtype == PUFFER_U8 ? 1 : 4},
+               {"heads", facts->num_atns, trainer->K},
+               {"bytes of an action mask", facts->mask_size, config->has_masks ? trainer->A : 0},
+               {"floats of a Log", facts->log_fields, trainer->envs.api->log_fields()}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].there != all[i].here)
-            return fail(error, "the program for the GPU is of another environment: %d %s, not %d"
-                        "\t%s", all[i].there, all[i].what, all[i].here, trainer->program_path);
+            return fail(error,
+                        "the program for the GPU is of another environment: %d %s, not %d"
+                        "\t%s",
+                        all[i].there, all[i].what, all[i].here, trainer->program_path);
     return 0;
 }
 
@@ -137,15 +140,23 @@ static int32_t take_room(PufferTrainer* trainer, Error* error) {
 static void call(Slice* slice, int kernel) {
     const PufferTrainer* trainer = slice->rank->trainer;
     const Copies* copies = &slice->copies;
-    const EnvsArgs args = {
-        .first = 0, .count = slice->envs, .obs_size = trainer->D,
-        .settings_count = trainer->setting_count, .envs = copies->structs,
-        .rand_states = copies->rand_states, .first_row = copies->first_row,
-        .observations = slice->obs, .actions = slice->actions,
-        .rewards = slice->there.rewards, .terminals = slice->there.terminals,
-        .truncations = slice->there.truncations, .action_mask = slice->there.mask,
-        .settings = slice->rank->env_settings, .logs = copies->logs,
-        .facts = slice->rank->env_facts, .fault = copies->fault};
+    const EnvsArgs args = {.first = 0,
+                           .count = slice->envs,
+                           .obs_size = trainer->D,
+                           .settings_count = trainer->setting_count,
+                           .envs = copies->structs,
+                           .rand_states = copies->rand_states,
+                           .first_row = copies->first_row,
+                           .observations = slice->obs,
+                           .actions = slice->actions,
+                           .rewards = slice->there.rewards,
+                           .terminals = slice->there.terminals,
+                           .truncations = slice->there.truncations,
+                           .action_mask = slice->there.mask,
+                           .settings = slice->rank->env_settings,
+                           .logs = copies->logs,
+                           .facts = slice->rank->env_facts,
+                           .fault = copies->fault};
     stream_call(slice->stream, slice->rank->program, slice->rank->env_kernels[kernel], &args,
                 sizeof args, (slice->envs + ENV_THREADS - 1) / ENV_THREADS, ENV_THREADS);
 }
@@ -153,15 +164,14 @@ static void call(Slice* slice, int kernel) {
 void envs_step(Slice* slice) { call(slice, ENVS_STEP); }
 
 static void fetch_fault(Slice* slice) {
-    stream_download(slice->stream, slice->copies.fault_here, slice->copies.fault,
-                    sizeof(EnvFault));
+    stream_download(slice->stream, slice->copies.fault_here, slice->copies.fault, sizeof(EnvFault));
 }
 
 void envs_collect(Slice* slice) {
     const PufferTrainer* trainer = slice->rank->trainer;
     call(slice, ENVS_LOG);
-    stream_download(slice->stream, slice->copies.logs_here, slice->copies.logs, sizeof(double)
-                    * (size_t)slice->envs * (size_t)trainer->env_facts.log_fields);
+    stream_download(slice->stream, slice->copies.logs_here, slice->copies.logs,
+                    sizeof(double) * (size_t)slice->envs * (size_t)trainer->env_facts.log_fields);
     fetch_fault(slice);
 }
 
@@ -190,10 +200,8 @@ static int32_t explain(const PufferTrainer* trainer, int what, int stepping, con
                        (long long)(trainer->heap >> 20), where);
     const char* text = "an environment on the GPU failed for an unknown reason";
     switch (what) {
-    case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] lacks";
-        break;
-    case ENV_AGENTS: text = "an environment's num_agents differs between GPU and CPU";
-        break;
+    case ENV_MISSING_KEY: text = "an environment on the GPU reads a key that [env] lacks"; break;
+    case ENV_AGENTS: text = "an environment's num_agents differs between GPU and CPU"; break;
     case ENV_SIZES: text = "an environment's OBS_SIZE differs between GPU and CPU"; break;
     case ENV_ABORT: text = "an environment on the GPU called assert, abort or exit"; break;
     }
@@ -211,8 +219,7 @@ static int32_t find_fault(const PufferTrainer* trainer, int* what) {
     return -1;
 }
 
-int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
-                   Error* error) {
+int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when, Error* error) {
     char where[128];
     int what;
     int32_t env = find_fault(trainer, &what);
@@ -271,7 +278,7 @@ static int32_t start_slice(Slice* slice, Error* error) {
     size_t count = (size_t)slice->envs;
     int64_t* first_row = malloc((count + 1) * sizeof *first_row + count * sizeof(uint32_t));
     if (!first_row)
-        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY, 
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
                        "there is no memory for the rows of %d envs", slice->envs);
     uint32_t* seeds = (uint32_t*)(first_row + count + 1);
     for (size_t e = 0; e <= count; e++)

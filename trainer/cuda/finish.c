@@ -18,11 +18,12 @@ static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
         for (int i = 0; i < KERNEL_SUMS; i++) seen[i] += rank->report_here->sums[i];
     }
     if (!losses->minibatches) return;
-    double* means[] = {&losses->policy, &losses->value, &losses->entropy, &losses->old_approx_kl,
-                       &losses->approx_kl, &losses->clipfrac, &losses->grad_norm};
+    double* means[] = {&losses->policy,        &losses->value,     &losses->entropy,
+                       &losses->old_approx_kl, &losses->approx_kl, &losses->clipfrac,
+                       &losses->grad_norm};
     for (int i = 0; i < KERNEL_LOSSES + 1; i++) *means[i] = sums[i] / count;
-    losses->explained_variance = explained_variance(
-        seen, (double)trainer->config.agents * trainer->config.horizon);
+    losses->explained_variance = explained_variance(seen, (double)trainer->config.agents
+                                                              * trainer->config.horizon);
 }
 
 // All ranks add the same numbers: where the results differ, so do the weights
@@ -30,9 +31,10 @@ static int32_t check_unity(PufferTrainer* trainer, Error* error) {
     const CudaResults* first = &trainer->ranks->report_here->results;
     EACH_RANK(trainer, rank)
         if (memcmp(&rank->report_here->results, first, sizeof *first))
-            return fail(error, "the GPUs disagree: the gradient's norm is %.17g on the first and "
-                        "%.17g on number %d of them", first->norm,
-                        rank->report_here->results.norm, rank->number + 1);
+            return fail(error,
+                        "the GPUs disagree: the gradient's norm is %.17g on the first and "
+                        "%.17g on number %d of them",
+                        first->norm, rank->report_here->results.norm, rank->number + 1);
     return 0;
 }
 
@@ -48,7 +50,7 @@ static int32_t name_bad_number(PufferTrainer* trainer, int turn, Error* error) {
     for (int m = 0; m < matrices; m++)
         gradients[m] = trainer->momentum_here + trainer->matrices[m].offset;
     fault_update(&trainer->tensors, matrices, gradients, trainer->pending_epoch, error);
-    trainer->fetched = 0;               // the buffer of momenta holds gradients
+    trainer->fetched = 0;    // the buffer of momenta holds gradients
     weights_fetch(trainer, &unsaid);
     return -1;
 }

@@ -25,71 +25,77 @@
 #include "trainer/common/pool.h"
 #include "trainer/common/shared.h"
 
-#define MAX_SLICES   64
-#define ENVS_PREFIX  "puffer_envs_" // of a program's kernels
-#define MUON_GROUPS  3              // matrices of one shape: encoder, layers, decoder
+#define MAX_SLICES  64
+#define ENVS_PREFIX "puffer_envs_"    // of a program's kernels
+#define MUON_GROUPS 3                 // matrices of one shape: encoder, layers, decoder
 
-enum {                              // what the host's time is spent on
-    PHASE_ENV, PHASE_HAND_OVER, PHASE_AWAIT, PHASE_LAUNCH, PHASE_UPDATE, PHASE_UPDATE_AWAIT, PHASES
+enum {    // what the host's time is spent on
+    PHASE_ENV,
+    PHASE_HAND_OVER,
+    PHASE_AWAIT,
+    PHASE_LAUNCH,
+    PHASE_UPDATE,
+    PHASE_UPDATE_AWAIT,
+    PHASES
 };
 
-typedef struct Matrix {             // a weight matrix, its gradient, its momentum, Muon's update
-    int32_t rows, cols;             // as stored; the encoder is stored transposed, (D, H)
-    int32_t fan_in, fan_out;        // columns and rows of the matrix that the field writes down
-    int64_t offset;                 // among all weights
+typedef struct Matrix {         // a weight matrix, its gradient, its momentum, Muon's update
+    int32_t rows, cols;         // as stored; the encoder is stored transposed, (D, H)
+    int32_t fan_in, fan_out;    // columns and rows of the matrix that the field writes down
+    int64_t offset;             // among all weights
     char label[32], momentum_label[40];
 } Matrix;
 
-typedef struct MuonGroup {          // Newton-Schulz on matrices of one shape, in a stream
-    int32_t first, count;           // matrices
-    int32_t tall;                   // rows > cols: G = X^T X, and X P; else G = X X^T, and P X
-    float *G, *P;                   // (count, side, side), side = min(rows, cols)
+typedef struct MuonGroup {    // Newton-Schulz on matrices of one shape, in a stream
+    int32_t first, count;     // matrices
+    int32_t tall;             // rows > cols: G = X^T X, and X P; else G = X X^T, and P X
+    float *G, *P;             // (count, side, side), side = min(rows, cols)
     Product *gram, *square, *apply;
     Stream* stream;
     Event* done;
 } MuonGroup;
 
-typedef struct Recorded {           // calls that are done one by one the first time, then captured
+typedef struct Recorded {    // calls that are done one by one the first time, then captured
     Graph* graph;
     int32_t runs;
 } Recorded;
 
-typedef struct Inbox {              // what a slice hands over before a tick, in one piece
+typedef struct Inbox {    // what a slice hands over before a tick, in one piece
     CudaTick* tick;
-    float* rewards;                 // [R] of the tick before, and so are these
+    float* rewards;    // [R] of the tick before, and so are these
     float* terminals;
     float* truncations;
-    uint8_t* mask;                  // (R, A), or NULL
+    uint8_t* mask;    // (R, A), or NULL
 } Inbox;
 
-typedef struct Copies {             // of a slice's envs, on the GPU
-    char* structs;                  // (envs, facts.env_bytes)
-    uint32_t* rand_states;          // [envs]
-    int64_t* first_row;             // [envs + 1] among the slice's rows
-    double* logs;                   // (envs, facts.log_fields)
-    EnvFault* fault;                // its envs are the slice's
-    double* logs_here;              // pinned, and so is the next
+typedef struct Copies {       // of a slice's envs, on the GPU
+    char* structs;            // (envs, facts.env_bytes)
+    uint32_t* rand_states;    // [envs]
+    int64_t* first_row;       // [envs + 1] among the slice's rows
+    double* logs;             // (envs, facts.log_fields)
+    EnvFault* fault;          // its envs are the slice's
+    double* logs_here;        // pinned, and so is the next
     EnvFault* fault_here;
 } Copies;
 
-typedef struct Slice {              // agents that tick together
+typedef struct Slice {    // agents that tick together
     struct Rank* rank;
-    int32_t first_env, envs, first_row;     // of all agents
+    int32_t first_env, envs, first_row;    // of all agents
     Stream* stream;
-    Inbox here, there;              // pinned, on the GPU
+    Inbox here, there;    // pinned, on the GPU
     size_t inbox_bytes;
-    void* obs_copy;                 // (R, D) pinned; where the envs' own memory is not
-    float* actions_copy;            // (R, K)
-    const void* obs_from;           // what is uploaded: the envs' rows, or the copy
+    void* obs_copy;          // (R, D) pinned; where the envs' own memory is not
+    float* actions_copy;     // (R, K)
+    const void* obs_from;    // what is uploaded: the envs' rows, or the copy
     float* actions_to;
-    void* obs;                      // (R, D) on the GPU, and so are these
-    float* wide;                    // (R, ldw) fp32, or
-    uint16_t* narrow;               // (R, ldw) bf16
-    float* x;                       // (R, H)
-    uint16_t* x_narrow;             // (R, H) bf16
-    float* products;                // (R, 3 H)
-    float* out;                     // (R, ldo)
-    float* actions;                 // (R, K)
+    void* obs;             // (R, D) on the GPU, and so are these
+    float* wide;           // (R, ldw) fp32, or
+    uint16_t* narrow;      // (R, ldw) bf16
+    float* x;              // (R, H)
+    uint16_t* x_narrow;    // (R, H) bf16
+    float* products;       // (R, 3 H)
+    float* out;            // (R, ldo)
+    float* actions;        // (R, K)
     CudaFault* fault;
     CudaFault* fault_here;          // pinned
     Recorded ticks[2], lasts[2];    // for each rollout buffer; lasts: without a step of envs
@@ -97,13 +103,13 @@ typedef struct Slice {              // agents that tick together
     Event* played;
 } Slice;
 
-typedef struct Buffers {            // of a minibatch; l counts layers
-    int32_t* rows;                  // [S] segments
-    float* q;                       // [S]
-    uint8_t* repeated;              // [S]
-    float* wide;                    // (M, ldw) fp32, or
-    uint16_t* narrow;               // (M, ldw) bf16
-    float* x[MAX_LAYERS + 1];       // (M, H)
+typedef struct Buffers {         // of a minibatch; l counts layers
+    int32_t* rows;               // [S] segments
+    float* q;                    // [S]
+    uint8_t* repeated;           // [S]
+    float* wide;                 // (M, ldw) fp32, or
+    uint16_t* narrow;            // (M, ldw) bf16
+    float* x[MAX_LAYERS + 1];    // (M, H)
     uint16_t* x_narrow[MAX_LAYERS + 1];
     float* h[MAX_LAYERS];           // (M, H)
     float* products[MAX_LAYERS];    // (M, 3 H), then their gradients
@@ -124,28 +130,28 @@ typedef struct Buffers {            // of a minibatch; l counts layers
 } Buffers;
 
 typedef struct Picker {
-    double* sums;                   // (N, KERNEL_SUMS)
-    double* weights;                // (N)
-    double* weights_here;           // (N) pinned; where callers bring advantages
-    double* cdf;                    // (N)
-    int32_t* decks;                 // (laps, N); NULL where segments are drawn
+    double* sums;            // (N, KERNEL_SUMS)
+    double* weights;         // (N)
+    double* weights_here;    // (N) pinned; where callers bring advantages
+    double* cdf;             // (N)
+    int32_t* decks;          // (laps, N); NULL where segments are drawn
     int32_t laps;
 } Picker;
 
-typedef struct Report {             // what an update found out, from the GPU
+typedef struct Report {    // what an update found out, from the GPU
     CudaResults results;
-    double sums[KERNEL_SUMS];       // over all segments, before the first minibatch
+    double sums[KERNEL_SUMS];    // over all segments, before the first minibatch
     uint64_t clipped, bad_weight;
 } Report;
 
-typedef struct Exchange {           // what each rank has and all get
-    char* all;                      // (ranks, bytes) on the GPU; a rank writes its own row
+typedef struct Exchange {    // what each rank has and all get
+    char* all;               // (ranks, bytes) on the GPU; a rank writes its own row
     size_t bytes;
 } Exchange;
 
-typedef struct Worker {             // clock ticks by phase
+typedef struct Worker {    // clock ticks by phase
     uint64_t ticks[PHASES], since;
-    char apart[64];                 // a line of its own
+    char apart[64];    // a line of its own
 } Worker;
 
 enum { ENVS_FACTS, ENVS_START, ENVS_STEP, ENVS_LOG, ENVS_CLOSE, ENVS_KERNELS };
@@ -154,37 +160,39 @@ enum { ENVS_FACTS, ENVS_START, ENVS_STEP, ENVS_LOG, ENVS_CLOSE, ENVS_KERNELS };
 // part of a minibatch, and what they found is added up in the order of ranks
 typedef struct Rank {
     PufferTrainer* trainer;
-    int32_t number, first_row;      // its agents are first_row to first_row + trainer->N
+    int32_t number, first_row;    // its agents are first_row to first_row + trainer->N
     Device* device;
-    Arena memory, pinned;           // of the GPU, of both
-    float* weights;                 // all of them, on the GPU, and so are the next
+    Arena memory, pinned;    // of the GPU, of both
+    float* weights;          // all of them, on the GPU, and so are the next
     uint16_t* weights_narrow;
-    float* acting;                  // the weights that act: these, or with `overlap` a copy
+    float* acting;    // the weights that act: these, or with `overlap` a copy
     uint16_t* acting_narrow;
-    float *gradients, *momentum, *update, *X, *Y;   // as weights; momentum of logstd is Adam's m
-    float* adam_v;                  // [continuous]
-    CudaMatrix* matrix_table;       // [L + 2]
-    CudaChunk* chunk_table;         // [chunk_count]
+    float *gradients, *momentum, *update, *X, *Y;    // as weights; momentum of logstd is Adam's m
+    float* adam_v;                                   // [continuous]
+    CudaMatrix* matrix_table;                        // [L + 2]
+    CudaChunk* chunk_table;                          // [chunk_count]
     Heads* heads_there;
-    float* state;                   // (N, L, H) carried
-    Rollout rollouts[2];            // the second only with `overlap`; the last four are shared
+    float* state;           // (N, L, H) carried
+    Rollout rollouts[2];    // the second only with `overlap`; the last four are shared
     Picker picker;
     Buffers batch;
     Exchange totals, losses, shares;    // with several ranks
-    Program* program;               // where envs play on the GPU, and so are the next
+    Program* program;                   // where envs play on the GPU, and so are the next
     int32_t env_kernels[ENVS_KERNELS];
     Arena env_memory, env_pinned;
     EnvSetting* env_settings;
     EnvFacts* env_facts;
-    CudaTick* ticks_here;           // [T + 1] pinned
+    CudaTick* ticks_here;                       // [T + 1] pinned
     CudaSchedule *schedule, *schedules_here;    // of a minibatch; [minibatches] pinned
     Report *report, *report_here;
 
-    struct { Product *encode, *layer, *decode; } tick, train;
+    struct {
+        Product *encode, *layer, *decode;
+    } tick, train;
     Product *decoder_dw, *decoder_dx, *layer_dw, *layer_dx, *encoder_dw;
     MuonGroup groups[MUON_GROUPS];
-    Slice* slices;                  // [trainer->slices] of trainer->all_slices
-    Stream* stream;                 // of updates
+    Slice* slices;     // [trainer->slices] of trainer->all_slices
+    Stream* stream;    // of updates
     Event *weights_ready, *fork, *updated, *wrote;
     Recorded pick_first[2], pick_later[2], learn[2], step;
 } Rank;
@@ -194,45 +202,45 @@ struct PufferTrainer {
     PufferTrainerCounters counters;
     PufferTrainerEnvs envs;
     Heads heads;
-    int32_t N, slices;              // agents and slices of a rank
-    int32_t S, M;                   // segments and rows of a rank's part of a minibatch
+    int32_t N, slices;    // agents and slices of a rank
+    int32_t S, M;         // segments and rows of a rank's part of a minibatch
     int32_t D, H, L, K, A, R;
-    int32_t ldw, ldo;               // of observations for products, of logits with value
-    int32_t narrow, parts;          // 1: bf16 products; partial gradients of a minibatch
+    int32_t ldw, ldo;         // of observations for products, of logits with value
+    int32_t narrow, parts;    // 1: bf16 products; partial gradients of a minibatch
     Matrix matrices[MAX_LAYERS + 2];
-    int64_t vectors, weight_count;  // floats before logstd, and of all weights
-    int32_t chunk_count, minibatches;   // at most in an epoch
-    Rank ranks[PUFFER_MAX_GPUS];    // [config.gpus]
-    Slice* all_slices;              // [config.slices] in the order of ranks
+    int64_t vectors, weight_count;       // floats before logstd, and of all weights
+    int32_t chunk_count, minibatches;    // at most in an epoch
+    Rank ranks[PUFFER_MAX_GPUS];         // [config.gpus]
+    Slice* all_slices;                   // [config.slices] in the order of ranks
     Pool* pool;
-    Worker* workers;                // [threads]
+    Worker* workers;    // [threads]
     Arena host;
 
     int32_t turn;                   // the rollout buffer of the next rollout
     int32_t learning;               // 1: an update is under way
     PufferTrainerLosses pending;    // of that update: what the host knows already
     int64_t pending_epoch;
-    int32_t acts_anew;              // 1: `acting` has to become what `weights` are
-    int64_t tick_number;            // of the random numbers
-    Replay replay;                  // of the next update
+    int32_t acts_anew;      // 1: `acting` has to become what `weights` are
+    int64_t tick_number;    // of the random numbers
+    Replay replay;          // of the next update
 
-    float *weights_here, *momentum_here, *adam_v_here;      // what callers see, if fetched
+    float *weights_here, *momentum_here, *adam_v_here;    // what callers see, if fetched
     float* state_here;
     Rollout rollout_here;
-    void* rollout_block;            // NULL before the first fetch of a rollout
+    void* rollout_block;    // NULL before the first fetch of a rollout
     Tensors tensors;
-    int32_t fetched;                // 1: weights here are those there
-    int32_t rollout_fetched;        // 1: the rollout here is the one there
-    int32_t touched, rollout_touched;       // 1: what is here is newer
-    int32_t lost;                   // 1: weights were written to that were older
-    int32_t direct;                 // 1: copies go straight to the envs' memory
-    int32_t playing;                // 1: envs were started on the GPU
-    char* program_path;             // of the program that is open, or NULL
-    int32_t env_room, setting_room; // that there is memory for: envs of a slice, settings
+    int32_t fetched;                     // 1: weights here are those there
+    int32_t rollout_fetched;             // 1: the rollout here is the one there
+    int32_t touched, rollout_touched;    // 1: what is here is newer
+    int32_t lost;                        // 1: weights were written to that were older
+    int32_t direct;                      // 1: copies go straight to the envs' memory
+    int32_t playing;                     // 1: envs were started on the GPU
+    char* program_path;                  // of the program that is open, or NULL
+    int32_t env_room, setting_room;      // that there is memory for: envs of a slice, settings
     int32_t setting_count;
     EnvFacts env_facts;
-    double* log_sums;               // [log_fields]
-    int64_t heap;                   // bytes that malloc of envs may give
+    double* log_sums;    // [log_fields]
+    int64_t heap;        // bytes that malloc of envs may give
     int64_t allocations, bytes;
     double rollout_seconds, update_seconds;
 };
@@ -259,27 +267,33 @@ static inline const void* layer_weights(const Rank* rank, int matrix, int acting
 // A kernel's threads are spread over elements, or its blocks over parts
 static inline void each(Stream* stream, int32_t kernel, const void* args, int64_t elements) {
     int64_t blocks = (elements + CUDA_THREADS - 1) / CUDA_THREADS;
-    stream_launch(stream, kernel, args, (int32_t)(blocks > 4096 ? 4096 : blocks < 1 ? 1 : blocks),
+    stream_launch(stream, kernel, args,
+                  (int32_t)(blocks > 4096 ? 4096
+                            : blocks < 1  ? 1
+                                          : blocks),
                   CUDA_THREADS);
 }
 
 static inline void blocks(Stream* stream, int32_t kernel, const void* args, int64_t parts) {
-    stream_launch(stream, kernel, args, (int32_t)(parts > 65535 ? 65535 : parts < 1 ? 1 : parts),
+    stream_launch(stream, kernel, args,
+                  (int32_t)(parts > 65535 ? 65535
+                            : parts < 1   ? 1
+                                          : parts),
                   CUDA_THREADS);
 }
 
-#define EACH(stream, NAME, elements, ARGS, ...) \
+#define EACH(stream, NAME, elements, ARGS, ...)                                                    \
     each(stream, KERNEL_##NAME, &(ARGS){__VA_ARGS__}, elements)
-#define BLOCKS(stream, NAME, parts, ARGS, ...) \
+#define BLOCKS(stream, NAME, parts, ARGS, ...)                                                     \
     blocks(stream, KERNEL_##NAME, &(ARGS){__VA_ARGS__}, parts)
 
-#define EACH_RANK(trainer, rank) \
+#define EACH_RANK(trainer, rank)                                                                   \
     for (Rank* rank = (trainer)->ranks; rank < (trainer)->ranks + (trainer)->config.gpus; rank++)
 
 // ---- record.c
-uint64_t clock_now(void);               // nanoseconds
-void mark(Worker* worker, int phase);   // adds the time since the last mark to this phase
-int32_t error_kind(int32_t fault);      // of a DEVICE_ fault
+uint64_t clock_now(void);                // nanoseconds
+void mark(Worker* worker, int phase);    // adds the time since the last mark to this phase
+int32_t error_kind(int32_t fault);       // of a DEVICE_ fault
 // -1 and the error of the first device that failed
 int32_t device_failed(const PufferTrainer* trainer, Error* error);
 // The calls one by one the first time and when they are timed, else as a graph
@@ -295,17 +309,17 @@ int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), con
 int32_t mirror_rollout(PufferTrainer* trainer, Error* error);    // room for it on the host
 
 // ---- ranks.c
-int32_t ranks_open(PufferTrainer* trainer, Error* error);            // devices, streams, events
+int32_t ranks_open(PufferTrainer* trainer, Error* error);    // devices, streams, events
 void ranks_close(PufferTrainer* trainer);
-int32_t ranks_wait(PufferTrainer* trainer, Error* error);            // for the streams of updates
-void* exchange_own(const Rank* rank, const Exchange* exchange);     // the row that a rank writes
+int32_t ranks_wait(PufferTrainer* trainer, Error* error);          // for the streams of updates
+void* exchange_own(const Rank* rank, const Exchange* exchange);    // the row that a rank writes
 // All ranks get what each wrote; what they are given from now on comes after it
 void exchange_totals(PufferTrainer* trainer);
-void exchange_gradients(PufferTrainer* trainer);        // and losses
+void exchange_gradients(PufferTrainer* trainer);    // and losses
 
 // ---- mirror.c
-void keep_acting(Rank* rank);           // copies the weights to those that act
-int32_t touched_upload(PufferTrainer* trainer, Error* error);  // while no update runs
+void keep_acting(Rank* rank);    // copies the weights to those that act
+int32_t touched_upload(PufferTrainer* trainer, Error* error);    // while no update runs
 int32_t weights_fetch(PufferTrainer* trainer, Error* error);
 int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error);
 
@@ -315,15 +329,14 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error
 int32_t weights_upload(PufferTrainer* trainer, Error* error);    // what callers wrote
 
 // ---- envs.c
-int32_t envs_start(PufferTrainer* trainer, Error* error);        // after slices know their envs
+int32_t envs_start(PufferTrainer* trainer, Error* error);    // after slices know their envs
 // Closes those that were started. It reads nothing that attach was given, which may be freed
 int32_t envs_leave(PufferTrainer* trainer, Error* error);
 void envs_step(Slice* slice);
-void envs_watch(PufferTrainer* trainer, int32_t phase);     // what the GPU's envs do while we wait
-void envs_collect(Slice* slice);        // copies logs and faults to the host
+void envs_watch(PufferTrainer* trainer, int32_t phase);    // what the GPU's envs do while we wait
+void envs_collect(Slice* slice);                           // copies logs and faults to the host
 // -1 if an env failed. stepping: 1 in a rollout
-int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
-                   Error* error);
+int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when, Error* error);
 void envs_add_logs(PufferTrainer* trainer);
 
 // ---- rollout.c

@@ -11,9 +11,16 @@ static const float muon_steps[MUON_STEPS][3] = MUON_COEFFICIENTS;
 
 static Product* forward_product(Rank* rank, const char* label, int rows, int outputs, int inputs,
                                 int lda, int ldb, int ldd, int transpose) {
-    return product_open(rank->device, &(ProductShape){
-        .label = label, .m = rows, .n = outputs, .k = inputs, .transpose_b = transpose,
-        .lda = lda, .ldb = ldb, .ldd = ldd, .batch = 1, .narrow = rank->trainer->narrow});
+    return product_open(rank->device, &(ProductShape){.label = label,
+                                                      .m = rows,
+                                                      .n = outputs,
+                                                      .k = inputs,
+                                                      .transpose_b = transpose,
+                                                      .lda = lda,
+                                                      .ldb = ldb,
+                                                      .ldd = ldd,
+                                                      .batch = 1,
+                                                      .narrow = rank->trainer->narrow});
 }
 
 // (rows, cols) = A^T B over the rows of a part, for all parts
@@ -21,11 +28,19 @@ static Product* gradient_product(Rank* rank, const char* label, int rows, int co
                                  int ldb) {
     const PufferTrainer* trainer = rank->trainer;
     int part = trainer->M / trainer->parts;
-    return product_open(rank->device, &(ProductShape){
-        .label = label, .m = rows, .n = cols, .k = part, .transpose_a = 1, .lda = lda, .ldb = ldb,
-        .ldd = cols, .batch = trainer->parts, .stride_a = (int64_t)part * lda,
-        .stride_b = (int64_t)part * ldb, .stride_d = trainer->weight_count,
-        .narrow = trainer->narrow});
+    return product_open(rank->device, &(ProductShape){.label = label,
+                                                      .m = rows,
+                                                      .n = cols,
+                                                      .k = part,
+                                                      .transpose_a = 1,
+                                                      .lda = lda,
+                                                      .ldb = ldb,
+                                                      .ldd = cols,
+                                                      .batch = trainer->parts,
+                                                      .stride_a = (int64_t)part * lda,
+                                                      .stride_b = (int64_t)part * ldb,
+                                                      .stride_d = trainer->weight_count,
+                                                      .narrow = trainer->narrow});
 }
 
 static int open_muon(Rank* rank, MuonGroup* group) {
@@ -33,20 +48,41 @@ static int open_muon(Rank* rank, MuonGroup* group) {
     int rows = first->rows, cols = first->cols, side = group->tall ? cols : rows;
     int64_t each = round_up((int64_t)rows * cols, 16), square = (int64_t)side * side;
     Device* device = rank->device;
-    group->gram = product_open(device, &(ProductShape){
-        .label = "muon gram", .m = side, .n = side, .k = group->tall ? rows : cols,
-        .transpose_a = group->tall, .transpose_b = !group->tall, .lda = cols, .ldb = cols,
-        .ldd = side, .batch = group->count, .stride_a = each, .stride_b = each,
-        .stride_d = square});
-    group->square = product_open(device, &(ProductShape){
-        .label = "muon square", .m = side, .n = side, .k = side, .lda = side, .ldb = side,
-        .ldd = side, .batch = group->count, .stride_a = square, .stride_b = square,
-        .stride_d = square});
-    group->apply = product_open(device, &(ProductShape){
-        .label = "muon apply", .m = rows, .n = cols, .k = side, .lda = group->tall ? cols : side,
-        .ldb = group->tall ? side : cols, .ldd = cols, .batch = group->count,
-        .stride_a = group->tall ? each : square, .stride_b = group->tall ? square : each,
-        .stride_d = each});
+    group->gram = product_open(device, &(ProductShape){.label = "muon gram",
+                                                       .m = side,
+                                                       .n = side,
+                                                       .k = group->tall ? rows : cols,
+                                                       .transpose_a = group->tall,
+                                                       .transpose_b = !group->tall,
+                                                       .lda = cols,
+                                                       .ldb = cols,
+                                                       .ldd = side,
+                                                       .batch = group->count,
+                                                       .stride_a = each,
+                                                       .stride_b = each,
+                                                       .stride_d = square});
+    group->square = product_open(device, &(ProductShape){.label = "muon square",
+                                                         .m = side,
+                                                         .n = side,
+                                                         .k = side,
+                                                         .lda = side,
+                                                         .ldb = side,
+                                                         .ldd = side,
+                                                         .batch = group->count,
+                                                         .stride_a = square,
+                                                         .stride_b = square,
+                                                         .stride_d = square});
+    group->apply = product_open(device, &(ProductShape){.label = "muon apply",
+                                                        .m = rows,
+                                                        .n = cols,
+                                                        .k = side,
+                                                        .lda = group->tall ? cols : side,
+                                                        .ldb = group->tall ? side : cols,
+                                                        .ldd = cols,
+                                                        .batch = group->count,
+                                                        .stride_a = group->tall ? each : square,
+                                                        .stride_b = group->tall ? square : each,
+                                                        .stride_d = each});
     group->done = event_open(device);
     group->stream = group == rank->groups ? rank->stream : stream_open(device);
     return group->gram && group->square && group->apply;
@@ -57,8 +93,8 @@ int32_t products_open(Rank* rank, Error* error) {
     int D = trainer->D, H = trainer->H, A1 = trainer->A + 1, M = trainer->M;
     int ldw = trainer->ldw, ldo = trainer->ldo, fine = 1;
     int rows[2] = {trainer->R, M};
-    static const char* const labels[2][3] = {
-        {"tick encoder", "tick layer", "tick decoder"}, {"encoder", "layer", "decoder"}};
+    static const char* const labels[2][3] = {{"tick encoder", "tick layer", "tick decoder"},
+                                             {"encoder", "layer", "decoder"}};
     for (int train = 0; train < 2; train++) {
         Product** out[] = {train ? &rank->train.encode : &rank->tick.encode,
                            train ? &rank->train.layer : &rank->tick.layer,
@@ -74,8 +110,8 @@ int32_t products_open(Rank* rank, Error* error) {
     rank->encoder_dw = gradient_product(rank, "encoder dW", D, H, ldw, H);
     rank->decoder_dx = forward_product(rank, "decoder dx", M, H, A1, ldo, H, H, 0);
     rank->layer_dx = forward_product(rank, "layer dx", M, H, 3 * H, 3 * H, H, H, 0);
-    fine &= rank->decoder_dw && rank->layer_dw && rank->encoder_dw
-            && rank->decoder_dx && rank->layer_dx;
+    fine &= rank->decoder_dw && rank->layer_dw && rank->encoder_dw && rank->decoder_dx
+            && rank->layer_dx;
     for (int g = 0; g < MUON_GROUPS; g++) fine &= open_muon(rank, &rank->groups[g]);
     return fine ? 0 : device_failed(trainer, error);
 }
@@ -103,8 +139,7 @@ static void forward(Rank* rank, Stream* stream, const Rollout* rollout) {
                     layer_weights(rank, 0, 0), 0.0f, NULL, batch->x[0]);
     narrow_rows(trainer, stream, batch->x[0], batch->x_narrow[0]);
     for (int l = 0; l < L; l++) {
-        stream_multiply(stream, rank->train.layer, 1.0f,
-                        operand(batch->x[l], batch->x_narrow[l]),
+        stream_multiply(stream, rank->train.layer, 1.0f, operand(batch->x[l], batch->x_narrow[l]),
                         layer_weights(rank, 1 + l, 0), 0.0f, NULL, batch->products[l]);
         EACH(stream, scan_forward, (int64_t)S * H, ScanForwardArgs, .S = S, .T = T, .H = H,
              .stride = (int64_t)L * H, .rows = batch->rows, .ended = rollout->ended,
@@ -131,17 +166,17 @@ static void compute_loss(Rank* rank, Stream* stream, const Rollout* rollout) {
     Buffers* batch = &rank->batch;
     int dims = trainer->heads.continuous, parts = (trainer->M + CUDA_ROWS - 1) / CUDA_ROWS;
     BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = rank->schedule,
-        .results = &rank->report->results, .heads = rank->heads_there, .S = trainer->S,
-        .T = config->horizon, .ldo = trainer->ldo, .ranks = config->gpus, .rows = batch->rows,
-        .q = batch->q, .repeated = batch->repeated, .out = batch->out,
-        .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
-        .actions = rollout->actions, .logprobs = rollout->logprobs, .values = rollout->values,
-        .advantages = rollout->advantages, .returns = rollout->returns,
-        .clip_coef = (float)config->clip_coef, .vf_coef = (float)config->vf_coef,
-        .vf_clip_coef = (float)config->vf_clip_coef, .values_now = rollout->values_now,
-        .ratio_now = rollout->ratio_now, .dout = trainer->narrow ? NULL : batch->dout,
-        .narrow = batch->dout_narrow, .slopes = batch->slopes, .parts = batch->loss_parts,
-        .dlogstd_parts = batch->dlogstd_parts);
+           .results = &rank->report->results, .heads = rank->heads_there, .S = trainer->S,
+           .T = config->horizon, .ldo = trainer->ldo, .ranks = config->gpus, .rows = batch->rows,
+           .q = batch->q, .repeated = batch->repeated, .out = batch->out,
+           .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
+           .actions = rollout->actions, .logprobs = rollout->logprobs, .values = rollout->values,
+           .advantages = rollout->advantages, .returns = rollout->returns,
+           .clip_coef = (float)config->clip_coef, .vf_coef = (float)config->vf_coef,
+           .vf_clip_coef = (float)config->vf_clip_coef, .values_now = rollout->values_now,
+           .ratio_now = rollout->ratio_now, .dout = trainer->narrow ? NULL : batch->dout,
+           .narrow = batch->dout_narrow, .slopes = batch->slopes, .parts = batch->loss_parts,
+           .dlogstd_parts = batch->dlogstd_parts);
     BLOCKS(stream, columns_sum, KERNEL_LOSSES, ColumnsSumArgs, .parts_count = parts,
            .columns = KERNEL_LOSSES, .parts = batch->loss_parts, .sums = own_losses(rank));
     if (dims)
@@ -155,11 +190,10 @@ static void backward(Rank* rank, Stream* stream, const Rollout* rollout) {
     int S = trainer->S, T = trainer->config.horizon, H = trainer->H, L = trainer->L;
     const void* dout = operand(batch->dout, batch->dout_narrow);
     float* parts = batch->gradient_parts;
-    stream_multiply(stream, rank->decoder_dw, 1.0f, dout,
-                    operand(batch->x[L], batch->x_narrow[L]), 0.0f, NULL,
-                    parts + trainer->matrices[1 + L].offset);
-    stream_multiply(stream, rank->decoder_dx, 1.0f, dout, layer_weights(rank, 1 + L, 0),
-                    0.0f, NULL, batch->dx);
+    stream_multiply(stream, rank->decoder_dw, 1.0f, dout, operand(batch->x[L], batch->x_narrow[L]),
+                    0.0f, NULL, parts + trainer->matrices[1 + L].offset);
+    stream_multiply(stream, rank->decoder_dx, 1.0f, dout, layer_weights(rank, 1 + L, 0), 0.0f, NULL,
+                    batch->dx);
     for (int l = L - 1; l >= 0; l--) {
         EACH(stream, scan_backward, (int64_t)S * H, ScanBackwardArgs, .S = S, .T = T, .H = H,
              .stride = (int64_t)L * H, .rows = batch->rows, .ended = rollout->ended,
@@ -171,8 +205,8 @@ static void backward(Rank* rank, Stream* stream, const Rollout* rollout) {
         stream_multiply(stream, rank->layer_dw, 1.0f, dproducts,
                         operand(batch->x[l], batch->x_narrow[l]), 0.0f, NULL,
                         parts + trainer->matrices[1 + l].offset);
-        stream_multiply(stream, rank->layer_dx, 1.0f, dproducts,
-                        layer_weights(rank, 1 + l, 0), 1.0f, batch->dx, batch->dx);
+        stream_multiply(stream, rank->layer_dx, 1.0f, dproducts, layer_weights(rank, 1 + l, 0),
+                        1.0f, batch->dx, batch->dx);
     }
     narrow_rows(trainer, stream, batch->dx, batch->dx_narrow);
     stream_multiply(stream, rank->encoder_dw, 1.0f, operand(batch->wide, batch->narrow),
@@ -194,10 +228,8 @@ static void orthogonalise(Rank* rank, MuonGroup* group) {
         Stream* stream = group->stream;
         stream_multiply(stream, group->gram, 1.0f, x, x, 0.0f, NULL, group->G);
         stream_multiply(stream, group->square, c[2], group->G, group->G, c[1], group->G, group->P);
-        if (group->tall)
-            stream_multiply(stream, group->apply, 1.0f, x, group->P, c[0], x, y);
-        else
-            stream_multiply(stream, group->apply, 1.0f, group->P, x, c[0], x, y);
+        if (group->tall) stream_multiply(stream, group->apply, 1.0f, x, group->P, c[0], x, y);
+        else stream_multiply(stream, group->apply, 1.0f, group->P, x, c[0], x, y);
         float* swap = x;
         x = y;
         y = swap;
@@ -215,12 +247,11 @@ static void step(Rank* rank, Stream* stream) {
     BLOCKS(stream, columns_sum, 1, ColumnsSumArgs, .parts_count = chunks, .columns = 1,
            .parts = batch->squares, .sums = batch->square);
     EACH(stream, update_decide, 1, UpdateDecideArgs, .rows = (double)config->minibatch_size,
-         .max_grad_norm = config->max_grad_norm, .squares = batch->square,
-         .losses = batch->losses, .results = results);
+         .max_grad_norm = config->max_grad_norm, .squares = batch->square, .losses = batch->losses,
+         .results = results);
     BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .results = results, .chunks = chunks,
-           .mu = (float)config->beta1, .chunk = rank->chunk_table,
-           .gradient = rank->gradients, .momentum = rank->momentum,
-           .update = rank->update, .parts = batch->squares);
+           .mu = (float)config->beta1, .chunk = rank->chunk_table, .gradient = rank->gradients,
+           .momentum = rank->momentum, .update = rank->update, .parts = batch->squares);
     BLOCKS(stream, muon_measure, matrices, MuonMeasureArgs, .matrices = matrices,
            .matrix = rank->matrix_table, .parts = batch->squares, .factors = batch->factors);
     BLOCKS(stream, muon_normalise, chunks, MuonNormaliseArgs, .chunks = chunks,
@@ -238,11 +269,10 @@ static void step(Rank* rank, Stream* stream) {
            .matrix = rank->matrix_table, .X = rank->Y, .weights = rank->weights,
            .narrow = rank->weights_narrow);
     if (dims)
-        EACH(stream, adam_step, dims, AdamStepArgs, .schedule = rank->schedule,
-             .results = results, .count = dims, .beta2 = config->beta2, .eps = config->eps,
-             .gradient = rank->gradients + trainer->vectors,
-             .m = rank->momentum + trainer->vectors, .v = rank->adam_v,
-             .weights = rank->weights + trainer->vectors);
+        EACH(stream, adam_step, dims, AdamStepArgs, .schedule = rank->schedule, .results = results,
+             .count = dims, .beta2 = config->beta2, .eps = config->eps,
+             .gradient = rank->gradients + trainer->vectors, .m = rank->momentum + trainer->vectors,
+             .v = rank->adam_v, .weights = rank->weights + trainer->vectors);
 }
 
 static void learn_calls(Rank* rank, Stream* stream, void* about) {
@@ -271,11 +301,11 @@ static void step_calls(Rank* rank, Stream* stream, void* about) {
     int64_t count = trainer->weight_count;
     (void)about;
     EACH(stream, parts_add, count, PartsAddArgs, .count = (int32_t)count,
-         .parts = trainer->config.gpus, .stride = count,
-         .source = (const float*)rank->shares.all, .sums = rank->gradients);
-    BLOCKS(stream, columns_sum, KERNEL_LOSSES, ColumnsSumArgs,
-           .parts_count = trainer->config.gpus, .columns = KERNEL_LOSSES,
-           .parts = (const double*)rank->losses.all, .sums = rank->batch.losses);
+         .parts = trainer->config.gpus, .stride = count, .source = (const float*)rank->shares.all,
+         .sums = rank->gradients);
+    BLOCKS(stream, columns_sum, KERNEL_LOSSES, ColumnsSumArgs, .parts_count = trainer->config.gpus,
+           .columns = KERNEL_LOSSES, .parts = (const double*)rank->losses.all,
+           .sums = rank->batch.losses);
     step(rank, stream);
 }
 
@@ -287,8 +317,7 @@ void learn_minibatch(PufferTrainer* trainer, int turn) {
     }
     exchange_totals(trainer);
     EACH_RANK(trainer, rank)
-        run_recorded(rank, rank->stream, &rank->learn[turn], gradient_calls,
-                     &rank->rollouts[turn]);
+        run_recorded(rank, rank->stream, &rank->learn[turn], gradient_calls, &rank->rollouts[turn]);
     exchange_gradients(trainer);
     EACH_RANK(trainer, rank) run_recorded(rank, rank->stream, &rank->step, step_calls, NULL);
 }

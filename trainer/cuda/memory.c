@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS 64                    // of a gradient, at most: products over few rows fill no GPU
+#define PARTS 64    // of a gradient, at most: products over few rows fill no GPU
 
 // ---- the network ------------------------------------------------------------------------------
 
@@ -13,7 +13,7 @@ static void size_matrix(PufferTrainer* trainer, int number, const char* format, 
     Matrix* matrix = &trainer->matrices[number];
     matrix->rows = rows;
     matrix->cols = cols;
-    matrix->fan_out = number ? rows : cols;         // the encoder is stored transposed
+    matrix->fan_out = number ? rows : cols;    // the encoder is stored transposed
     matrix->fan_in = number ? cols : rows;
     matrix->offset = trainer->vectors;
     trainer->vectors += round_up((int64_t)rows * cols, 16);
@@ -44,13 +44,15 @@ static void size_network(PufferTrainer* trainer) {
 
 // Kernels count what they go over in 32 bits
 static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
-    int64_t widest = 3 * (int64_t)trainer->H, rows = trainer->M > trainer->R ? trainer->M
-                                                                             : trainer->R;
+    int64_t widest = 3 * (int64_t)trainer->H,
+            rows = trainer->M > trainer->R ? trainer->M : trainer->R;
     if (trainer->ldw > widest) widest = trainer->ldw;
     if (trainer->ldo > widest) widest = trainer->ldo;
     if (rows * widest >= INT32_MAX)
-        return fail(error, "%lld rows x %lld numbers would be more than 2^31: lower "
-                    "train.minibatch_size", (long long)rows, (long long)widest);
+        return fail(error,
+                    "%lld rows x %lld numbers would be more than 2^31: lower "
+                    "train.minibatch_size",
+                    (long long)rows, (long long)widest);
     if ((int64_t)trainer->R * trainer->L * trainer->H >= INT32_MAX)
         return fail(error, "the recurrent state of a slice would be more than 2^31 numbers");
     if (trainer->weight_count >= INT32_MAX)
@@ -65,15 +67,14 @@ static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
 static void plan_weights(Rank* rank) {
     const PufferTrainer* trainer = rank->trainer;
     Arena* memory = &rank->memory;
-    float** all[] = {&rank->weights, &rank->gradients, &rank->momentum, &rank->update,
-                     &rank->X, &rank->Y};
+    float** all[] = {&rank->weights, &rank->gradients, &rank->momentum,
+                     &rank->update,  &rank->X,         &rank->Y};
     int overlap = trainer->config.overlap;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         arena_add(memory, (void**)all[i], sizeof(float) * (size_t)trainer->weight_count);
     if (overlap) ARENA_ADD(memory, rank->acting, trainer->weight_count);
     if (trainer->narrow) ARENA_ADD(memory, rank->weights_narrow, trainer->weight_count);
-    if (trainer->narrow && overlap)
-        ARENA_ADD(memory, rank->acting_narrow, trainer->weight_count);
+    if (trainer->narrow && overlap) ARENA_ADD(memory, rank->acting_narrow, trainer->weight_count);
     ARENA_ADD(memory, rank->adam_v, trainer->heads.continuous);
     ARENA_ADD(memory, rank->matrix_table, trainer->L + 2);
     ARENA_ADD(memory, rank->chunk_table, trainer->chunk_count);
@@ -96,8 +97,9 @@ static void plan_rollout(const PufferTrainer* trainer, int64_t N, Arena* arena, 
     int64_t rows = N * trainer->config.horizon;
     arena_add(arena, &out->obs, obs_bytes(trainer, rows));
     ARENA_ADD(arena, out->actions, rows * trainer->K);
-    float** by_row[] = {&out->logprobs, &out->values, &out->rewards, &out->ended, &out->truncated,
-                        &out->values_now, &out->ratio_now, &out->advantages, &out->returns};
+    float** by_row[] = {&out->logprobs,  &out->values,     &out->rewards,
+                        &out->ended,     &out->truncated,  &out->values_now,
+                        &out->ratio_now, &out->advantages, &out->returns};
     for (int i = 0; i < (learns ? 9 : 5); i++)
         arena_add(arena, (void**)by_row[i], (size_t)rows * sizeof(float));
     ARENA_ADD(arena, out->bootstrap, N);
@@ -122,8 +124,10 @@ static void plan_slice(Rank* rank, Slice* slice) {
     ARENA_ADD(memory, slice->out, R * trainer->ldo);
     ARENA_ADD(memory, slice->actions, R * trainer->K);
     ARENA_ADD(memory, slice->fault, 1);
-    slice->inbox_bytes = 64 + (size_t)R * (3 * sizeof(float)
-                                           + (trainer->config.has_masks ? (size_t)trainer->A : 0));
+    slice->inbox_bytes = 64
+                         + (size_t)R
+                               * (3 * sizeof(float)
+                                  + (trainer->config.has_masks ? (size_t)trainer->A : 0));
     arena_add(memory, (void**)&slice->there.tick, slice->inbox_bytes);
     arena_add(pinned, (void**)&slice->here.tick, slice->inbox_bytes);
     ARENA_ADD(pinned, slice->fault_here, 1);
@@ -221,8 +225,7 @@ int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), con
         device_facts(rank->device, &facts);
         return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
                        "this takes %lld MiB of %s memory, %lld MiB of the GPU's are not in use",
-                       (long long)(arena->bytes >> 20), whose,
-                       (long long)(facts.unused >> 20));
+                       (long long)(arena->bytes >> 20), whose, (long long)(facts.unused >> 20));
     }
     arena_place(arena, block);
     trainer->allocations++;
@@ -236,19 +239,22 @@ static void fill_tables(const PufferTrainer* trainer, CudaMatrix* matrices, Cuda
         const Matrix* matrix = &trainer->matrices[m];
         int64_t count = (int64_t)matrix->rows * matrix->cols;
         CudaMatrix* out = &matrices[m];
-        *out = (CudaMatrix){.offset = matrix->offset, .rows = matrix->rows, .cols = matrix->cols,
+        *out = (CudaMatrix){.offset = matrix->offset,
+                            .rows = matrix->rows,
+                            .cols = matrix->cols,
                             .first_chunk = found};
         double ratio = (double)matrix->fan_out / matrix->fan_in;
         out->ratio = ratio > 1.0 ? __builtin_sqrt(ratio) : 1.0;
         for (int64_t at = 0; at < count; at += CUDA_CHUNK)
             chunks[found++] = (CudaChunk){
-                .first = matrix->offset + at, .matrix = m,
+                .first = matrix->offset + at,
+                .matrix = m,
                 .count = (int32_t)(count - at < CUDA_CHUNK ? count - at : CUDA_CHUNK)};
         out->chunks = found - out->first_chunk;
     }
     if (trainer->heads.continuous)
-        chunks[found] = (CudaChunk){.first = trainer->vectors, .matrix = -1,
-                                    .count = trainer->heads.continuous};
+        chunks[found] = (CudaChunk){
+            .first = trainer->vectors, .matrix = -1, .count = trainer->heads.continuous};
 }
 
 static int32_t upload_tables(Rank* rank, Error* error) {
@@ -304,8 +310,8 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
     trainer->narrow = config->precision == PUFFER_BF16;
     trainer->minibatches = (int32_t)minibatches_per_epoch(config) + 1;
-    for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS;
-         trainer->S % trainer->parts; trainer->parts--);        // whole segments in each
+    for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS; trainer->S % trainer->parts;
+         trainer->parts--);    // whole segments in each
 }
 
 static void plan_exchange(Rank* rank, Exchange* exchange, size_t bytes) {
@@ -344,7 +350,7 @@ static int32_t take_rank(Rank* rank, Error* error) {
         lay_inbox(trainer, &rank->slices[i].there);
     }
     Rollout *first = &rank->rollouts[0], *second = &rank->rollouts[1];
-    second->values_now = first->values_now;         // an update's own; one is under way at a time
+    second->values_now = first->values_now;    // an update's own; one is under way at a time
     second->ratio_now = first->ratio_now;
     second->advantages = first->advantages;
     second->returns = first->returns;
@@ -374,7 +380,7 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
 void memory_free(PufferTrainer* trainer) {
     free(trainer->rollout_block);
     EACH_RANK(trainer, rank) {
-        free(rank->memory.spans);       // their blocks are the device's
+        free(rank->memory.spans);    // their blocks are the device's
         free(rank->pinned.spans);
         free(rank->env_memory.spans);
         free(rank->env_pinned.spans);

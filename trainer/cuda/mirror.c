@@ -4,7 +4,7 @@
  * uploaded before the next work starts. */
 #include "internal.h"
 
-static void narrow_weights(Rank* rank) {       // all of them, after a load
+static void narrow_weights(Rank* rank) {    // all of them, after a load
     int64_t count = rank->trainer->weight_count;
     if (rank->trainer->narrow)
         EACH(rank->stream, floats_narrow, count, FloatsNarrowArgs, .count = (int32_t)count,
@@ -21,7 +21,10 @@ void keep_acting(Rank* rank) {
 }
 
 // A tensor of a rollout on a rank, and the place of its rows in what callers see
-typedef struct { void *here, *there; int64_t bytes; } Pair;
+typedef struct {
+    void *here, *there;
+    int64_t bytes;
+} Pair;
 
 #define ROLLOUT_PAIRS 15
 
@@ -32,16 +35,21 @@ static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
     int64_t states = 4 * N * trainer->L * trainer->H;
     int64_t obs = (int64_t)obs_bytes(trainer, rows);
     const Pair all[ROLLOUT_PAIRS] = {
-        {here->obs, there->obs, obs}, {here->actions, there->actions, 4 * rows * trainer->K},
+        {here->obs, there->obs, obs},
+        {here->actions, there->actions, 4 * rows * trainer->K},
         {here->masks, there->masks, there->masks ? rows * trainer->A : 0},
-        {here->logprobs, there->logprobs, 4 * rows}, {here->values, there->values, 4 * rows},
-        {here->rewards, there->rewards, 4 * rows}, {here->ended, there->ended, 4 * rows},
+        {here->logprobs, there->logprobs, 4 * rows},
+        {here->values, there->values, 4 * rows},
+        {here->rewards, there->rewards, 4 * rows},
+        {here->ended, there->ended, 4 * rows},
         {here->truncated, there->truncated, 4 * rows},
         {here->values_now, there->values_now, 4 * rows},
         {here->ratio_now, there->ratio_now, 4 * rows},
         {here->advantages, there->advantages, 4 * rows},
-        {here->returns, there->returns, 4 * rows}, {here->bootstrap, there->bootstrap, 4 * N},
-        {here->state0, there->state0, states}, {trainer->state_here, rank->state, states}};
+        {here->returns, there->returns, 4 * rows},
+        {here->bootstrap, there->bootstrap, 4 * N},
+        {here->state0, there->state0, states},
+        {trainer->state_here, rank->state, states}};
     for (int i = 0; i < ROLLOUT_PAIRS; i++)
         out[i] = (Pair){(char*)all[i].here + (all[i].bytes ? rank->number * all[i].bytes : 0),
                         all[i].there, all[i].bytes};
@@ -122,7 +130,7 @@ int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error) {
 int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, Error* error) {
     int turn = trainer->learning ? 1 - trainer->turn : trainer->turn;
     if (kind == PUFFER_ROLLOUT ? trainer->rollout_touched : trainer->touched)
-        return 0;                               // what is here is newer
+        return 0;    // what is here is newer
     return kind == PUFFER_ROLLOUT ? rollout_fetch(trainer, turn, error)
                                   : weights_fetch(trainer, error);
 }

@@ -8,16 +8,15 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
     const PufferTrainerConfig* config = &trainer->config;
     int32_t count = which ? trainer->S : trainer->N;
     BLOCKS(stream, advantages_compute, (count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS,
-        AdvantagesComputeArgs,
-        .results = &rank->report->results, .count = count, .T = config->horizon, .which = which,
-        .repeated = which ? rank->batch.repeated : NULL, .rewards = rollout->rewards,
-        .values = rollout->values_now, .ratio = rollout->ratio_now, .ended = rollout->ended,
-        .truncated = rollout->truncated, .bootstrap = rollout->bootstrap,
-        .gamma = (float)config->gamma, .gae_lambda = (float)config->gae_lambda,
-        .rho_clip = (float)config->vtrace_rho_clip, .c_clip = (float)config->vtrace_c_clip,
-        .reward_clip = (float)config->reward_clip, .prio_alpha = config->prio_alpha,
-        .advantages = rollout->advantages, .returns = rollout->returns,
-        .sums = rank->picker.sums, .weights = rank->picker.weights);
+           AdvantagesComputeArgs, .results = &rank->report->results, .count = count,
+           .T = config->horizon, .which = which, .repeated = which ? rank->batch.repeated : NULL,
+           .rewards = rollout->rewards, .values = rollout->values_now, .ratio = rollout->ratio_now,
+           .ended = rollout->ended, .truncated = rollout->truncated,
+           .bootstrap = rollout->bootstrap, .gamma = (float)config->gamma,
+           .gae_lambda = (float)config->gae_lambda, .rho_clip = (float)config->vtrace_rho_clip,
+           .c_clip = (float)config->vtrace_c_clip, .reward_clip = (float)config->reward_clip,
+           .prio_alpha = config->prio_alpha, .advantages = rollout->advantages,
+           .returns = rollout->returns, .sums = rank->picker.sums, .weights = rank->picker.weights);
 }
 
 static void shuffle(Rank* rank, Stream* stream) {
@@ -35,23 +34,23 @@ static void draw(Rank* rank, Stream* stream) {
         BLOCKS(stream, priorities_sum, 1, PrioritiesSumArgs, .N = N, .weights = picker->weights,
                .cdf = picker->cdf);
     EACH(stream, segments_pick, S, SegmentsPickArgs, .schedule = rank->schedule, .N = N, .S = S,
-         .laps = picker->laps, .first = (uint32_t)(rank->number * S),
-         .decks = picker->decks, .weights = picker->weights, .cdf = picker->cdf,
-         .rows = rank->batch.rows, .q = rank->batch.q);
+         .laps = picker->laps, .first = (uint32_t)(rank->number * S), .decks = picker->decks,
+         .weights = picker->weights, .cdf = picker->cdf, .rows = rank->batch.rows,
+         .q = rank->batch.q);
 }
 
 static void find_repeats(Rank* rank, Stream* stream) {
     int32_t S = rank->trainer->S;
-    EACH(stream, repeats_find, S, RepeatsFindArgs, .S = S,
-         .rows = rank->batch.rows, .repeated = rank->batch.repeated);
+    EACH(stream, repeats_find, S, RepeatsFindArgs, .S = S, .rows = rank->batch.rows,
+         .repeated = rank->batch.repeated);
 }
 
 // With several ranks, ranks_measure decides after they have exchanged totals
 static void measure(Rank* rank, Stream* stream) {
     const PufferTrainerConfig* config = &rank->trainer->config;
-    BLOCKS(stream, batch_measure, 1, BatchMeasureArgs, .S = rank->trainer->S,
-           .T = config->horizon, .norm_adv = config->norm_adv, .rows = rank->batch.rows,
-           .sums = rank->picker.sums, .results = &rank->report->results,
+    BLOCKS(stream, batch_measure, 1, BatchMeasureArgs, .S = rank->trainer->S, .T = config->horizon,
+           .norm_adv = config->norm_adv, .rows = rank->batch.rows, .sums = rank->picker.sums,
+           .results = &rank->report->results,
            .totals = config->gpus > 1 ? exchange_own(rank, &rank->totals) : NULL);
 }
 
@@ -85,8 +84,7 @@ static void replay(Rank* rank, const Rollout* rollout, int32_t number) {
     const PufferTrainer* trainer = rank->trainer;
     Stream* stream = rank->stream;
     int64_t S = trainer->S, at = ((int64_t)number * trainer->config.gpus + rank->number) * S;
-    stream_upload(stream, rank->batch.rows, trainer->replay.rows + at,
-                  sizeof(int32_t) * (size_t)S);
+    stream_upload(stream, rank->batch.rows, trainer->replay.rows + at, sizeof(int32_t) * (size_t)S);
     stream_upload(stream, rank->batch.q, trainer->replay.q + at, sizeof(float) * (size_t)S);
     if (number == 0) compute_all(rank, stream, rollout);
     find_repeats(rank, stream);
@@ -99,8 +97,7 @@ void pick_minibatch(Rank* rank, int turn, int32_t number) {
     if (number < rank->trainer->replay.count) replay(rank, rollout, number);
     else if (number == 0)
         run_recorded(rank, rank->stream, &rank->pick_first[turn], first_calls, rollout);
-    else
-        run_recorded(rank, rank->stream, &rank->pick_later[turn], later_calls, rollout);
+    else run_recorded(rank, rank->stream, &rank->pick_later[turn], later_calls, rollout);
 }
 
 // ---- for parity tests -------------------------------------------------------------------------
@@ -157,12 +154,13 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
     int64_t segment = trainer->config.horizon, S = trainer->S;
     double progress = learning_progress(&trainer->config, &trainer->counters);
     double beta0 = trainer->config.prio_beta0;
-    CudaSchedule schedule = {
-        .seed = trainer->config.seed, .epoch = (uint64_t)trainer->counters.epoch,
-        .number = minibatch, .prio_beta = beta0 + (1.0 - beta0) * progress};
+    CudaSchedule schedule = {.seed = trainer->config.seed,
+                             .epoch = (uint64_t)trainer->counters.epoch,
+                             .number = minibatch,
+                             .prio_beta = beta0 + (1.0 - beta0) * progress};
     EACH_RANK(trainer, rank)
-        pick_part(rank, advantages + rank->first_row * segment, &schedule,
-                  rows + rank->number * S, q + rank->number * S);
+        pick_part(rank, advantages + rank->first_row * segment, &schedule, rows + rank->number * S,
+                  q + rank->number * S);
     if (ranks_wait(trainer, error)) return -1;
     EACH_RANK(trainer, rank)
         for (int64_t i = 0; i < S; i++) rows[rank->number * S + i] += rank->first_row;

@@ -22,33 +22,32 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
     int R = trainer->R, H = trainer->H, L = trainer->L, T = config->horizon;
     int32_t first = slice->first_row - rank->first_row;
     int64_t widest = (int64_t)L * H > trainer->ldw ? (int64_t)L * H : trainer->ldw;
-    EACH(stream, tick_begin, R * widest, TickBeginArgs,
-        .tick = slice->there.tick, .rows = R, .first = first, .T = T, .D = trainer->D,
-        .size = L * H, .obs_dtype = config->obs_dtype,
-        .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8,
-        .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
-        .terminals = slice->there.terminals, .truncations = slice->there.truncations,
-        .state = rank->state, .state0 = out->state0, .stored_obs = out->obs,
-        .stored_rewards = out->rewards, .ended = out->ended, .truncated = out->truncated,
-        .ldw = trainer->ldw, .wide = slice->wide, .narrow = slice->narrow, .fault = slice->fault);
+    EACH(stream, tick_begin, R * widest, TickBeginArgs, .tick = slice->there.tick, .rows = R,
+         .first = first, .T = T, .D = trainer->D, .size = L * H, .obs_dtype = config->obs_dtype,
+         .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8,
+         .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
+         .terminals = slice->there.terminals, .truncations = slice->there.truncations,
+         .state = rank->state, .state0 = out->state0, .stored_obs = out->obs,
+         .stored_rewards = out->rewards, .ended = out->ended, .truncated = out->truncated,
+         .ldw = trainer->ldw, .wide = slice->wide, .narrow = slice->narrow, .fault = slice->fault);
     stream_multiply(stream, rank->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
                     layer_weights(rank, 0, 1), 0.0f, NULL, slice->x);
     if (trainer->narrow)
-        EACH(stream, floats_narrow, (int64_t)R * H, FloatsNarrowArgs, .count = R * H,
-             .x = slice->x, .narrow = slice->x_narrow);
+        EACH(stream, floats_narrow, (int64_t)R * H, FloatsNarrowArgs, .count = R * H, .x = slice->x,
+             .narrow = slice->x_narrow);
     for (int l = 0; l < L; l++) {
         stream_multiply(stream, rank->tick.layer, 1.0f, operand(slice->x, slice->x_narrow),
                         layer_weights(rank, 1 + l, 1), 0.0f, NULL, slice->products);
         EACH(stream, gates_step, (int64_t)R * H, GatesStepArgs, .tick = slice->there.tick,
              .rows = R, .H = H, .T = T, .lds = L * H, .products = slice->products, .x = slice->x,
-             .state = rank->state + ((int64_t)first * L + l) * H,
-             .out = slice->x, .narrow = slice->x_narrow);
+             .state = rank->state + ((int64_t)first * L + l) * H, .out = slice->x,
+             .narrow = slice->x_narrow);
     }
     stream_multiply(stream, rank->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
                     layer_weights(rank, 1 + L, 1), 0.0f, NULL, slice->out);
     EACH(stream, heads_sample, R, HeadsSampleArgs, .tick = slice->there.tick,
-         .heads = rank->heads_there, .rows = R, .first = first, .T = T,
-         .ldo = trainer->ldo, .out = slice->out, .mask = slice->there.mask,
+         .heads = rank->heads_there, .rows = R, .first = first, .T = T, .ldo = trainer->ldo,
+         .out = slice->out, .mask = slice->there.mask,
          .first_agent = (uint32_t)(config->first_agent + slice->first_row),
          .logstd = rank->acting + trainer->vectors, .actions = slice->actions,
          .stored_actions = out->actions, .logprobs = out->logprobs, .values = out->values,
@@ -93,7 +92,12 @@ static void hand_over(PufferTrainer* trainer, Slice* slice, int64_t first, int64
            (size_t)rows * row);
 }
 
-typedef struct { PufferTrainer* trainer; Slice* slice; int t; int32_t parts; } Step;
+typedef struct {
+    PufferTrainer* trainer;
+    Slice* slice;
+    int t;
+    int32_t parts;
+} Step;
 
 static void step_part(void* about, int32_t item, int32_t worker) {
     Step* step = about;
@@ -115,8 +119,10 @@ static void step_part(void* about, int32_t item, int32_t worker) {
 
 static void step_slice(PufferTrainer* trainer, Slice* slice, int t) {
     int32_t most = 2 * trainer->config.threads;
-    Step step = {trainer, slice, t, trainer->envs.whole_steps ? 1
-                                    : slice->envs < most ? slice->envs : most};
+    Step step = {trainer, slice, t,
+                 trainer->envs.whole_steps ? 1
+                 : slice->envs < most      ? slice->envs
+                                           : most};
     if (!trainer->direct)
         memcpy(trainer->envs.actions + (int64_t)slice->first_row * trainer->K, slice->actions_copy,
                sizeof(float) * (size_t)trainer->R * (size_t)trainer->K);
@@ -125,8 +131,8 @@ static void step_slice(PufferTrainer* trainer, Slice* slice, int t) {
 }
 
 static CudaTick tick_at(const PufferTrainer* trainer, int t) {
-    return (CudaTick){.seed = trainer->config.seed, .t = t,
-                      .step = (uint64_t)(trainer->tick_number + t)};
+    return (CudaTick){
+        .seed = trainer->config.seed, .t = t, .step = (uint64_t)(trainer->tick_number + t)};
 }
 
 static void begin_tick(PufferTrainer* trainer, Slice* slice, int t) {
@@ -232,11 +238,14 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
     if (everything_fetch(trainer, trainer->turn, error)) return -1;
     const Rollout* here = &trainer->rollout_here;
     const uint8_t* stored = (const uint8_t*)here->obs + obs_bytes(trainer, at);
-    BadRow bad = {.kind = (int32_t)(fault & 0xff), .row = row, .tick = trainer->tick_number + t,
+    BadRow bad = {.kind = (int32_t)(fault & 0xff),
+                  .row = row,
+                  .tick = trainer->tick_number + t,
                   .obs = t < T ? stored : obs_now(trainer, row),
                   .mask = here->masks && t < T ? here->masks + at * A : NULL,
                   .reward = t < T ? here->rewards[at] : 0.0f,
-                  .state = trainer->state_here + row * size, .state_size = size};
+                  .state = trainer->state_here + row * size,
+                  .state_size = size};
     return fault_rollout(&trainer->tensors, &trainer->config, &trainer->heads, &bad, error);
 }
 
@@ -244,7 +253,7 @@ static int32_t check_faults(PufferTrainer* trainer, Error* error) {
     CudaFault least = ~(CudaFault)0;
     for (int i = 0; i < trainer->config.slices; i++) {
         const Slice* slice = &trainer->all_slices[i];
-        CudaFault fault = *slice->fault_here;       // its row is one of the rank's
+        CudaFault fault = *slice->fault_here;    // its row is one of the rank's
         if (fault == ~(CudaFault)0) continue;
         fault += (CudaFault)slice->rank->first_row << 8;
         if (fault < least) least = fault;
@@ -256,8 +265,8 @@ static int32_t check_faults(PufferTrainer* trainer, Error* error) {
 
 static void zero_state(PufferTrainer* trainer) {
     EACH_RANK(trainer, rank) {
-        stream_fill(rank->stream, rank->state, 0, sizeof(float) * (size_t)trainer->N
-                    * (size_t)trainer->L * (size_t)trainer->H);
+        stream_fill(rank->stream, rank->state, 0,
+                    sizeof(float) * (size_t)trainer->N * (size_t)trainer->L * (size_t)trainer->H);
         stream_mark(rank->stream, rank->weights_ready);
     }
 }
@@ -271,8 +280,8 @@ int32_t slices_attach(PufferTrainer* trainer, Error* error) {
     if (envs->whole_steps && count > 1)
         return fail(error, "envs that step all at once are one slice, not %d", count);
     trainer->direct = envs->block && !envs->program
-                      && device_pin(trainer->ranks->device, envs->block,
-                                    (size_t)envs->block_bytes) == 0;
+                      && device_pin(trainer->ranks->device, envs->block, (size_t)envs->block_bytes)
+                             == 0;
     for (int32_t i = 0; i < count; i++) {
         Slice* slice = &trainer->all_slices[i];
         slice->first_env = 0;
@@ -288,7 +297,7 @@ int32_t slices_attach(PufferTrainer* trainer, Error* error) {
         slice->obs_from = trainer->direct ? (const void*)env_obs(trainer, first) : slice->obs_copy;
         slice->actions_to = trainer->direct ? envs->actions + first * trainer->K
                                             : slice->actions_copy;
-        for (int turn = 0; turn < 2; turn++) {      // the envs' addresses changed
+        for (int turn = 0; turn < 2; turn++) {    // the envs' addresses changed
             graph_free(slice->ticks[turn].graph);
             graph_free(slice->lasts[turn].graph);
             slice->ticks[turn] = slice->lasts[turn] = (Recorded){0};

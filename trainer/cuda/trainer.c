@@ -80,14 +80,13 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
     if (update_finish(trainer, &losses, error)) return -1;
-    trainer->envs.vec = NULL;       // until all has gone well
+    trainer->envs.vec = NULL;    // until all has gone well
     if (envs_leave(trainer, error)) return -1;
     if (trainer->direct) device_unpin(trainer->ranks->device, trainer->envs.block);
     trainer->direct = 0;
     trainer->envs = *envs;
     trainer->acts_anew = 1;
-    if (slices_attach(trainer, error) == 0
-        && (!envs->program || envs_start(trainer, error) == 0))
+    if (slices_attach(trainer, error) == 0 && (!envs->program || envs_start(trainer, error) == 0))
         return 0;
     trainer->envs.vec = NULL;
     return -1;
@@ -143,7 +142,7 @@ void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
 const char* puffer_trainer_phase(int32_t index) {
     static const char* const names[PHASES] = {
         "rollout: environments", "rollout: hand over", "rollout: wait for actions",
-        "rollout: launch", "update: launch", "update: wait"};
+        "rollout: launch",       "update: launch",     "update: wait"};
     return index >= 0 && index < PHASES ? names[index] : NULL;
 }
 

@@ -13,10 +13,14 @@ static void write_schedules(Rank* rank, const PufferTrainerLosses* losses) {
     for (int32_t number = 0; number < losses->minibatches; number++) {
         double steps = (double)(trainer->counters.optimizer_steps + number + 1);
         rank->schedules_here[number] = (CudaSchedule){
-            .seed = config->seed, .epoch = (uint64_t)trainer->counters.epoch, .number = number,
-            .ent_coef = (float)losses->ent_coef, .learning_rate = losses->learning_rate,
+            .seed = config->seed,
+            .epoch = (uint64_t)trainer->counters.epoch,
+            .number = number,
+            .ent_coef = (float)losses->ent_coef,
+            .learning_rate = losses->learning_rate,
             .prio_beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress,
-            .first_bias = 1.0 - pow(0.9, steps), .second_bias = 1.0 - pow(config->beta2, steps)};
+            .first_bias = 1.0 - pow(0.9, steps),
+            .second_bias = 1.0 - pow(config->beta2, steps)};
     }
 }
 
@@ -46,7 +50,7 @@ static void give_epoch(PufferTrainer* trainer, const PufferTrainerLosses* losses
     device_range(trainer->ranks->device, "update");
     EACH_RANK(trainer, rank) {
         write_schedules(rank, losses);
-        if (trainer->config.overlap) keep_acting(rank);     // with the weights before this update
+        if (trainer->config.overlap) keep_acting(rank);    // with the weights before this update
         begin_epoch(rank, &rank->rollouts[turn]);
     }
     for (int32_t number = 0; number < losses->minibatches; number++) {

@@ -25,63 +25,68 @@ extern "C" {
 
 // Texts of errors and failures have PUFFER_ERROR_SIZE bytes: "what went bad\twhere"
 typedef struct Device Device;
-typedef struct Stream Stream;       // all of these live as long as their device
+typedef struct Stream Stream;    // all of these live as long as their device
 typedef struct Event Event;
 typedef struct Graph Graph;
 typedef struct Product Product;
-typedef struct Program Program;     // kernels compiled elsewhere
+typedef struct Program Program;    // kernels compiled elsewhere
 
 typedef struct DeviceFacts {
-    char name[128];                 // "NVIDIA H100 80GB HBM3"
-    int32_t major, minor;           // compute capability
+    char name[128];          // "NVIDIA H100 80GB HBM3"
+    int32_t major, minor;    // compute capability
     int32_t multiprocessors;
-    int32_t driver, runtime;        // versions, 1000 major + 10 minor
+    int32_t driver, runtime;    // versions, 1000 major + 10 minor
     int32_t emulated;
-    int64_t memory, unused;         // bytes in all, and of them not in use
+    int64_t memory, unused;    // bytes in all, and of them not in use
 } DeviceFacts;
 
-enum {                              // kinds of failures
-    DEVICE_FINE, DEVICE_FAILED, DEVICE_STOPPED, DEVICE_OUT_OF_MEMORY, DEVICE_NO_BF16, DEVICE_FAULTS
+enum {    // kinds of failures
+    DEVICE_FINE,
+    DEVICE_FAILED,
+    DEVICE_STOPPED,
+    DEVICE_OUT_OF_MEMORY,
+    DEVICE_NO_BF16,
+    DEVICE_FAULTS
 };
 
-int32_t device_count(char* error);                      // -1 with a text where CUDA does not answer
-Device* device_open(int32_t number, int32_t* fault, char* error);   // NULL with a kind and a text
-void device_close(Device* device);                      // waits, then frees all there is
+int32_t device_count(char* error);    // -1 with a text where CUDA does not answer
+Device* device_open(int32_t number, int32_t* fault, char* error);    // NULL with a kind and a text
+void device_close(Device* device);    // waits, then frees all there is
 // Lets two devices work together: streams of either may wait for events of the other and copy from
 // its memory, and what one has pinned is pinned for both. Not within graphs. Neither is used after
 // the other is closed
 void device_meet(Device* device, Device* other);
 void device_facts(Device* device, DeviceFacts* out);
-const char* device_failure(const Device* device);       // the first failure's text, or NULL
-int32_t device_fault(const Device* device);             // its kind, or DEVICE_FINE
+const char* device_failure(const Device* device);    // the first failure's text, or NULL
+int32_t device_fault(const Device* device);          // its kind, or DEVICE_FINE
 
 // ---- memory: zeroed, on a line of 256 bytes, freed by device_close ----------------------------
 
-void* device_memory(Device* device, size_t bytes);      // the GPU's; NULL if too little is left
-void* device_pinned(Device* device, size_t bytes);      // the host's, which copies go straight to
-int32_t device_pin(Device* device, void* memory, size_t bytes);     // whole pages of the
-                                    // caller's; -1 where the system does not allow it (no failure)
-void device_unpin(Device* device, void* memory);        // waits for the device first
+void* device_memory(Device* device, size_t bytes);    // the GPU's; NULL if too little is left
+void* device_pinned(Device* device, size_t bytes);    // the host's, which copies go straight to
+int32_t device_pin(Device* device, void* memory, size_t bytes);    // whole pages of the
+    // caller's; -1 where the system does not allow it (no failure)
+void device_unpin(Device* device, void* memory);    // waits for the device first
 
 // ---- streams -----------------------------------------------------------------------------------
 
-Stream* stream_open(Device* device);                    // with a workspace of its own for products
+Stream* stream_open(Device* device);    // with a workspace of its own for products
 Event* event_open(Device* device);
-void stream_mark(Stream* stream, Event* event);         // the event covers all calls until now
-void stream_after(Stream* stream, Event* event);        // later calls run after it
-int32_t stream_wait(Stream* stream);                    // the host waits: 0, or -1 after a failure
-int32_t event_wait(Event* event);                       // the same, for what an event marks
+void stream_mark(Stream* stream, Event* event);     // the event covers all calls until now
+void stream_after(Stream* stream, Event* event);    // later calls run after it
+int32_t stream_wait(Stream* stream);                // the host waits: 0, or -1 after a failure
+int32_t event_wait(Event* event);                   // the same, for what an event marks
 
 void stream_upload(Stream* stream, void* device_to, const void* host_from, size_t bytes);
 void stream_download(Stream* stream, void* host_to, const void* device_from, size_t bytes);
 void stream_copy(Stream* stream, void* device_to, const void* device_from, size_t bytes);
 void stream_fill(Stream* stream, void* device_to, int32_t byte, size_t bytes);
 
-enum {                              // numbers of the kernels
+enum {    // numbers of the kernels
 #define DEVICE_NUMBER(NAME, ARGS) KERNEL_##NAME,
     CUDA_KERNELS(DEVICE_NUMBER)
 #undef DEVICE_NUMBER
-    KERNELS_OF_DEVICE
+        KERNELS_OF_DEVICE
 };
 
 // args are copied. threads: of a block, at most CUDA_THREADS
@@ -92,7 +97,7 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
 
 // A cubin; emulated: a shared library. NULL with a text, and the device goes on
 Program* program_open(Device* device, const char* path, char* error);
-int32_t program_kernel(Program* program, const char* name);     // its number, or -1
+int32_t program_kernel(Program* program, const char* name);    // its number, or -1
 
 // A kernel of a program takes one struct by value: args, of so many bytes, which are copied. All
 // that it points to is device memory. Emulated: a function (args, blocks, threads)
@@ -106,22 +111,22 @@ int32_t device_heap(Device* device, size_t bytes);
 // ---- products: D = alpha op(A) op(B) + beta C, row-major ---------------------------------------
 
 typedef struct ProductShape {
-    const char* label;              // for a profile; a constant text
-    int32_t m, n, k;                // op(A) is (m, k), op(B) is (k, n)
-    int32_t transpose_a;            // 1: A is stored (k, m)
-    int32_t transpose_b;            // 1: B is stored (n, k)
-    int32_t lda, ldb, ldd;          // elements between stored rows; C lies as D does
-    int32_t batch;                  // so many products, 1 or more
-    int64_t stride_a, stride_b, stride_d;   // elements between those
-    int32_t narrow;                 // 1: A and B are bf16. C and D are always float, sums as well
+    const char* label;                       // for a profile; a constant text
+    int32_t m, n, k;                         // op(A) is (m, k), op(B) is (k, n)
+    int32_t transpose_a;                     // 1: A is stored (k, m)
+    int32_t transpose_b;                     // 1: B is stored (n, k)
+    int32_t lda, ldb, ldd;                   // elements between stored rows; C lies as D does
+    int32_t batch;                           // so many products, 1 or more
+    int64_t stride_a, stride_b, stride_d;    // elements between those
+    int32_t narrow;    // 1: A and B are bf16. C and D are always float, sums as well
 } ProductShape;
 
 // The algorithm is chosen here, once: the same one each time, none that adds with atomics
 Product* product_open(Device* device, const ProductShape* shape);
 void stream_multiply(Stream* stream, const Product* product, float alpha, const void* A,
                      const void* B, float beta, const float* C, float* D);
-                                    // C may be D, or NULL where beta is 0. It is fastest where rows
-                                    // and addresses are multiples of 16 bytes
+// C may be D, or NULL where beta is 0. It is fastest where rows
+// and addresses are multiples of 16 bytes
 
 // ---- graphs ------------------------------------------------------------------------------------
 
@@ -130,28 +135,28 @@ void stream_multiply(Stream* stream, const Product* product, float alpha, const 
 // this graph, and nothing outside waits for those. In the end this stream waits for each that
 // joined
 void graph_begin(Stream* stream);
-Graph* graph_end(Stream* stream);   // NULL after a failure
+Graph* graph_end(Stream* stream);    // NULL after a failure
 void stream_replay(Stream* stream, Graph* graph);
-void graph_free(Graph* graph);      // NULL is fine; none of its replays may be under way
+void graph_free(Graph* graph);    // NULL is fine; none of its replays may be under way
 
 // ---- profiling --------------------------------------------------------------------------------
 
 void device_range(Device* device, const char* name);    // NVTX: a range begins; NULL ends the last
 
-typedef struct DeviceTally {        // of a kernel, a product or a kind of copy
+typedef struct DeviceTally {    // of a kernel, a product or a kind of copy
     const char* name;
     int64_t calls;
     double seconds;
-    double bytes;                   // read and written, each operand once
-    double flops;                   // of products
+    double bytes;    // read and written, each operand once
+    double flops;    // of products
 } DeviceTally;
 
 // From now on (or no more) each call is timed by itself. Not within a graph
 void device_time(Device* device, int32_t on);
-int32_t device_tally(Device* device, int32_t index, DeviceTally* out);  // since it was turned on;
-                                                                        // 0: there are no more
-double device_copy_rate(Device* device, size_t bytes);  // bytes/s read and written, best of some
-double device_product_rate(Device* device, int32_t narrow);     // FLOP/s of a large product
+int32_t device_tally(Device* device, int32_t index, DeviceTally* out);    // since it was turned on;
+                                                                          // 0: there are no more
+double device_copy_rate(Device* device, size_t bytes);    // bytes/s read and written, best of some
+double device_product_rate(Device* device, int32_t narrow);    // FLOP/s of a large product
 
 #ifdef __cplusplus
 }

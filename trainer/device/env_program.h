@@ -21,43 +21,43 @@
 
 #define ENV_KEY_SIZE 64
 
-typedef struct EnvSetting {         // one key of [env]
+typedef struct EnvSetting {    // one key of [env]
     char key[ENV_KEY_SIZE];
     double value;
 } EnvSetting;
 
 typedef struct EnvFacts {
-    int64_t env_bytes;              // sizeof(Env)
-    int32_t obs_bytes;              // of one element
+    int64_t env_bytes;    // sizeof(Env)
+    int32_t obs_bytes;    // of one element
     int32_t num_atns, mask_size, has_truncations;
-    int32_t log_fields;             // floats in a Log, n the last
+    int32_t log_fields;    // floats in a Log, n the last
 } EnvFacts;
 
-enum {                              // what went wrong in an env
-    ENV_MISSING_KEY = 1,            // my_init asked for a key that [env] lacks
-    ENV_AGENTS,                     // num_agents differs from the host's
-    ENV_SIZES,                      // OBS_SIZE is another
-    ENV_MEMORY,                     // malloc had nothing left
-    ENV_ABORT                       // assert, abort or exit
+enum {                      // what went wrong in an env
+    ENV_MISSING_KEY = 1,    // my_init asked for a key that [env] lacks
+    ENV_AGENTS,             // num_agents differs from the host's
+    ENV_SIZES,              // OBS_SIZE is another
+    ENV_MEMORY,             // malloc had nothing left
+    ENV_ABORT               // assert, abort or exit
 };
 
-typedef uint64_t EnvFault;          // env << 8 | what; the least is kept; ~0: none
+typedef uint64_t EnvFault;    // env << 8 | what; the least is kept; ~0: none
 
 typedef struct EnvsArgs {
-    int32_t first, count;           // envs
-    int32_t obs_size;               // D
+    int32_t first, count;    // envs
+    int32_t obs_size;        // D
     int32_t settings_count;
-    void* envs;                     // (num_envs) structs
-    uint32_t* rand_states;          // [num_envs] before start: seeds. Also behind rand()
-    const int64_t* first_row;       // [num_envs + 1]
-    void* observations;             // (N, D), and all agents' rows in each of these
-    float* actions;                 // (N, K)
-    float* rewards;                 // (N)
-    float* terminals;               // (N)
-    float* truncations;             // (N)
-    uint8_t* action_mask;           // (N, A), or NULL
-    const EnvSetting* settings;     // [settings_count]
-    double* logs;                   // (num_envs, log_fields)
+    void* envs;                    // (num_envs) structs
+    uint32_t* rand_states;         // [num_envs] before start: seeds. Also behind rand()
+    const int64_t* first_row;      // [num_envs + 1]
+    void* observations;            // (N, D), and all agents' rows in each of these
+    float* actions;                // (N, K)
+    float* rewards;                // (N)
+    float* terminals;              // (N)
+    float* truncations;            // (N)
+    uint8_t* action_mask;          // (N, A), or NULL
+    const EnvSetting* settings;    // [settings_count]
+    double* logs;                  // (num_envs, log_fields)
     EnvFacts* facts;
     EnvFault* fault;
 } EnvsArgs;

@@ -17,7 +17,9 @@
 //------------------------------------------------------------------------------------
 // Memory that is lent to the env: its rows, and the struct itself
 //------------------------------------------------------------------------------------
-typedef struct Loan { const char *name, *start, *end; } Loan;
+typedef struct Loan {
+    const char *name, *start, *end;
+} Loan;
 
 enum { MAX_LOANS = 512, MAX_REPORTED = 8 };
 static Loan loans[MAX_LOANS];
@@ -47,7 +49,7 @@ static bool is_lent(const void* at, const char* call, const void* caller) {
             loan = &loans[i];
         }
     }
-    if (!loan || watch.phase == PUFFER_IDLE) {      // idle: vecenv.h frees the structs
+    if (!loan || watch.phase == PUFFER_IDLE) {    // idle: vecenv.h frees the structs
         return false;
     }
     for (int i = 0; i < num_reported; i++) {
@@ -67,14 +69,18 @@ static bool is_lent(const void* at, const char* call, const void* caller) {
 //------------------------------------------------------------------------------------
 enum { SLOTS = 1 << 17 };
 
-typedef struct Block { void* at; size_t size; int site; } Block;
+typedef struct Block {
+    void* at;
+    size_t size;
+    int site;
+} Block;
 
 bool overfull;
 Site sites[MAX_SITES];
 int num_sites;
 static bool counting;
 static int num_blocks;
-static Block* blocks;               // [SLOTS] open addressing; at == &gone where one was removed
+static Block* blocks;    // [SLOTS] open addressing; at == &gone where one was removed
 static char gone;
 
 static size_t slot_of(const void* at) { return mix((uint64_t)(uintptr_t)at) & (SLOTS - 1); }
@@ -92,7 +98,10 @@ static int find_site(void) {
         return -1;
     }
     Site* s = &sites[num_sites];
-    *s = (Site){.hash = hash, .depth = depth, .phase = watch.phase, .env = (int)watch.env,
+    *s = (Site){.hash = hash,
+                .depth = depth,
+                .phase = watch.phase,
+                .env = (int)watch.env,
                 .step = watch.step};
     memcpy(s->stack, stack, sizeof stack);
     return num_sites++;
@@ -111,7 +120,7 @@ static void* store_block(void* at, size_t size) {
     while (blocks[i].at && blocks[i].at != &gone) {
         i = (i + 1) & (SLOTS - 1);
     }
-    num_blocks += blocks[i].at == NULL;         // a slot that was emptied stays in the count
+    num_blocks += blocks[i].at == NULL;    // a slot that was emptied stays in the count
     blocks[i] = (Block){at, size, site};
     sites[site].live++;
     sites[site].bytes += (int64_t)size;
@@ -169,7 +178,7 @@ void __wrap_free(void* at) {
 }
 
 static void* resize(void* at, size_t size, const void* caller) {
-    if (is_lent(at, "realloc", caller)) {       // the env gets what it asked for, the block stays
+    if (is_lent(at, "realloc", caller)) {    // the env gets what it asked for, the block stays
         return calloc(1, size ? size : 1);
     }
     drop_block(at);
@@ -209,7 +218,10 @@ void count_blocks(bool on) {
 //------------------------------------------------------------------------------------
 // Actions: after a step changed them, the next write to them raises a signal
 //------------------------------------------------------------------------------------
-static struct { char* start; size_t bytes; } sealed;
+static struct {
+    char* start;
+    size_t bytes;
+} sealed;
 
 void actions_seal(void* block, size_t bytes) {
     if (!sealed.start && mprotect(block, bytes, PROT_READ) == 0) {
@@ -231,5 +243,5 @@ bool actions_fault(const char* at, unsigned long long pc) {
     }
     actions_unseal();
     report(actions_write, .pc = pc);
-    return true;                    // the instruction is tried again, and succeeds
+    return true;    // the instruction is tried again, and succeeds
 }

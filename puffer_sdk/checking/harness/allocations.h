@@ -5,16 +5,16 @@
 enum { MAX_SITES = 256, DEPTH = 16, MARKS = 4, ROUNDS = 4 };
 
 typedef struct Site {
-    uint64_t hash;                  // of the stack
+    uint64_t hash;    // of the stack
     void* stack[DEPTH];
-    int depth, phase, env;          // of the first block
+    int depth, phase, env;    // of the first block
     int64_t step;
-    int64_t live, bytes;            // now
-    int64_t at_mark[MARKS], bytes_at_mark[MARKS];   // after R/8, R/4, R/2, R resets
-    int64_t after[ROUNDS], bytes_after[ROUNDS];     // envs were created, played and destroyed
+    int64_t live, bytes;                             // now
+    int64_t at_mark[MARKS], bytes_at_mark[MARKS];    // after R/8, R/4, R/2, R resets
+    int64_t after[ROUNDS], bytes_after[ROUNDS];      // envs were created, played and destroyed
 } Site;
 
 extern Site sites[MAX_SITES];
 extern int num_sites;
-extern bool overfull;               // more blocks than can be counted: some are missing
-void count_blocks(bool on);         // until it is called again
+extern bool overfull;          // more blocks than can be counted: some are missing
+void count_blocks(bool on);    // until it is called again

@@ -31,16 +31,16 @@ static uint32_t element(const Batch* b, int env, size_t i) {
     return bits;
 }
 
-typedef struct Home {               // what c_reset always brings back, of one env
+typedef struct Home {    // what c_reset always brings back, of one env
     uint32_t* value;
-    bool* fixed;                    // the same after every reset
-    bool* moves;                    // and another value between resets
+    bool* fixed;    // the same after every reset
+    bool* moves;    // and another value between resets
 } Home;
 
-typedef struct Range {              // of an element of the observation, over all envs
-    double low, high;               // after c_reset
-    int64_t left;                   // endings before which it was outside of these
-    int64_t stayed;                 // of these, those after which it still was
+typedef struct Range {    // of an element of the observation, over all envs
+    double low, high;     // after c_reset
+    int64_t left;         // endings before which it was outside of these
+    int64_t stayed;       // of these, those after which it still was
 } Range;
 
 static uint32_t word_at(const Batch* b, int env, size_t words, size_t i) {
@@ -70,23 +70,23 @@ static uint32_t rng_of(const Batch* b, int env) {
     return value;
 }
 
-typedef struct Audit {              // counts over all envs
-    int64_t endings;                // steps that ended the episode of every agent of the env
-    int64_t stayed;                 // after which no home word had gone home
-    int64_t kept;                   // of these, without a random number drawn
-    int64_t stayed_next;            // of `stayed`, those whose next step was an ending, too
-    int64_t grown;                  // of `stayed`, logged with the ticks of episodes before
-    int64_t part;                   // steps that ended the episode of some agents
-    int64_t resets, draws;          // calls of c_reset, and those that drew a number
-    int64_t plain, noisy;           // other steps, and those that drew a random number
-    int64_t frozen;                 // agents all ended, and then nothing changed for long
-    int64_t called;                 // endings on which c_step called c_reset
-    int64_t restarts;               // steps that began a new episode, endings or not
-    int64_t hidden;                 // of these, those on which some agent's had not ended
-    int64_t step;                   // of the first one that stayed
+typedef struct Audit {        // counts over all envs
+    int64_t endings;          // steps that ended the episode of every agent of the env
+    int64_t stayed;           // after which no home word had gone home
+    int64_t kept;             // of these, without a random number drawn
+    int64_t stayed_next;      // of `stayed`, those whose next step was an ending, too
+    int64_t grown;            // of `stayed`, logged with the ticks of episodes before
+    int64_t part;             // steps that ended the episode of some agents
+    int64_t resets, draws;    // calls of c_reset, and those that drew a number
+    int64_t plain, noisy;     // other steps, and those that drew a random number
+    int64_t frozen;           // agents all ended, and then nothing changed for long
+    int64_t called;           // endings on which c_step called c_reset
+    int64_t restarts;         // steps that began a new episode, endings or not
+    int64_t hidden;           // of these, those on which some agent's had not ended
+    int64_t step;             // of the first one that stayed
     int64_t hidden_step;
     int env, hidden_env, hidden_agent;
-    Range* ranges;                  // (elements of env 0)
+    Range* ranges;    // (elements of env 0)
     size_t elements;
 } Audit;
 
@@ -114,7 +114,7 @@ static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all,
                 home->value[i] = value;
             }
             home->fixed[i] = home->fixed[i] && value == home->value[i]
-                          && (i >= words || is_state(i));
+                             && (i >= words || is_state(i));
         }
         int length = 1 + (int)(mix((uint64_t)(r * b->envs + e)) % 24);
         for (int k = 0; k < length; k++) {
@@ -131,7 +131,7 @@ static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all,
     return t;
 }
 
-static double logged_length(Batch* b, int e) {      // of the one episode just logged, or -1
+static double logged_length(Batch* b, int e) {    // of the one episode just logged, or -1
     double log[PUFFER_MAX_LOG];
     double n = api->collect_log(b->vec, e, 1, log);
     for (int i = 0; n == 1.0 && i < desc.num_logs; i++) {
@@ -143,8 +143,7 @@ static double logged_length(Batch* b, int e) {      // of the one episode just l
 }
 
 static uint64_t hash_seen(const Batch* b, int e) {
-    return hash_bytes(1, b->rows[e].observations,
-                      row_bytes(OBSERVATIONS) * (size_t)b->count[e]);
+    return hash_bytes(1, b->rows[e].observations, row_bytes(OBSERVATIONS) * (size_t)b->count[e]);
 }
 
 // A new episode began on this step: had every agent's episode ended, now or before?
@@ -163,29 +162,33 @@ static void note_restart(const Batch* b, int e, bool* over, Audit* a) {
     memset(over, 0, (size_t)b->count[e]);
 }
 
-typedef struct Track {              // one env, from step to step
+typedef struct Track {    // one env, from step to step
     Home home;
-    size_t words, all;              // of the struct; observations included
-    bool has_home;                  // in the struct; else the observations have to do
-    bool* away;                     // (all) away from home before the step
-    bool* far;                      // elements that no c_reset ever shows so
-    bool* over;                     // agents whose episode ended
-    bool* gone;                     // the same, until a new episode begins
+    size_t words, all;    // of the struct; observations included
+    bool has_home;        // in the struct; else the observations have to do
+    bool* away;           // (all) away from home before the step
+    bool* far;            // elements that no c_reset ever shows so
+    bool* over;           // agents whose episode ended
+    bool* gone;           // the same, until a new episode begins
     int64_t t, since, since_reset, still;
     uint64_t seen;
     bool stayed_before;
 } Track;
 
-typedef struct Step {               // what happened on one step
-    bool called, drew;              // c_step called c_reset; drew a random number
-    bool ended, some, all_over;     // every agent ended; some did; all have, now or before
+typedef struct Step {              // what happened on one step
+    bool called, drew;             // c_step called c_reset; drew a random number
+    bool ended, some, all_over;    // every agent ended; some did; all have, now or before
 } Step;
 
 static Track track_open(Batch* b, int e, Audit* a) {
     size_t words = state_words(), all = words + element_count(b, e), agents = (size_t)b->count[e];
-    Track k = {.home = {calloc(all, 4), malloc(all), calloc(all, 1)}, .words = words, .all = all,
-               .away = calloc(all, 1), .far = calloc(a->elements + 1, 1),
-               .over = calloc(agents, 1), .gone = calloc(agents, 1)};
+    Track k = {.home = {calloc(all, 4), malloc(all), calloc(all, 1)},
+               .words = words,
+               .all = all,
+               .away = calloc(all, 1),
+               .far = calloc(a->elements + 1, 1),
+               .over = calloc(agents, 1),
+               .gone = calloc(agents, 1)};
     memset(k.home.fixed, 1, all);
     k.t = learn_home(b, e, &k.home, words, all, a);
     for (size_t i = 0; i < words; i++) {
@@ -209,7 +212,7 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
     uint32_t before = rng_of(b, e);
     for (size_t i = 0; i < k->all; i++) {
         k->away[i] = k->home.fixed[i] && k->home.moves[i]
-                  && word_at(b, e, k->words, i) != k->home.value[i];
+                     && word_at(b, e, k->words, i) != k->home.value[i];
     }
     for (size_t i = 0; i < a->elements && i < k->all - k->words; i++) {
         k->far[i] = is_outside(&a->ranges[i], seen_value(b, e, i));
@@ -220,8 +223,10 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
     batch_step(b, e, 0);
     k->since++;
     k->since_reset++;
-    Step s = {.called = resets_entered != entered, .drew = rng_of(b, e) != before,
-              .ended = env_ended(b, e), .all_over = true};
+    Step s = {.called = resets_entered != entered,
+              .drew = rng_of(b, e) != before,
+              .ended = env_ended(b, e),
+              .all_over = true};
     for (int i = 0; i < b->count[e]; i++) {
         bool end = b->rows[e].terminals[i] != 0.0f;
         s.some = s.some || end;
@@ -257,8 +262,7 @@ static void audit_step(Batch* b, int e, Track* k, Audit* a) {
     note_frozen(b, e, k, &s, a);
     int were, came, were_seen, came_seen;
     count_homecomings(b, e, &k->home, k->away, 0, k->words, k->words, &were, &came);
-    count_homecomings(b, e, &k->home, k->away, k->words, k->all, k->words, &were_seen,
-                      &came_seen);
+    count_homecomings(b, e, &k->home, k->away, k->words, k->all, k->words, &were_seen, &came_seen);
     if (s.called || (were >= 3 && came == were)) {
         note_restart(b, e, k->gone, a);
     }
@@ -275,8 +279,7 @@ static void audit_step(Batch* b, int e, Track* k, Audit* a) {
         a->ranges[i].stayed += k->far[i] && is_outside(&a->ranges[i], seen_value(b, e, i));
     }
     double length = logged_length(b, e);
-    bool stayed = k->has_home ? were > 0 && came == 0
-                              : were_seen > 0 && 2 * came_seen < were_seen;
+    bool stayed = k->has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen;
     if (!s.called && stayed) {
         k->stayed_before = true;
         a->stayed++;
@@ -325,7 +328,7 @@ void experiment_audit(void) {
     for (int e = 0; e < b.envs; e++) {
         audit_env(&b, e, &a);
     }
-    int tells = 0, old = 0, first = -1;     // elements that tell an old episode from a new one
+    int tells = 0, old = 0, first = -1;    // elements that tell an old episode from a new one
     for (size_t i = 0; i < a.elements; i++) {
         if (a.ranges[i].left >= 3) {
             bool is_old = 10 * a.ranges[i].stayed >= 9 * a.ranges[i].left;

@@ -7,27 +7,27 @@
 
 enum { PAD = 4096, GUARD = 1 << 20, CANARY = 0xC3 };
 
-const char* const array_names[NUM_ARRAYS] = {
-    "observations", "actions", "rewards", "terminals", "truncations", "action_mask"};
+const char* const array_names[NUM_ARRAYS] = {"observations", "actions",     "rewards",
+                                             "terminals",    "truncations", "action_mask"};
 
 size_t row_bytes(int array) {
     switch (array) {
     case OBSERVATIONS: return (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);
-    case ACTIONS:      return (size_t)desc.num_atns * 4;
-    case TRUNCATIONS:  return desc.has_truncations ? 4 : 0;
-    case MASK:         return (size_t)desc.mask_size;
-    default:           return 4;
+    case ACTIONS: return (size_t)desc.num_atns * 4;
+    case TRUNCATIONS: return desc.has_truncations ? 4 : 0;
+    case MASK: return (size_t)desc.mask_size;
+    default: return 4;
     }
 }
 
 void* array_of(const PufferBuffers* rows, int array) {
     switch (array) {
     case OBSERVATIONS: return rows->observations;
-    case ACTIONS:      return rows->actions;
-    case REWARDS:      return rows->rewards;
-    case TERMINALS:    return rows->terminals;
-    case TRUNCATIONS:  return rows->truncations;
-    default:           return rows->action_mask;
+    case ACTIONS: return rows->actions;
+    case REWARDS: return rows->rewards;
+    case TERMINALS: return rows->terminals;
+    case TRUNCATIONS: return rows->truncations;
+    default: return rows->action_mask;
     }
 }
 
@@ -75,15 +75,14 @@ Batch batch_open(int layout) {
             loan_add(array_names[a], b.block[a], b.bytes[a]);
         }
     }
-    loan_add("env struct", env_struct(&b, 0),
-             (size_t)api->env_struct_size() * (size_t)b.envs);
-    char* whole[NUM_ARRAYS] = {0};  // guarded, but in one piece: MY_VEC_STEP clears all rewards
+    loan_add("env struct", env_struct(&b, 0), (size_t)api->env_struct_size() * (size_t)b.envs);
+    char* whole[NUM_ARRAYS] = {0};    // guarded, but in one piece: MY_VEC_STEP clears all rewards
     for (int a = 0; layout > REVERSED && desc.whole_steps && a < NUM_ARRAYS; a++) {
         if (row_bytes(a) > 0) {
             whole[a] = allocate_guarded(a, 0, (size_t)b.agents * row_bytes(a), layout);
         }
     }
-    int placed = 0;                 // agents placed so far, in the order of the layout
+    int placed = 0;    // agents placed so far, in the order of the layout
     for (int k = 0; k < b.envs; k++) {
         int i = layout == REVERSED ? b.envs - 1 - k : k;
         api->rows(b.vec, i, &b.first[i], &b.count[i]);
@@ -93,14 +92,13 @@ Batch batch_open(int layout) {
             if (bytes == 0) {
                 continue;
             }
-            at[a] = layout <= REVERSED
-                  ? (char*)b.block[a] + PAD + (size_t)placed * bytes
-                  : whole[a] ? whole[a] + (size_t)placed * bytes
-                  : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
+            at[a] = layout <= REVERSED ? (char*)b.block[a] + PAD + (size_t)placed * bytes
+                    : whole[a]         ? whole[a] + (size_t)placed * bytes
+                                       : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
         }
         placed += b.count[i];
-        b.rows[i] = (PufferBuffers){at[OBSERVATIONS], at[ACTIONS], at[REWARDS],
-                                    at[TERMINALS], at[TRUNCATIONS], at[MASK]};
+        b.rows[i] = (PufferBuffers){at[OBSERVATIONS], at[ACTIONS],     at[REWARDS],
+                                    at[TERMINALS],    at[TRUNCATIONS], at[MASK]};
         api->bind(b.vec, i, &b.rows[i]);
     }
     return b;
@@ -143,9 +141,7 @@ void batch_reset(Batch* b, int env) {
     check_initialized(b, env);
 }
 
-void batch_seed(Batch* b, int env, uint32_t seed) {
-    set_seed(b->vec, env, seed);
-}
+void batch_seed(Batch* b, int env, uint32_t seed) { set_seed(b->vec, env, seed); }
 
 void batch_step(Batch* b, int env, int flags) {
     api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
@@ -161,9 +157,7 @@ bool env_ended(const Batch* b, int env) {
     return true;
 }
 
-char* env_struct(const Batch* b, int env) {
-    return api->env_struct(b->vec, env);
-}
+char* env_struct(const Batch* b, int env) { return api->env_struct(b->vec, env); }
 
 void copy_actions(const Batch* from, Batch* to) {
     for (int i = 0; i < from->envs; i++) {
@@ -176,7 +170,7 @@ void copy_actions(const Batch* from, Batch* to) {
 // Actions: each env goes through phases of uniform, sticky and held actions, so that
 // corners are reached which random play never sees. A pure function of its arguments
 //------------------------------------------------------------------------------------
-static int held_values(int head) {  // 1 = continuous: low, middle, high
+static int held_values(int head) {    // 1 = continuous: low, middle, high
     return desc.act_sizes[head] == 1 ? 3 : desc.act_sizes[head];
 }
 
@@ -184,7 +178,7 @@ static float draw_action(int head, uint64_t bits) {
     if (desc.act_sizes[head] > 1) {
         return (float)((bits >> 32) % (uint64_t)desc.act_sizes[head]);
     }
-    float sum = 0.0f;               // near enough to a unit normal, as a fresh policy acts
+    float sum = 0.0f;    // near enough to a unit normal, as a fresh policy acts
     for (int i = 0; i < 4; i++) {
         sum += (float)((bits >> (16 * i)) & 0xFFFF) / 65536.0f;
     }
@@ -201,13 +195,11 @@ static int mode_of(int env, int64_t step) {
     return (int)((env + step / length) % (4 + held)) - 4;
 }
 
-bool plays_at_random(int env, int64_t step) {
-    return mode_of(env, step) < 0;
-}
+bool plays_at_random(int env, int64_t step) { return mode_of(env, step) < 0; }
 
 static float choose(int env, int agent, int head, int64_t step) {
     uint64_t who = options.seed * 1000003u + ((uint64_t)env << 40) + ((uint64_t)agent << 12)
-                 + (uint64_t)head;
+                   + (uint64_t)head;
     int mode = mode_of(env, step);
     if (mode >= 0) {
         for (int h = 0; h < desc.num_atns; h++) {

@@ -20,9 +20,9 @@ typedef struct Circle {             // one element, over the envs that are follo
 
 struct Circles {
     const Batch* b;
-    int envs;                       // the first ones, which are followed
-    Circle* at;                     // (D)
-    unsigned char* before;          // their rows one step ago
+    int envs;                 // the first ones, which are followed
+    Circle* at;               // (D)
+    unsigned char* before;    // their rows one step ago
 };
 
 Circles* circles_open(const Batch* b) {
@@ -45,7 +45,7 @@ Circles* circles_open(const Batch* b) {
 
 static void follow_cell(Circle* c, int from, int to, int env, int agent) {
     int by = (to - from) & 255, distance = by < 128 ? by : 256 - by;
-    bool round = by < 128 ? to < from : to > from;  // the short way leads through 0
+    bool round = by < 128 ? to < from : to > from;    // the short way leads through 0
     c->changes++;
     c->near += distance <= NEAR;
     c->by[by]++;

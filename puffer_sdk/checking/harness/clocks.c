@@ -26,9 +26,7 @@ time_t time(time_t* out) {
     return value;
 }
 
-clock_t clock(void) {
-    return (clock_t)(1000 + 7919 * options.shift);
-}
+clock_t clock(void) { return (clock_t)(1000 + 7919 * options.shift); }
 
 int gettimeofday(struct timeval* out, void* zone) {
     (void)zone;

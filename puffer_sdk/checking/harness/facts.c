@@ -14,14 +14,14 @@
 
 enum { FACT_BYTES = 8192 };
 
-typedef struct Line {               // a fact that is being written
+typedef struct Line {    // a fact that is being written
     char text[FACT_BYTES];
     size_t size;
-    bool too_long;                  // then it is dropped
+    bool too_long;    // then it is dropped
 } Line;
 
 volatile bool finished;
-static bool silent;                 // a fork: its end is an answer, not a fact
+static bool silent;    // a fork: its end is an answer, not a fact
 
 //------------------------------------------------------------------------------------
 // Lines
@@ -80,8 +80,7 @@ static void put_value(Line* line, float value) {
 static void put_stack(Line* line, const Stack* stack) {
     put(line, "[");
     for (int i = 0; i < stack->depth; i++) {
-        put(line, "%s\"0x%llx\"", i ? ", " : "",
-            (unsigned long long)(uintptr_t)stack->frames[i]);
+        put(line, "%s\"0x%llx\"", i ? ", " : "", (unsigned long long)(uintptr_t)stack->frames[i]);
     }
     put(line, "]");
 }
@@ -97,6 +96,7 @@ static void end_line(Line* line) {
 //------------------------------------------------------------------------------------
 // A writer for each kind
 //------------------------------------------------------------------------------------
+// clang-format off
 #define FACT(kind)         void write_##kind(const struct fact_##kind* f) {                  \
                                Line line;                                                    \
                                line.size = 0;                                                \
@@ -115,6 +115,7 @@ static void end_line(Line* line) {
 #define IF(name)           if (f->name) {
 #define FI                 }
 #define END(kind)          end_line(&line); }
+// clang-format on
 #include "facts.def"
 
 //------------------------------------------------------------------------------------
@@ -143,6 +144,4 @@ void finish(void) {
     _exit(0);
 }
 
-void silence_facts(void) {
-    silent = true;
-}
+void silence_facts(void) { silent = true; }

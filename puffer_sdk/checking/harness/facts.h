@@ -12,16 +12,17 @@
 
 enum { MAX_STACK = 48 };
 
-typedef struct StatePlace {         // where a word of an env's state lies
-    int pointer;                    // byte of the struct where its block's pointer is; -1 = none
-    int offset;                     // bytes from the block's start, or the struct's
+typedef struct StatePlace {    // where a word of an env's state lies
+    int pointer;               // byte of the struct where its block's pointer is; -1 = none
+    int offset;                // bytes from the block's start, or the struct's
 } StatePlace;
 
-typedef struct Stack {              // return addresses, innermost first
+typedef struct Stack {    // return addresses, innermost first
     int depth;
     void* frames[MAX_STACK];
 } Stack;
 
+// clang-format off
 #define FACT(kind)         struct fact_##kind {
 #define INT(name)          int64_t name;
 #define REAL(name, format) double name;
@@ -34,6 +35,7 @@ typedef struct Stack {              // return addresses, innermost first
 #define IF(name)
 #define FI
 #define END(kind)          }; void write_##kind(const struct fact_##kind* fact);
+// clang-format on
 #include "facts.def"
 #undef FACT
 #undef INT
@@ -50,13 +52,13 @@ typedef struct Stack {              // return addresses, innermost first
 
 #define fact(kind, ...) write_##kind(&(struct fact_##kind){__VA_ARGS__})
 // A fact about the env's current call
-#define report(kind, ...)                                                                   \
-    fact(kind, .phase = phase_name(watch.phase), .env = watch.env, .step = watch.step,      \
+#define report(kind, ...)                                                                          \
+    fact(kind, .phase = phase_name(watch.phase), .env = watch.env, .step = watch.step,             \
          .seed = watch.seed, .stack = stack_here(), __VA_ARGS__)
 
-extern volatile bool finished;      // the last fact was written
-void fail(const char* text);        // the harness cannot go on: not the env's fault
-void finish(void);                  // the last fact; ends the process
-void silence_facts(void);           // in a fork: none of its facts are written
+extern volatile bool finished;    // the last fact was written
+void fail(const char* text);      // the harness cannot go on: not the env's fault
+void finish(void);                // the last fact; ends the process
+void silence_facts(void);         // in a fork: none of its facts are written
 const char* phase_name(int phase);
 Stack stack_here(void);

@@ -13,9 +13,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-typedef struct Region {             // an array between two guards
+typedef struct Region {    // an array between two guards
     int array, env;
-    char *start, *low, *high;       // rows; mapped memory with its guards
+    char *start, *low, *high;    // rows; mapped memory with its guards
     size_t bytes;
 } Region;
 
@@ -29,7 +29,10 @@ void add_region(int array, int env, char* start, size_t bytes, char* low, char* 
     }
 }
 
-typedef struct Fault { unsigned long long pc; int write; } Fault;     // write -1: unknown
+typedef struct Fault {
+    unsigned long long pc;
+    int write;
+} Fault;    // write -1: unknown
 
 static Fault fault_of(void* context) {
 #if defined(__x86_64__)
@@ -126,10 +129,10 @@ void guard_against_env(void) {
         __sanitizer_set_death_callback(on_msan);
     }
     void* warm[4];
-    backtrace(warm, 4);             // loads the unwinder now, not inside a signal handler
+    backtrace(warm, 4);    // loads the unwinder now, not inside a signal handler
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 
-    static char stack[1 << 17];     // a handler needs its own: the env's may be used up
+    static char stack[1 << 17];    // a handler needs its own: the env's may be used up
     stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&other, NULL);
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};

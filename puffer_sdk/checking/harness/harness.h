@@ -16,67 +16,67 @@
 #include "facts.h"
 #include "puffer_abi.h"
 
-enum { PACKED, REVERSED, GUARD_HIGH, GUARD_LOW };   // how a batch lays out its rows
+enum { PACKED, REVERSED, GUARD_HIGH, GUARD_LOW };    // how a batch lays out its rows
 
 enum { OBSERVATIONS, ACTIONS, REWARDS, TERMINALS, TRUNCATIONS, MASK, NUM_ARRAYS };
 extern const char* const array_names[NUM_ARRAYS];
 
-typedef struct Options {            // what the command line asked for
+typedef struct Options {    // what the command line asked for
     const char* experiment;
-    const char* library;            // the environment, with puffer_check_layout in it
-    const char* facts;              // path; every fact is appended to it
-    const char* hashes;             // path of the trace, or NULL
-    const char* dump;               // path of one env's rows, or NULL
-    const char* samples;            // path of what a long run keeps, or NULL
-    const char* bounds;             // path of declared bounds, (2, D) floats, or NULL
-    int log_perf, log_return, log_length;   // floats before these fields in Log; -1 = none
+    const char* library;                     // the environment, with puffer_check_layout in it
+    const char* facts;                       // path; every fact is appended to it
+    const char* hashes;                      // path of the trace, or NULL
+    const char* dump;                        // path of one env's rows, or NULL
+    const char* samples;                     // path of what a long run keeps, or NULL
+    const char* bounds;                      // path of declared bounds, (2, D) floats, or NULL
+    int log_perf, log_return, log_length;    // floats before these fields in Log; -1 = none
     uint64_t seed;
-    int agents;                     // A, of env 0; total agents = A x E
-    int envs;                       // E
-    int64_t steps;                  // ticks of each env
-    int layout;                     // PACKED ...
-    int only;                       // step only this env; -1 = all
-    int traced;                     // E of the trace, once the envs exist
-    int repeat;                     // runs before the one that is written down
-    int random;                     // 1: keep the random memory layout (valgrind must not exec)
-    int shift;                      // moves clocks, heap and stack: nothing else may change
+    int agents;       // A, of env 0; total agents = A x E
+    int envs;         // E
+    int64_t steps;    // ticks of each env
+    int layout;       // PACKED ...
+    int only;         // step only this env; -1 = all
+    int traced;       // E of the trace, once the envs exist
+    int repeat;       // runs before the one that is written down
+    int random;       // 1: keep the random memory layout (valgrind must not exec)
+    int shift;        // moves clocks, heap and stack: nothing else may change
     int64_t dump_step;
     int dump_env;
-    const char* private;            // the private fields of agents: private.c
-    const char* generators;         // OFFSET:BYTES,... of random generators besides rng
-    uint64_t memory;                // bytes of address space; 0 = any
-    double hang;                    // seconds without a sign of life
-    int reseed;                     // another seed for the envs, the same for the actions
-    int coverage;                   // write down which lines were reached (gcov)
-    const char* hung;               // path: if the file exists, another process has hung
+    const char* private;       // the private fields of agents: private.c
+    const char* generators;    // OFFSET:BYTES,... of random generators besides rng
+    uint64_t memory;           // bytes of address space; 0 = any
+    double hang;               // seconds without a sign of life
+    int reseed;                // another seed for the envs, the same for the actions
+    int coverage;              // write down which lines were reached (gcov)
+    const char* hung;          // path: if the file exists, another process has hung
     PufferSettings env, vec;
 } Options;
 
-typedef struct Batch {              // E envs and the rows they write
+typedef struct Batch {    // E envs and the rows they write
     PufferVec* vec;
-    int envs;                       // E
-    int agents;                     // all agents of all envs
-    int* first;                     // (E) first agent of each env
-    int* count;                     // (E) agents of each env
-    PufferBuffers* rows;            // (E) what each env is bound to
-    void* block[NUM_ARRAYS];        // packed layouts: one block each, padded on both sides
-    size_t bytes[NUM_ARRAYS];       // of the block, padding included
+    int envs;                    // E
+    int agents;                  // all agents of all envs
+    int* first;                  // (E) first agent of each env
+    int* count;                  // (E) agents of each env
+    PufferBuffers* rows;         // (E) what each env is bound to
+    void* block[NUM_ARRAYS];     // packed layouts: one block each, padded on both sides
+    size_t bytes[NUM_ARRAYS];    // of the block, padding included
 } Batch;
 
-typedef struct Layout {             // bytes of the env struct: its size, and where fields lie
+typedef struct Layout {    // bytes of the env struct: its size, and where fields lie
     size_t size, log, log_size, rng, pointers[4];
 } Layout;
 
 typedef struct StateBlock {
-    size_t pointer;                 // byte of the struct where the block's pointer lies
+    size_t pointer;    // byte of the struct where the block's pointer lies
     size_t words;
-    uintptr_t address;              // when it was found
+    uintptr_t address;    // when it was found
 } StateBlock;
 
 enum { MAX_BLOCKS = 32 };
 
-typedef struct State {              // what state_read reads of one env
-    size_t words, struct_words;     // all; those of the struct, which come first
+typedef struct State {             // what state_read reads of one env
+    size_t words, struct_words;    // all; those of the struct, which come first
     int blocks;
     StateBlock block[MAX_BLOCKS];
 } State;
@@ -85,8 +85,8 @@ extern Layout layout;
 extern Options options;
 extern const PufferApi* api;
 extern void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
-extern void* reset_function;        // the address of c_reset
-extern volatile int resets_entered; // calls of c_reset, where the library reports its calls
+extern void* reset_function;           // the address of c_reset
+extern volatile int resets_entered;    // calls of c_reset, where the library reports its calls
 extern PufferDescription desc;
 extern PufferWatch watch;
 
@@ -95,27 +95,27 @@ uint64_t mix(uint64_t x);
 uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);
 
 // clocks.c
-double now(void);                               // seconds, monotonic
+double now(void);    // seconds, monotonic
 
 // guard.c
-void guard_against_env(void);                   // signal handlers, exit handler, watchdog, limits
-void start_watchdog(void);                      // a fork needs its own: timers are not inherited
+void guard_against_env(void);    // signal handlers, exit handler, watchdog, limits
+void start_watchdog(void);       // a fork needs its own: timers are not inherited
 void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
 
 // allocations.c
-void loan_add(const char* name, const void* start, size_t bytes);   // not the env's to free
+void loan_add(const char* name, const void* start, size_t bytes);    // not the env's to free
 void loan_remove(const void* start);
-void actions_seal(void* block, size_t bytes);           // until the next write into it
+void actions_seal(void* block, size_t bytes);    // until the next write into it
 void actions_unseal(void);
-bool actions_fault(const char* at, unsigned long long pc);          // from the signal handler
+bool actions_fault(const char* at, unsigned long long pc);    // from the signal handler
 
 // batch.c
-size_t row_bytes(int array);                    // of one agent; 0 = the env has no such array
+size_t row_bytes(int array);    // of one agent; 0 = the env has no such array
 void* array_of(const PufferBuffers* rows, int array);
 Batch batch_open(int layout);
 void batch_close(Batch* batch);
-void batch_reset(Batch* batch, int env);        // -1 = all
-void batch_seed(Batch* batch, int env, uint32_t seed);      // the env's generators
+void batch_reset(Batch* batch, int env);                  // -1 = all
+void batch_seed(Batch* batch, int env, uint32_t seed);    // the env's generators
 void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
 bool plays_at_random(int env, int64_t step);    // not holding one action
@@ -124,18 +124,18 @@ bool env_ended(const Batch* batch, int env);    // every agent's terminal is set
 char* env_struct(const Batch* batch, int env);
 
 // state.c
-bool is_state(size_t word);                     // of the struct: not log, rng or a buffer's pointer
+bool is_state(size_t word);    // of the struct: not log, rng or a buffer's pointer
 State state_open(const Batch* batch, int env);
 StatePlace state_place(const State* state, size_t word);
 void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 
 // whatif.c
-void* shared(size_t bytes);                     // zeroed; what a fork writes there, we read
-bool in_fork(bool* good);                       // true in the fork; then false, and how it ended
+void* shared(size_t bytes);    // zeroed; what a fork writes there, we read
+bool in_fork(bool* good);      // true in the fork; then false, and how it ended
 // plain.c: traces
-uint64_t hash_env(const Batch* batch, int env);         // of all its rows but the actions
-void write_rows(const Batch* batch, int env);           // to options.dump
-void write_hashes(const uint64_t* hashes);              // (steps + 1, traced), and the last fact
+uint64_t hash_env(const Batch* batch, int env);    // of all its rows but the actions
+void write_rows(const Batch* batch, int env);      // to options.dump
+void write_hashes(const uint64_t* hashes);         // (steps + 1, traced), and the last fact
 
 #define EXPERIMENT(NAME) void experiment_##NAME(void);
 #include "experiments.def"

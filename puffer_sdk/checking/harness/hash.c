@@ -2,7 +2,7 @@
 #include "harness.h"
 #include <string.h>
 
-uint64_t mix(uint64_t x) {          // a 64-bit finaliser: every bit of x reaches every bit
+uint64_t mix(uint64_t x) {    // a 64-bit finaliser: every bit of x reaches every bit
     x += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;

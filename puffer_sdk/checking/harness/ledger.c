@@ -10,36 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN, ROUND, ENTRY, NUM_WINDOWS };            // where a sum of rewards begins
+enum { OWN, ROUND, ENTRY, NUM_WINDOWS };    // where a sum of rewards begins
 
-enum {                              // what a logged value may mean, per entry
-    ENDED_MEAN, ENDED_MEAN_ROUND,   // mean over the agents that end on this step
-    ALL, ALL_MEAN,                  // all agents since the last entry
+enum {    // what a logged value may mean, per entry
+    ENDED_MEAN,
+    ENDED_MEAN_ROUND,    // mean over the agents that end on this step
+    ALL,
+    ALL_MEAN,    // all agents since the last entry
     ALL_PER_ENTRY,
-    ENDED, ENDED_ROUND,             // sum over the agents that end on this step
-    MOST,                           // the best agent, or the longest episode
-    AGENT_0, AGENTS = 8,            // one agent: the first eight are tried
+    ENDED,
+    ENDED_ROUND,    // sum over the agents that end on this step
+    MOST,           // the best agent, or the longest episode
+    AGENT_0,
+    AGENTS = 8,    // one agent: the first eight are tried
     CONVENTIONS = AGENT_0 + AGENTS
 };
 
-enum { MOST_SKIP = 16 };            // frames in a step, where lengths are counted in frames
+enum { MOST_SKIP = 16 };    // frames in a step, where lengths are counted in frames
 
-typedef struct Account {            // one agent
-    double paid[NUM_WINDOWS];       // sum of rewards
-    int64_t since[NUM_WINDOWS];     // the step before the window
-    int64_t event;                  // its last reward or terminal, in ticks of random play
+typedef struct Account {           // one agent
+    double paid[NUM_WINDOWS];      // sum of rewards
+    int64_t since[NUM_WINDOWS];    // the step before the window
+    int64_t event;                 // its last reward or terminal, in ticks of random play
     int64_t event_step;
-    bool over, ended, ever, dead;   // in this round; on this step; at all; its last event
+    bool over, ended, ever, dead;    // in this round; on this step; at all; its last event
 } Account;
 
-typedef struct Match {              // one convention
-    int64_t count;                  // entries that it explains
-    int64_t step;                   // the first that it does not
+typedef struct Match {    // one convention
+    int64_t count;        // entries that it explains
+    int64_t step;         // the first that it does not
     int env;
     double logged, measured;
 } Match;
 
-typedef struct Entries {            // of one logged quantity
+typedef struct Entries {    // of one logged quantity
     int64_t judged;
     Match match[CONVENTIONS];
     int64_t skip[MOST_SKIP + 1];    // lengths that are k frames a step
@@ -47,29 +51,29 @@ typedef struct Entries {            // of one logged quantity
     double lag_low, lag_high;       // measured - logged, where they are not the same
 } Entries;
 
-typedef struct Envelope {           // one env
-    const char* at;                 // its struct
-    double absolute;                // sum of |reward| since the last entry
-    int64_t since, rounds;          // step of the last entry
-    int64_t random;                 // ticks of random play so far
-    int64_t event, event_step;      // its last reward or terminal
+typedef struct Envelope {         // one env
+    const char* at;               // its struct
+    double absolute;              // sum of |reward| since the last entry
+    int64_t since, rounds;        // step of the last entry
+    int64_t random;               // ticks of random play so far
+    int64_t event, event_step;    // its last reward or terminal
     bool ever;
 } Envelope;
 
 struct Ledger {
     const Batch* b;
-    Account* accounts;              // (all agents)
-    int* first;                     // (E) of each env
-    Envelope* envs;                 // (E)
+    Account* accounts;    // (all agents)
+    int* first;           // (E) of each env
+    Envelope* envs;       // (E)
     int64_t rewards, terminals, truncations, rounds, entries, goals;
     double logged;
     Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf;
     Sample paid, returns, lengths;
     Entries ret, length;
-    bool lockstep;                  // all agents of all envs end together, after equal times
+    bool lockstep;    // all agents of all envs end together, after equal times
     int64_t lock_ends, lock_length, lock_last;
-    int64_t gap, env_gap;           // the longest silence that came to an end
-    int64_t early, late;            // rewards and terminals in the first and the second half
+    int64_t gap, env_gap;    // the longest silence that came to an end
+    int64_t early, late;     // rewards and terminals in the first and the second half
 };
 
 Ledger* ledger_open(const Batch* b) {
@@ -165,7 +169,7 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
         round += a[i].ended ? value[ROUND] : 0.0;
         all += value[ENTRY];
         most = value[OWN] > most && (a[i].ended || !length) ? value[OWN] : most;
-        if (i < AGENTS && agents > 1 && n < agents) {   // an entry each is not about one of them
+        if (i < AGENTS && agents > 1 && n < agents) {    // an entry each is not about one of them
             out[AGENT_0 + i] = value[ENTRY];
         }
     }
@@ -173,7 +177,7 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
     out[ENDED_MEAN_ROUND] = round / ended;
     out[ALL_MEAN] = all / agents;
     out[MOST] = most;
-    if (!length) {                  // lengths of agents do not add up
+    if (!length) {    // lengths of agents do not add up
         out[ALL] = all;
         out[ALL_PER_ENTRY] = all / n;
         out[ENDED] = own;
@@ -181,7 +185,8 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
     }
 }
 
-static void compare_entry(Entries* s, const Ledger* l, int e, double logged, double n, bool length) {
+static void compare_entry(Entries* s, const Ledger* l, int e, double logged, double n,
+                          bool length) {
     double expected[CONVENTIONS];
     const Envelope* env = &l->envs[e];
     double steps = (double)(watch.step - env->since);
@@ -205,7 +210,7 @@ static void compare_entry(Entries* s, const Ledger* l, int e, double logged, dou
     }
     for (int k = 2; length && k <= MOST_SKIP; k++) {
         s->skip[k] += logged <= k * expected[ENDED_MEAN] + slack
-                   && logged > k * (expected[ENDED_MEAN] - 1.0) + slack;
+                      && logged > k * (expected[ENDED_MEAN] - 1.0) + slack;
     }
 }
 
@@ -219,7 +224,7 @@ static void read_log(Ledger* l, int e, bool any_ended) {
     memcpy(log, at, count * sizeof(float));
     float n;
     memcpy(&n, at + layout.log_size - sizeof n, sizeof n);
-    memset(at, 0, layout.log_size);                 // as collect_log does
+    memset(at, 0, layout.log_size);    // as collect_log does
     l->entries++;
     l->logged += n;
     l->goals += !any_ended;
@@ -332,7 +337,7 @@ static void report_entries(const char* name, const Entries* s) {
     }
     const Match* m = &s->match[best];
     if (s->judged > 0 && isfinite(m->logged) && isfinite(m->measured) && isfinite(s->low)
-            && isfinite(s->high)) {
+        && isfinite(s->high)) {
         fact(entries, .name = name, .judged = s->judged, .matched = m->count, .skip = skip,
              .lag = s->lag_low == s->lag_high ? s->lag_low : 0.0, .low = s->low, .high = s->high,
              .env = m->env, .step = m->step, .logged = m->logged, .measured = m->measured);
@@ -353,8 +358,7 @@ static void report_silence(const Ledger* l) {
             const Account* a = &l->accounts[l->first[e] + i];
             quiet = env->random - a->event;
             bool alone = a->ever && !a->dead && quiet >= 1024 && quiet > 8 * (l->gap + 16);
-            bool with_all = ceased && a->ever && quiet >= 1024
-                         && 2 * a->event_step < options.steps;
+            bool with_all = ceased && a->ever && quiet >= 1024 && 2 * a->event_step < options.steps;
             if (!whole && !alone && !with_all) {
                 continue;
             }
@@ -368,8 +372,9 @@ static void report_silence(const Ledger* l) {
         }
     }
     fact(silence, .stuck = stuck, .agents = l->b->agents, .env = at_env, .agent = at_agent,
-         .step = step, .steps = options.steps - step, .gap = l->b->count[0] > 1 ? l->gap :
-         l->env_gap, .early = l->early, .late = l->late, .ceased = ceased);
+         .step = step, .steps = options.steps - step,
+         .gap = l->b->count[0] > 1 ? l->gap : l->env_gap, .early = l->early, .late = l->late,
+         .ceased = ceased);
 }
 
 void ledger_close(Ledger* l, FILE* samples) {

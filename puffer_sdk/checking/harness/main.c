@@ -8,8 +8,14 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
-Options options = {.agents = 1, .envs = 8, .steps = 1024, .only = -1, .hang = 10.0,
-                   .log_perf = -1, .log_return = -1, .log_length = -1};
+Options options = {.agents = 1,
+                   .envs = 8,
+                   .steps = 1024,
+                   .only = -1,
+                   .hang = 10.0,
+                   .log_perf = -1,
+                   .log_return = -1,
+                   .log_length = -1};
 const PufferApi* api;
 void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
 void* reset_function;
@@ -17,9 +23,12 @@ volatile int resets_entered;
 Layout layout;
 PufferDescription desc;
 PufferWatch watch;
-static void (*dump_coverage)(void);     // where the library was compiled for it
+static void (*dump_coverage)(void);    // where the library was compiled for it
 
-static const struct { const char* name; void (*run)(void); } experiments[] = {
+static const struct {
+    const char* name;
+    void (*run)(void);
+} experiments[] = {
 #define EXPERIMENT(NAME) {#NAME, experiment_##NAME},
 #include "experiments.def"
 #undef EXPERIMENT
@@ -45,40 +54,40 @@ static void parse(int count, char** words) {
         const char* word = words[i];
         const char* equals = strchr(word, '=');
         if (!equals || take_setting(&options.env, "set.", word)
-                    || take_setting(&options.vec, "vec.", word)) {
+            || take_setting(&options.vec, "vec.", word)) {
             continue;
         }
         const char* value = equals + 1;
         size_t size = (size_t)(equals - word);
-        #define IS(name) (size == strlen(name) && strncmp(word, name, size) == 0)
-        if (IS("library"))        options.library = value;
-        else if (IS("facts"))          options.facts = value;
-        else if (IS("hashes"))    options.hashes = value;
-        else if (IS("dump"))      options.dump = value;
-        else if (IS("samples"))   options.samples = value;
-        else if (IS("bounds"))    options.bounds = value;
-        else if (IS("log_perf"))  options.log_perf = atoi(value);
-        else if (IS("log_return"))     options.log_return = atoi(value);
-        else if (IS("log_length"))     options.log_length = atoi(value);
-        else if (IS("seed"))      options.seed = strtoull(value, NULL, 10);
-        else if (IS("agents"))    options.agents = atoi(value);
-        else if (IS("envs"))      options.envs = atoi(value);
-        else if (IS("steps"))     options.steps = atoll(value);
-        else if (IS("layout"))    options.layout = atoi(value);
-        else if (IS("only"))      options.only = atoi(value);
-        else if (IS("repeat"))    options.repeat = atoi(value);
-        else if (IS("random"))    options.random = atoi(value);
-        else if (IS("shift"))     options.shift = atoi(value);
+#define IS(name) (size == strlen(name) && strncmp(word, name, size) == 0)
+        if (IS("library")) options.library = value;
+        else if (IS("facts")) options.facts = value;
+        else if (IS("hashes")) options.hashes = value;
+        else if (IS("dump")) options.dump = value;
+        else if (IS("samples")) options.samples = value;
+        else if (IS("bounds")) options.bounds = value;
+        else if (IS("log_perf")) options.log_perf = atoi(value);
+        else if (IS("log_return")) options.log_return = atoi(value);
+        else if (IS("log_length")) options.log_length = atoi(value);
+        else if (IS("seed")) options.seed = strtoull(value, NULL, 10);
+        else if (IS("agents")) options.agents = atoi(value);
+        else if (IS("envs")) options.envs = atoi(value);
+        else if (IS("steps")) options.steps = atoll(value);
+        else if (IS("layout")) options.layout = atoi(value);
+        else if (IS("only")) options.only = atoi(value);
+        else if (IS("repeat")) options.repeat = atoi(value);
+        else if (IS("random")) options.random = atoi(value);
+        else if (IS("shift")) options.shift = atoi(value);
         else if (IS("dump_step")) options.dump_step = atoll(value);
-        else if (IS("dump_env"))  options.dump_env = atoi(value);
-        else if (IS("private"))   options.private = value;
-        else if (IS("generators"))     options.generators = value;
-        else if (IS("memory"))    options.memory = strtoull(value, NULL, 10);
-        else if (IS("reseed"))    options.reseed = atoi(value);
-        else if (IS("coverage"))  options.coverage = atoi(value);
-        else if (IS("hung"))      options.hung = value;
-        else if (IS("hang"))      options.hang = strtod(value, NULL);
-        #undef IS
+        else if (IS("dump_env")) options.dump_env = atoi(value);
+        else if (IS("private")) options.private = value;
+        else if (IS("generators")) options.generators = value;
+        else if (IS("memory")) options.memory = strtoull(value, NULL, 10);
+        else if (IS("reseed")) options.reseed = atoi(value);
+        else if (IS("coverage")) options.coverage = atoi(value);
+        else if (IS("hung")) options.hung = value;
+        else if (IS("hang")) options.hang = strtod(value, NULL);
+#undef IS
     }
 }
 
@@ -121,7 +130,7 @@ int main(int count, char** words) {
     // The same addresses in every run: what an env does with a wild pointer repeats, too
     int persona = personality(0xFFFFFFFF);
     if (!options.random && persona != -1 && !(persona & ADDR_NO_RANDOMIZE)
-            && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1) {
+        && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1) {
         execv("/proc/self/exe", words);
     }
     if (count < 2 || !options.facts || !options.library) {

@@ -61,10 +61,10 @@ void experiment_memory(void) {
         // A table that is made once for all envs is no leak: it does not grow
         if (s->after[0] < s->after[1] && s->after[1] < s->after[2] && s->after[2] < s->after[3]) {
             report_site("close", s, envs, 4, s->after[3] - s->after[2],
-                      s->bytes_after[3] - s->bytes_after[2]);
+                        s->bytes_after[3] - s->bytes_after[2]);
         } else if (is_linear(s->at_mark, resets / 8) || is_linear(s->bytes_at_mark, resets)) {
             report_site("resets", s, envs, resets, s->at_mark[3] - s->at_mark[0],
-                      s->bytes_at_mark[3] - s->bytes_at_mark[0]);
+                        s->bytes_at_mark[3] - s->bytes_at_mark[0]);
         }
     }
     fact(counted, .sites = num_sites, .envs = envs, .overfull = overfull);

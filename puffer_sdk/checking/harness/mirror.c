@@ -12,26 +12,26 @@
 
 enum { MAX_CELLS = 512, MAX_LEARN = 2048, MAX_MIRROR_WORDS = 2048, DISTINCT = 6, STUCK = 8 };
 
-typedef struct Mirror {             // element = a x word + b; b has the episode's whole story
-    int word;                       // -1: shows no word of the state
-    bool is_float;                  // the word is a float, else an int
+typedef struct Mirror {    // element = a x word + b; b has the episode's whole story
+    int word;              // -1: shows no word of the state
+    bool is_float;         // the word is a float, else an int
     double a, b;
 } Mirror;
 
-typedef struct Look {               // what came of one element
-    int64_t seen, frozen;           // steps; those on which it kept its value though the word moved
-    int64_t astray;                 // steps on which it showed something else altogether
-    int64_t ends, ends_old;         // endings; those after which it does not show the word
-    int64_t step;                   // of the first fault
-    int env, stuck;                 // values in `held`: different values that it stuck at
+typedef struct Look {          // what came of one element
+    int64_t seen, frozen;      // steps; those on which it kept its value though the word moved
+    int64_t astray;            // steps on which it showed something else altogether
+    int64_t ends, ends_old;    // endings; those after which it does not show the word
+    int64_t step;              // of the first fault
+    int env, stuck;            // values in `held`: different values that it stuck at
     float held[STUCK], value, expected;
 } Look;
 
 typedef struct Samples {
     int count, cells, words;
-    float* obs;                     // (count, cells), by sample_value
-    bool* held;                     // (count, cells) it was the same one step before
-    uint32_t* state;                // (count, words)
+    float* obs;         // (count, cells), by sample_value
+    bool* held;         // (count, cells) it was the same one step before
+    uint32_t* state;    // (count, words)
 } Samples;
 
 static double word_value(uint32_t bits, bool is_float) {
@@ -74,10 +74,10 @@ static float usual_value(const Samples* s, int cell) {
     return usual;
 }
 
-typedef struct Fit {                // samples of one element
-    int telling;                    // not the usual value
-    int matches, distinct;          // that lie on the line; different values among these
-    int excused;                    // that do not, but had not been written either
+typedef struct Fit {          // samples of one element
+    int telling;              // not the usual value
+    int matches, distinct;    // that lie on the line; different values among these
+    int excused;              // that do not, but had not been written either
 } Fit;
 
 static Fit try_fit(const Samples* s, int cell, const Mirror* m, float usual, int stride) {
@@ -130,8 +130,8 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
             Mirror m = {w, is_float != 0, 0.0, 0.0};
             for (int try = 0; try < 12; try++) {
                 if (!fit(s, cell, &m, try + 12 * cell)
-                        || (desc.obs_dtype == PUFFER_U8 && fabs(m.a) != 1.0)) {
-                    continue;       // bytes are coarse: any few values lie on some line
+                    || (desc.obs_dtype == PUFFER_U8 && fabs(m.a) != 1.0)) {
+                    continue;    // bytes are coarse: any few values lie on some line
                 }
                 Fit few = try_fit(s, cell, &m, usual, stride);
                 if (2 * few.matches < few.telling) {
@@ -139,8 +139,8 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
                 }
                 Fit all = try_fit(s, cell, &m, usual, 1);
                 if (all.telling >= 48 && all.distinct == DISTINCT && all.matches > most
-                        && 10 * all.matches >= 6 * all.telling
-                        && 100 * (all.matches + all.excused) >= 97 * all.telling) {
+                    && 10 * all.matches >= 6 * all.telling
+                    && 100 * (all.matches + all.excused) >= 97 * all.telling) {
                     most = all.matches;
                     best = m;
                 }
@@ -192,18 +192,18 @@ static bool row_is_blank(const Batch* b, int env, int agent) {
     return true;
 }
 
-typedef struct Watcher {            // everything that the experiment keeps
+typedef struct Watcher {    // everything that the experiment keeps
     Batch b;
-    State* states;                  // (E) read alike: same words in every env
-    int agents, cells, words;       // of each env; words that may be mirrored
-    size_t all;                     // words of a state
-    uint32_t *state, *before;       // (E, all) now and one step ago
-    float* held;                    // (E, cells) the elements one step ago
-    bool* waits;                    // (all agents) dead, until all of its env have ended
-    bool* moves;                    // (words) changed while samples were taken
+    State* states;               // (E) read alike: same words in every env
+    int agents, cells, words;    // of each env; words that may be mirrored
+    size_t all;                  // words of a state
+    uint32_t *state, *before;    // (E, all) now and one step ago
+    float* held;                 // (E, cells) the elements one step ago
+    bool* waits;                 // (all agents) dead, until all of its env have ended
+    bool* moves;                 // (words) changed while samples were taken
     Samples samples;
-    Mirror* mirrors;                // (cells)
-    Look* looks;                    // (cells)
+    Mirror* mirrors;    // (cells)
+    Look* looks;        // (cells)
 } Watcher;
 
 static Watcher watcher_open(void) {
@@ -219,7 +219,7 @@ static Watcher watcher_open(void) {
         alike = alike && w.states[e].words == w.states[0].words && b->count[e] == b->count[0];
         w.agents = b->count[e] < w.agents ? b->count[e] : w.agents;
     }
-    for (int e = 0; e < b->envs && !alike; e++) {       // then only their structs
+    for (int e = 0; e < b->envs && !alike; e++) {    // then only their structs
         w.states[e].words = w.states[e].struct_words;
         w.states[e].blocks = 0;
     }
@@ -233,7 +233,8 @@ static Watcher watcher_open(void) {
     w.moves = calloc((size_t)w.words, sizeof *w.moves);
     w.mirrors = calloc((size_t)w.cells, sizeof *w.mirrors);
     w.looks = calloc((size_t)w.cells, sizeof *w.looks);
-    w.samples = (Samples){.cells = w.cells, .words = w.words,
+    w.samples = (Samples){.cells = w.cells,
+                          .words = w.words,
                           .obs = malloc((size_t)MAX_LEARN * (size_t)w.cells * 4),
                           .held = malloc((size_t)MAX_LEARN * (size_t)w.cells),
                           .state = malloc((size_t)MAX_LEARN * (size_t)w.words * 4)};
@@ -265,7 +266,7 @@ static void look_at(Watcher* w, int env, bool ended, bool any) {
         bool own = w->b.rows[env].terminals[agent] != 0.0f;
         bool waits = w->waits[w->b.first[env] + agent];
         if ((waits && !ended) || ((own || ended) && row_is_blank(&w->b, env, agent))
-                || (any && !ended)) {
+            || (any && !ended)) {
             continue;
         }
         int from = agent * desc.obs_size, to = from + desc.obs_size;

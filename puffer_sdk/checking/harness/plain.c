@@ -23,7 +23,7 @@ static double yardstick(const Batch* b, uint32_t* rows) {
         for (int k = 0; k < 32 * b->agents; k++) {
             draw = mix(draw);
         }
-        rows[0] += (uint32_t)draw;      // used, so that no compiler leaves it out
+        rows[0] += (uint32_t)draw;    // used, so that no compiler leaves it out
     }
     return (now() - began) / 16 / b->envs;
 }
@@ -66,8 +66,8 @@ void experiment_probe(void) {
     Batch b = batch_open(PACKED);
     batch_reset(&b, -1);
     uint32_t* rows = malloc(sizeof *rows * (size_t)desc.obs_size * (size_t)b.agents);
-    double best = 1e9;              // seconds of one step: the best block, as machines are busy
-    double plain = 1e9;             // and of the yardstick's
+    double best = 1e9;     // seconds of one step: the best block, as machines are busy
+    double plain = 1e9;    // and of the yardstick's
     for (int block = 0; block < 24; block++) {
         double began = now();
         for (int t = 0; t < 16; t++) {
@@ -102,7 +102,7 @@ void experiment_guard(void) {
         batch_step(&b, -1, 0);
     }
     watch.step = options.steps;
-    batch_reset(&b, -1);            // also from the middle of an episode
+    batch_reset(&b, -1);    // also from the middle of an episode
     fact(guarded, .layout = options.layout, .steps = options.steps * b.envs);
     batch_close(&b);
 }
@@ -110,7 +110,9 @@ void experiment_guard(void) {
 //------------------------------------------------------------------------------------
 // packed: rows of all envs in one block; a step may only change the rows of its own env
 //------------------------------------------------------------------------------------
-typedef struct Shadow { void* block[NUM_ARRAYS]; } Shadow;
+typedef struct Shadow {
+    void* block[NUM_ARRAYS];
+} Shadow;
 
 static void compare_outside(const Batch* b, Shadow* shadow, int env, const char* phase) {
     for (int a = 0; a < NUM_ARRAYS; a++) {
@@ -121,7 +123,7 @@ static void compare_outside(const Batch* b, Shadow* shadow, int env, const char*
         char* old = shadow->block[a];
         size_t begin = (size_t)((char*)array_of(&b->rows[env], a) - block);
         size_t own = row_bytes(a) * (size_t)b->count[env];
-        memcpy(old + begin, block + begin, own);            // its own rows are its own
+        memcpy(old + begin, block + begin, own);    // its own rows are its own
         if (memcmp(old, block, b->bytes[a]) == 0) {
             continue;
         }
@@ -136,7 +138,11 @@ static void compare_outside(const Batch* b, Shadow* shadow, int env, const char*
     }
 }
 
-typedef struct Rewritten { int64_t count, step; int env, agent, head; float was, is; } Rewritten;
+typedef struct Rewritten {
+    int64_t count, step;
+    int env, agent, head;
+    float was, is;
+} Rewritten;
 
 static void compare_actions(const Batch* b, const Shadow* shadow, int env, Rewritten* found) {
     const float* is = b->rows[env].actions;
@@ -172,7 +178,7 @@ void experiment_packed(void) {
                 memcpy(shadow.block[a], b.block[a], b.bytes[a]);
             }
         }
-        if (written.count > 0 && !sealed) {         // the next write shows its line
+        if (written.count > 0 && !sealed) {    // the next write shows its line
             actions_seal(b.block[ACTIONS], b.bytes[ACTIONS]);
             sealed = true;
         }
@@ -189,8 +195,7 @@ void experiment_packed(void) {
     actions_unseal();
     if (written.count > 0) {
         fact(actions_written, .count = written.count, .env = written.env, .agent = written.agent,
-             .head = written.head, .step = written.step, .was = written.was,
-             .became = written.is);
+             .head = written.head, .step = written.step, .was = written.was, .became = written.is);
     }
     fact(packed, .steps = options.steps * b.envs);
     batch_close(&b);
@@ -238,14 +243,14 @@ static void __attribute__((noinline)) soil_stack(void) {
 
 enum { MAX_GENERATORS = 8 };
 
-typedef struct Draws {              // of one generator in the struct, over all envs and steps
-    size_t at, size;                // bytes of the struct
-    uint64_t hash;                  // of every value it had
-    int64_t moves;                  // steps that changed it
-    uint64_t* last;                 // (E) its value
+typedef struct Draws {    // of one generator in the struct, over all envs and steps
+    size_t at, size;      // bytes of the struct
+    uint64_t hash;        // of every value it had
+    int64_t moves;        // steps that changed it
+    uint64_t* last;       // (E) its value
 } Draws;
 
-static int find_generators(const Batch* b, Draws* draws) {      // rng, and options.generators
+static int find_generators(const Batch* b, Draws* draws) {    // rng, and options.generators
     size_t at = layout.rng, size = 4;
     int count = 0, used = 0;
     const char* text = options.generators ? options.generators : "";
@@ -263,7 +268,7 @@ static void follow_draws(const Batch* b, Draws* draws, int count, int64_t t) {
             uint64_t value = 0;
             memcpy(&value, env_struct(b, e) + d->at, d->size);
             uint64_t by = value > d->last[e] ? value - d->last[e] : d->last[e] - value;
-            d->moves += t > 0 && (d->at == layout.rng ? by > 0 : by >= 4096);   // seeds in a field
+            d->moves += t > 0 && (d->at == layout.rng ? by > 0 : by >= 4096);    // seeds in a field
             d->last[e] = value;
             d->hash = mix(d->hash ^ value);
         }

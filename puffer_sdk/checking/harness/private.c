@@ -19,7 +19,7 @@ typedef struct Secret {
     int agent, pointer, offset, bytes;
     int64_t tests, leaks;
     int64_t step;
-    int env, seer, element;         // of the first leak: who saw it, and where
+    int env, seer, element;    // of the first leak: who saw it, and where
 } Secret;
 
 static char* secret_bytes(const Batch* b, int env, const Secret* s) {
@@ -75,9 +75,9 @@ static void test_secret(Batch* b, int env, Secret* s, char* plain, char* exchang
     const char* other = secret_bytes(b, neighbour, s);
     size_t bytes = row_bytes(OBSERVATIONS) * (size_t)b->count[env];
     if (s->agent >= b->count[env] || s->agent >= b->count[neighbour] || !mine || !other
-            || memcmp(mine, other, (size_t)s->bytes) == 0
-            || !look_ahead(b, env, s, NULL, plain) || !look_ahead(b, env, s, other, exchanged)
-            || memcmp(plain + bytes, exchanged + bytes, sizeof(uint64_t)) != 0) {
+        || memcmp(mine, other, (size_t)s->bytes) == 0 || !look_ahead(b, env, s, NULL, plain)
+        || !look_ahead(b, env, s, other, exchanged)
+        || memcmp(plain + bytes, exchanged + bytes, sizeof(uint64_t)) != 0) {
         return;
     }
     size_t row = row_bytes(OBSERVATIONS), width = row / (size_t)desc.obs_size;

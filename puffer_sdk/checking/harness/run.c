@@ -21,7 +21,7 @@
 //------------------------------------------------------------------------------------
 VECTORISED static void widen_floats(float* restrict low, float* restrict high,
                                     const float* restrict row, int size) {
-    for (int i = 0; i < size; i++) {                // a NaN widens nothing
+    for (int i = 0; i < size; i++) {    // a NaN widens nothing
         low[i] = row[i] < low[i] ? row[i] : low[i];
         high[i] = row[i] > high[i] ? row[i] : high[i];
     }
@@ -38,7 +38,7 @@ VECTORISED static void widen_bytes(unsigned char* restrict low, unsigned char* r
 VECTORISED static bool within(const float* row, int size, float bound) {
     int good = 1;
     for (int i = 0; i < size; i++) {
-        good &= fabsf(row[i]) <= bound;             // false for NaN, too
+        good &= fabsf(row[i]) <= bound;    // false for NaN, too
     }
     return good;
 }
@@ -61,17 +61,17 @@ VECTORISED static bool bytes_between(const unsigned char* restrict row, const fl
     return good;
 }
 
-typedef struct Seen {               // of the observations; D elements each
-    float *low, *high;              // range over all rows (floats), or
+typedef struct Seen {     // of the observations; D elements each
+    float *low, *high;    // range over all rows (floats), or
     unsigned char *low_byte, *high_byte;
-    float *least, *most;            // declared bounds, or NULL
+    float *least, *most;    // declared bounds, or NULL
     Sighting *odd, *wide, *outside;
-    char* kept;                     // (rows, D) a sample
+    char* kept;    // (rows, D) a sample
     int rows, most_rows;
-    int64_t every;                  // steps between two kept rows
+    int64_t every;    // steps between two kept rows
 } Seen;
 
-static float* read_bounds(size_t D) {               // 2 x D floats, or NULL
+static float* read_bounds(size_t D) {    // 2 x D floats, or NULL
     FILE* file = options.bounds ? fopen(options.bounds, "rb") : NULL;
     float* bounds = malloc(2 * D * sizeof *bounds);
     bool whole = file && fread(bounds, sizeof *bounds, 2 * D, file) == 2 * D;
@@ -87,7 +87,8 @@ static float* read_bounds(size_t D) {               // 2 x D floats, or NULL
 
 static Seen seen_open(void) {
     size_t D = (size_t)desc.obs_size;
-    Seen s = {.odd = calloc(D, sizeof *s.odd), .wide = calloc(D, sizeof *s.wide),
+    Seen s = {.odd = calloc(D, sizeof *s.odd),
+              .wide = calloc(D, sizeof *s.wide),
               .outside = calloc(D, sizeof *s.outside)};
     s.low = malloc(D * sizeof *s.low);
     s.high = malloc(D * sizeof *s.high);
@@ -100,7 +101,7 @@ static Seen seen_open(void) {
     }
     s.least = read_bounds(D);
     s.most = s.least ? s.least + D : NULL;
-    size_t fitting = (1u << 20) / D;                // a million elements, 4096 rows at most
+    size_t fitting = (1u << 20) / D;    // a million elements, 4096 rows at most
     s.most_rows = fitting > 4096 ? 4096 : fitting < 64 ? 64 : (int)fitting;
     s.kept = malloc((size_t)s.most_rows * row_bytes(OBSERVATIONS));
     s.every = options.steps / s.most_rows + 1;
@@ -152,7 +153,7 @@ static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
             }
         }
     }
-    if (t % s->every == 0 && s->rows < s->most_rows) {      // another env and agent each time
+    if (t % s->every == 0 && s->rows < s->most_rows) {    // another env and agent each time
         uint64_t draw = mix((uint64_t)t);
         int e = (int)(draw % (uint64_t)b->envs);
         size_t agent = (draw >> 32) % (uint64_t)b->count[e];
@@ -179,8 +180,14 @@ static void seen_close(Seen* s, FILE* file) {
         fact(kept, .rows = s->rows);
     }
     free(s->least);
-    free(s->low); free(s->high); free(s->low_byte); free(s->high_byte);
-    free(s->odd); free(s->wide); free(s->outside); free(s->kept);
+    free(s->low);
+    free(s->high);
+    free(s->low_byte);
+    free(s->high_byte);
+    free(s->odd);
+    free(s->wide);
+    free(s->outside);
+    free(s->kept);
 }
 
 //------------------------------------------------------------------------------------
@@ -209,7 +216,7 @@ void experiment_run(void) {
     Batch b = batch_open(PACKED);
     Seen seen = seen_open();
     Circles* circles = circles_open(&b);
-    int64_t (*taken)[256] = calloc((size_t)desc.num_atns, sizeof *taken);
+    int64_t(*taken)[256] = calloc((size_t)desc.num_atns, sizeof *taken);
 
     batch_reset(&b, -1);
     Ledger* ledger = ledger_open(&b);
@@ -218,7 +225,7 @@ void experiment_run(void) {
             watch.step = t;
             batch_act(&b, -1, t);
             if (t % 16 == 0) {
-                count_actions(&b, taken);       // before the step: the env may change them
+                count_actions(&b, taken);    // before the step: the env may change them
             }
             batch_step(&b, -1, 0);
             ledger_step(ledger);

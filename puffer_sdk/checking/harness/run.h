@@ -5,35 +5,36 @@
 #include <stdio.h>
 #include "harness.h"
 
-typedef struct Sighting {           // the first time that something was seen, and how often
+typedef struct Sighting {    // the first time that something was seen, and how often
     int64_t count, step;
     int env, agent;
     float value, largest;
 } Sighting;
 
 enum { SAMPLE_SIZE = 8192 };
-typedef struct Sample {             // every stride-th of the values offered: a pure function
-    double* at;                     // (SAMPLE_SIZE) owned
+typedef struct Sample {    // every stride-th of the values offered: a pure function
+    double* at;            // (SAMPLE_SIZE) owned
     int64_t seen, stride;
     int count;
-    double low, high, sum;          // of all values, not only of the sample
+    double low, high, sum;    // of all values, not only of the sample
 } Sample;
 
 void sight(Sighting* s, int env, int agent, float value);
-#define report_sighting(kind, at, s)    /* as a fact, if it was seen */                      \
-    ((s)->count == 0 ? (void)0 : fact(kind, .element = at, .count = (s)->count,             \
-        .step = (s)->step, .env = (s)->env, .agent = (s)->agent, .value = (s)->value,       \
-        .largest = (s)->largest))
+#define report_sighting(kind, at, s) /* as a fact, if it was seen */                               \
+    ((s)->count == 0                                                                               \
+         ? (void)0                                                                                 \
+         : fact(kind, .element = at, .count = (s)->count, .step = (s)->step, .env = (s)->env,      \
+                .agent = (s)->agent, .value = (s)->value, .largest = (s)->largest))
 Sample sample_open(void);
 void sample_add(Sample* s, double value);
-void sample_close(Sample* s, const char* name, FILE* file);     // a fact, and its values
+void sample_close(Sample* s, const char* name, FILE* file);    // a fact, and its values
 
-typedef struct Ledger Ledger;       // rewards, episodes and log entries; ledger.c
+typedef struct Ledger Ledger;    // rewards, episodes and log entries; ledger.c
 Ledger* ledger_open(const Batch* b);
-void ledger_step(Ledger* l);        // after every step: watch.step says which
+void ledger_step(Ledger* l);    // after every step: watch.step says which
 void ledger_close(Ledger* l, FILE* samples);
 
-typedef struct Circles Circles;     // bytes that wrap around; circle.c
-Circles* circles_open(const Batch* b);              // NULL where observations are not bytes
+typedef struct Circles Circles;           // bytes that wrap around; circle.c
+Circles* circles_open(const Batch* b);    // NULL where observations are not bytes
 void circles_step(Circles* c, int64_t t);
 void circles_close(Circles* c);

@@ -13,8 +13,8 @@ void sight(Sighting* s, int env, int agent, float value) {
 }
 
 Sample sample_open(void) {
-    return (Sample){.at = calloc(SAMPLE_SIZE, sizeof(double)), .stride = 1,
-                    .low = INFINITY, .high = -INFINITY};
+    return (Sample){
+        .at = calloc(SAMPLE_SIZE, sizeof(double)), .stride = 1, .low = INFINITY, .high = -INFINITY};
 }
 
 void sample_add(Sample* s, double value) {
@@ -24,7 +24,7 @@ void sample_add(Sample* s, double value) {
     if (s->seen++ % s->stride != 0) {
         return;
     }
-    if (s->count == SAMPLE_SIZE) {      // full: keep every other one from here on
+    if (s->count == SAMPLE_SIZE) {    // full: keep every other one from here on
         for (int i = 0; i < SAMPLE_SIZE / 2; i++) {
             s->at[i] = s->at[2 * i];
         }

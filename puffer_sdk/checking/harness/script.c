@@ -27,7 +27,7 @@ void experiment_script(void) {
             }
         }
         if (plays) {
-            fflush(file);           // the env may not survive the step
+            fflush(file);    // the env may not survive the step
             batch_step(&b, -1, 0);
         }
     }
@@ -35,7 +35,7 @@ void experiment_script(void) {
     int env = options.dump_env < 0 ? 0 : options.dump_env;
     fact(script, .agents = b.count[env], .all = b.agents);
     if (!plays) {
-        finish();                   // never reset: nothing to close
+        finish();    // never reset: nothing to close
     }
     batch_close(&b);
 }

@@ -10,7 +10,7 @@ void experiment_setting(void) {
     int agents = api->agents_per_env(&options.env, &watch, error);
     watch.phase = PUFFER_IDLE;
     if (agents < 1) {
-        fail(error);                    // the env refuses: that is as it should be
+        fail(error);    // the env refuses: that is as it should be
     }
     options.agents = agents > 1 ? agents : options.agents;
     Batch b = batch_open(GUARD_HIGH);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BLOCK = 1 << 10, MAX_STATE = 1 << 13 };      // words
+enum { MAX_BLOCK = 1 << 10, MAX_STATE = 1 << 13 };    // words
 
-bool is_state(size_t word) {        // not a log, a generator or a pointer to the buffers
+bool is_state(size_t word) {    // not a log, a generator or a pointer to the buffers
     size_t at = word * 4;
     const Layout* l = &layout;
     if ((at + 4 > l->log && at < l->log + l->log_size) || (at + 4 > l->rng && at < l->rng + 4)) {

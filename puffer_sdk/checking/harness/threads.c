@@ -16,23 +16,26 @@
 
 enum { WORDS = 1 << 16, MAX_TURNS = 20000, BOTH = 3 };
 
-typedef struct Word { const void* at; unsigned char users, written; } Word;
+typedef struct Word {
+    const void* at;
+    unsigned char users, written;
+} Word;
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t change;
-    int turn;                       // 0 or 1: the thread that may run
-    bool busy[2];                   // inside a step
+    int turn;        // 0 or 1: the thread that may run
+    bool busy[2];    // inside a step
     bool quit, taking_turns, stuck;
-    int turns;                      // taken so far
-    int shared;                     // accesses of shared words so far
-    Word* words;                    // [WORDS] a hash table that forgets
+    int turns;      // taken so far
+    int shared;     // accesses of shared words so far
+    Word* words;    // [WORDS] a hash table that forgets
     Batch* batch;
-    int env;                        // that thread 1 has to step
+    int env;    // that thread 1 has to step
     PufferWatch watch[2];
 } duo = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
-static __thread int me;             // 0 or 1
+static __thread int me;    // 0 or 1
 
 // Called with the lock held. A thread that holds a lock of the env's own never gives the turn
 // back: then turns come to an end, and both threads run as they like
@@ -92,19 +95,24 @@ static inline void touch(const volatile void* at, bool write) {
 void __tsan_init(void) {}
 void __tsan_func_entry(void* caller) { (void)caller; }
 void __tsan_func_exit(void) {}
-void __tsan_vptr_update(void** at, void* value) { (void)at; (void)value; }
+void __tsan_vptr_update(void** at, void* value) {
+    (void)at;
+    (void)value;
+}
 void __tsan_vptr_read(void** at) { (void)at; }
 
-#define ACCESS(size)                                                        \
-    void __tsan_read##size(void* at) { touch(at, false); }                  \
-    void __tsan_write##size(void* at) { touch(at, true); }                  \
-    void __tsan_unaligned_read##size(void* at) { touch(at, false); }        \
-    void __tsan_unaligned_write##size(void* at) { touch(at, true); }        \
-    void __tsan_read_write##size(void* at) { touch(at, true); }             \
+#define ACCESS(size)                                                                               \
+    void __tsan_read##size(void* at) { touch(at, false); }                                         \
+    void __tsan_write##size(void* at) { touch(at, true); }                                         \
+    void __tsan_unaligned_read##size(void* at) { touch(at, false); }                               \
+    void __tsan_unaligned_write##size(void* at) { touch(at, true); }                               \
+    void __tsan_read_write##size(void* at) { touch(at, true); }                                    \
     void __tsan_unaligned_read_write##size(void* at) { touch(at, true); }
+// clang-format off
 ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
+    // clang-format on
 
-static void touch_range(const volatile char* at, size_t size, bool write) {
+    static void touch_range(const volatile char* at, size_t size, bool write) {
     for (size_t i = 0; duo.taking_turns && i < size && i < 1024; i++) {
         touch(at + i, write);
     }
@@ -130,44 +138,51 @@ void* __wrap_memmove(void* to, const void* from, size_t size) {
     return memmove(to, from, size);
 }
 
-#define FETCH(bits, T, name)                                                            \
-    T __tsan_atomic##bits##_fetch_##name(volatile T* at, T value, int order) {          \
-        (void)order;                                                                    \
-        return __atomic_fetch_##name(at, value, __ATOMIC_SEQ_CST);                      \
+#define FETCH(bits, T, name)                                                                       \
+    T __tsan_atomic##bits##_fetch_##name(volatile T* at, T value, int order) {                     \
+        (void)order;                                                                               \
+        return __atomic_fetch_##name(at, value, __ATOMIC_SEQ_CST);                                 \
     }
-#define ATOMICS(bits, T)                                                                \
-    T __tsan_atomic##bits##_load(const volatile T* at, int order) {                     \
-        (void)order;                                                                    \
-        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                   \
-    }                                                                                   \
-    void __tsan_atomic##bits##_store(volatile T* at, T value, int order) {              \
-        (void)order;                                                                    \
-        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                  \
-    }                                                                                   \
-    T __tsan_atomic##bits##_exchange(volatile T* at, T value, int order) {              \
-        (void)order;                                                                    \
-        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                        \
-    }                                                                                   \
-    int __tsan_atomic##bits##_compare_exchange_strong(volatile T* at, T* old, T value,  \
-                                                      int order, int other) {           \
-        (void)order; (void)other;                                                       \
-        return __atomic_compare_exchange_n(at, old, value, false, __ATOMIC_SEQ_CST,     \
-                                           __ATOMIC_SEQ_CST);                           \
-    }                                                                                   \
-    int __tsan_atomic##bits##_compare_exchange_weak(volatile T* at, T* old, T value,    \
-                                                    int order, int other) {             \
-        return __tsan_atomic##bits##_compare_exchange_strong(at, old, value, order, other); \
-    }                                                                                   \
-    T __tsan_atomic##bits##_compare_exchange_val(volatile T* at, T old, T value,        \
-                                                 int order, int other) {                \
-        __tsan_atomic##bits##_compare_exchange_strong(at, &old, value, order, other);   \
-        return old;                                                                     \
-    }                                                                                   \
-    FETCH(bits, T, add) FETCH(bits, T, sub) FETCH(bits, T, and) FETCH(bits, T, or)      \
-    FETCH(bits, T, xor) FETCH(bits, T, nand)
+#define ATOMICS(bits, T)                                                                           \
+    T __tsan_atomic##bits##_load(const volatile T* at, int order) {                                \
+        (void)order;                                                                               \
+        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                              \
+    }                                                                                              \
+    void __tsan_atomic##bits##_store(volatile T* at, T value, int order) {                         \
+        (void)order;                                                                               \
+        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                              \
+    T __tsan_atomic##bits##_exchange(volatile T* at, T value, int order) {                         \
+        (void)order;                                                                               \
+        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                   \
+    }                                                                                              \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile T* at, T* old, T value, int order,  \
+                                                      int other) {                                 \
+        (void)order;                                                                               \
+        (void)other;                                                                               \
+        return __atomic_compare_exchange_n(at, old, value, false, __ATOMIC_SEQ_CST,                \
+                                           __ATOMIC_SEQ_CST);                                      \
+    }                                                                                              \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T* at, T* old, T value, int order,    \
+                                                    int other) {                                   \
+        return __tsan_atomic##bits##_compare_exchange_strong(at, old, value, order, other);        \
+    }                                                                                              \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T* at, T old, T value, int order,        \
+                                                 int other) {                                      \
+        __tsan_atomic##bits##_compare_exchange_strong(at, &old, value, order, other);              \
+        return old;                                                                                \
+    }                                                                                              \
+    FETCH(bits, T, add)                                                                            \
+    FETCH(bits, T, sub)                                                                            \
+    FETCH(bits, T, and) FETCH(bits, T, or) FETCH(bits, T, xor) FETCH(bits, T, nand)
+// clang-format off
 ATOMICS(8, uint8_t) ATOMICS(16, uint16_t) ATOMICS(32, uint32_t) ATOMICS(64, uint64_t)
+    // clang-format on
 
-void __tsan_atomic_thread_fence(int order) { (void)order; __sync_synchronize(); }
+    void __tsan_atomic_thread_fence(int order) {
+    (void)order;
+    __sync_synchronize();
+}
 void __tsan_atomic_signal_fence(int order) { (void)order; }
 
 //------------------------------------------------------------------------------------
@@ -206,7 +221,7 @@ static void step_pair(int even, int odd, int64_t t) {
     duo.busy[1] = odd < duo.batch->envs;
     pthread_cond_broadcast(&duo.change);
     pthread_mutex_unlock(&duo.lock);
-    watch.phase = PUFFER_STEP;      // the watchdog looks at this one
+    watch.phase = PUFFER_STEP;    // the watchdog looks at this one
     watch.env = even;
     watch.pulse = watch.pulse + 1;
     step_mine(even);

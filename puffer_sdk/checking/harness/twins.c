@@ -32,8 +32,9 @@ static void fill_observations(Batch* b, int env, int twin) {
 static int state_of(const void* x, const void* y, size_t i, bool is_float) {
     if (!is_float) {
         unsigned char a = ((const unsigned char*)x)[i], b = ((const unsigned char*)y)[i];
-        return a == b ? WRITTEN
-             : a == byte_pattern[0] && b == byte_pattern[1] ? UNTOUCHED : DERIVED;
+        return a == b                                         ? WRITTEN
+               : a == byte_pattern[0] && b == byte_pattern[1] ? UNTOUCHED
+                                                              : DERIVED;
     }
     uint32_t a, b;
     memcpy(&a, (const char*)x + 4 * i, 4);
@@ -46,7 +47,7 @@ static int obs_state(const Batch* x, const Batch* y, int env, size_t i) {
                     desc.obs_dtype == PUFFER_F32);
 }
 
-static size_t cells_of(const Batch* b) {            // agents of the largest env x D
+static size_t cells_of(const Batch* b) {    // agents of the largest env x D
     int most = 0;
     for (int e = 0; e < b->envs; e++) {
         most = b->count[e] > most ? b->count[e] : most;
@@ -81,10 +82,10 @@ static void report_left(size_t cells, const unsigned char* left, const unsigned 
 void experiment_poison(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED);
     size_t cells = cells_of(&x), D = (size_t)desc.obs_size;
-    unsigned char* left = calloc(cells, 1);         // by c_reset, in some env and round
-    unsigned char* touched = calloc(cells, 1);      // by c_reset or a step, in some env
+    unsigned char* left = calloc(cells, 1);       // by c_reset, in some env and round
+    unsigned char* touched = calloc(cells, 1);    // by c_reset or a step, in some env
     unsigned char* derived = calloc(cells, 1);
-    int* where = calloc(cells, sizeof *where);      // env of the first time
+    int* where = calloc(cells, sizeof *where);    // env of the first time
     unsigned char* pending = malloc(cells * (size_t)x.envs);
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -127,7 +128,7 @@ void experiment_poison(void) {
                 }
             }
         }
-        for (int64_t t = 1; t <= 40; t++) {         // the next reset comes mid-episode
+        for (int64_t t = 1; t <= 40; t++) {    // the next reset comes mid-episode
             step_twins(&x, &y, (round + 1) * options.steps + t, 0);
         }
     }
@@ -140,7 +141,10 @@ void experiment_poison(void) {
 //------------------------------------------------------------------------------------
 // stale: rewards, terminals and truncations are filled before each step
 //------------------------------------------------------------------------------------
-typedef struct Stale { int64_t count, total, step; int env, agent; } Stale;
+typedef struct Stale {
+    int64_t count, total, step;
+    int env, agent;
+} Stale;
 
 void experiment_stale(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED);
@@ -163,7 +167,8 @@ void experiment_stale(void) {
                 for (int i = 0; row_bytes(a) > 0 && i < x.count[e]; i++) {
                     stale[a].total++;
                     if (state_of(array_of(&x.rows[e], a), array_of(&y.rows[e], a), (size_t)i,
-                                 true) != UNTOUCHED) {      // NaN + reward is the same NaN
+                                 true)
+                        != UNTOUCHED) {    // NaN + reward is the same NaN
                         continue;
                     }
                     if (stale[a].count++ == 0) {
@@ -188,14 +193,17 @@ void experiment_stale(void) {
 // rewrite: observations are filled before each step, to see which elements a step writes;
 // and a third batch, which is not filled, shows how their values develop within an episode
 //------------------------------------------------------------------------------------
-typedef struct Cell {               // one element of one agent, over all envs
-    int64_t seen, written;          // steps on which its row was (partly) written; and it, too
-    int64_t changed;                // in the third batch
-    bool reverted;                  // it came back to a value that it had before
-    bool fell, rose, varied;        // went down; went up; had more than two values
+typedef struct Cell {           // one element of one agent, over all envs
+    int64_t seen, written;      // steps on which its row was (partly) written; and it, too
+    int64_t changed;            // in the third batch
+    bool reverted;              // it came back to a value that it had before
+    bool fell, rose, varied;    // went down; went up; had more than two values
 } Cell;
 
-typedef struct Past { double start, last, before; int distinct; } Past;   // of an episode
+typedef struct Past {
+    double start, last, before;
+    int distinct;
+} Past;    // of an episode
 
 static double value_of(const Batch* b, int env, size_t i) {
     if (desc.obs_dtype == PUFFER_U8) {
@@ -242,7 +250,7 @@ static bool* learn_counters(void) {
             any = any || b.rows[0].terminals[i] != 0.0f;
         }
         for (size_t w = 0; !any && w < words; w++) {
-            int32_t i = (int32_t)old[w], j = (int32_t)new[w];
+            int32_t i = (int32_t)old[w], j = (int32_t) new[w];
             float f, g;
             memcpy(&f, &i, 4);
             memcpy(&g, &j, 4);
@@ -267,8 +275,8 @@ static bool* learn_counters(void) {
 }
 
 // counts: of env 0's state; another env's may be larger
-static bool moved(const State* state, const uint32_t* old, const uint32_t* new,
-                  const bool* counts, size_t known) {
+static bool moved(const State* state, const uint32_t* old, const uint32_t* new, const bool* counts,
+                  size_t known) {
     for (size_t w = 0; w < state->words; w++) {
         bool is_game = w >= state->struct_words || is_state(w);
         if (is_game && !(w < known && counts[w]) && old[w] != new[w]) {
@@ -278,11 +286,11 @@ static bool moved(const State* state, const uint32_t* old, const uint32_t* new,
     return false;
 }
 
-typedef struct RowCount {           // one agent's row, over all envs
-    int64_t steps, blank, full;     // on which nothing of it was written; all of it
-    int64_t blank_moved;            // nothing of any agent, although the game had moved
-    int64_t calm, calm_changed;     // third batch: steps without a terminal of its own; it changed
-    int64_t ends, blank_ends;       // steps that ended all agents' episodes; nothing written then
+typedef struct RowCount {          // one agent's row, over all envs
+    int64_t steps, blank, full;    // on which nothing of it was written; all of it
+    int64_t blank_moved;           // nothing of any agent, although the game had moved
+    int64_t calm, calm_changed;    // third batch: steps without a terminal of its own; it changed
+    int64_t ends, blank_ends;      // steps that ended all agents' episodes; nothing written then
     int64_t step;
     int env;
 } RowCount;

@@ -27,7 +27,7 @@ bool in_fork(bool* good) {
     }
     int status = 1;
     while (child > 0 && waitpid(child, &status, 0) < 0) {
-        continue;                   // our own watchdog's ticks interrupt it
+        continue;    // our own watchdog's ticks interrupt it
     }
     *good = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     return false;
@@ -48,7 +48,7 @@ static uint64_t hash_rows(const Batch* b, int env, uint64_t hash) {
 //------------------------------------------------------------------------------------
 enum { MAX_VALUES = 48, MAX_AGENTS = 64, AHEAD = 48 };
 
-static int values_of(int head) {        // continuous: -1, 0, 1
+static int values_of(int head) {    // continuous: -1, 0, 1
     int width = desc.act_sizes[head];
     return width == 1 ? 3 : width < MAX_VALUES ? width : MAX_VALUES;
 }
@@ -63,12 +63,12 @@ static bool is_allowed(const Batch* b, int env, int agent, int head, int value) 
         offset += desc.act_sizes[h];
     }
     return desc.mask_size == 0 || desc.act_sizes[head] == 1 || offset >= desc.mask_size
-        || b->rows[env].action_mask[agent * desc.mask_size + offset];
+           || b->rows[env].action_mask[agent * desc.mask_size + offset];
 }
 
-typedef struct Effect {             // of one head
-    int64_t tested[MAX_VALUES];     // moments at which this value was tried
-    bool differs[MAX_VALUES][MAX_VALUES];   // two values led to different rows at some moment
+typedef struct Effect {                      // of one head
+    int64_t tested[MAX_VALUES];              // moments at which this value was tried
+    bool differs[MAX_VALUES][MAX_VALUES];    // two values led to different rows at some moment
     int64_t by_agent[MAX_AGENTS], moved[MAX_AGENTS];    // moments; those where anything differed
 } Effect;
 
@@ -85,7 +85,7 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
             uint64_t hash = 1;
             for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
                 batch_act(b, env, t + ahead);
-                if (ahead == 0 || is_allowed(b, env, agent, head, k)) {     // held, as far as may be
+                if (ahead == 0 || is_allowed(b, env, agent, head, k)) {    // held, as far as may be
                     b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
                 }
                 watch.step = t + ahead;
@@ -126,7 +126,7 @@ static void report_effect(int head, const Effect* effect, int agents) {
                 used += (size_t)snprintf(same + used, sizeof same - used, "%s[%g, %g, %lld]",
                                          used ? ", " : "", (double)value_at(head, j),
                                          (double)value_at(head, k), (long long)least);
-                break;              // with the first that it equals
+                break;    // with the first that it equals
             }
         }
     }
@@ -138,7 +138,7 @@ static void report_effect(int head, const Effect* effect, int agents) {
     }
 }
 
-void experiment_effect(void) {          // steps: forks in all
+void experiment_effect(void) {    // steps: forks in all
     Batch b = batch_open(PACKED);
     batch_reset(&b, -1);
     uint64_t* answers = shared(sizeof *answers * MAX_VALUES);
@@ -176,7 +176,7 @@ static void report_words(const State* state, const uint32_t* played, const uint3
     int count = 0;
     for (size_t w = 0; w < state->words && count < MOST_WORDS; w++) {
         uint32_t high = (w | 1) < state->struct_words ? played[w | 1] : 0;
-        bool is_pointer = high >> 4 == 0x555 || high >> 4 == 0x7ff;     // addresses are not random
+        bool is_pointer = high >> 4 == 0x555 || high >> 4 == 0x7ff;    // addresses are not random
         if (played[w] != fresh[w] && !is_pointer && (w >= state->struct_words || is_state(w))) {
             StatePlace place = state_place(state, w);
             count++;
@@ -201,11 +201,12 @@ static void copy_generators(const Batch* from, Batch* to, int env) {
     }
 }
 
-static int first_difference(const Batch* a, const Batch* b, int env) {     // an array, or -1
+static int first_difference(const Batch* a, const Batch* b, int env) {    // an array, or -1
     for (int array = 0; array < NUM_ARRAYS; array++) {
         if (array != ACTIONS && row_bytes(array) > 0
-                && memcmp(array_of(&a->rows[env], array), array_of(&b->rows[env], array),
-                          row_bytes(array) * (size_t)a->count[env]) != 0) {
+            && memcmp(array_of(&a->rows[env], array), array_of(&b->rows[env], array),
+                      row_bytes(array) * (size_t)a->count[env])
+                   != 0) {
             return array;
         }
     }
@@ -248,7 +249,7 @@ void experiment_fresh(void) {
     int64_t t = 0;
     for (int round = 0; round < ROUNDS; round++) {
         int64_t length = options.steps >> (ROUNDS - 1 - round);
-        for (int64_t end = t + length; t < end; ) {
+        for (int64_t end = t + length; t < end;) {
             watch.step = ++t;
             batch_act(&a, -1, t);
             batch_step(&a, -1, 0);
@@ -263,7 +264,7 @@ void experiment_fresh(void) {
         }
         batch_reset(&a, -1);
         batch_reset(&b, -1);
-        for (int e = 0; e < a.envs; e++) {      // what differs later was there after the reset
+        for (int e = 0; e < a.envs; e++) {    // what differs later was there after the reset
             state_read(&states[e], &a, e, played[e]);
             state_read(&states[e], &b, e, fresh[e]);
         }
@@ -284,7 +285,7 @@ void experiment_fresh(void) {
                 }
             }
         }
-        t += EPISODE;               // b stays: a binding may share tables between all its envs
+        t += EPISODE;    // b stays: a binding may share tables between all its envs
     }
     fact(freshened, .rounds = ROUNDS);
     batch_close(&a);
@@ -296,7 +297,10 @@ void experiment_fresh(void) {
 //------------------------------------------------------------------------------------
 enum { SEEDS = 4, MOMENTS = 40 };
 
-typedef struct Answer { uint64_t seen, state; bool ended; } Answer;
+typedef struct Answer {
+    uint64_t seen, state;
+    bool ended;
+} Answer;
 
 static Answer answer_of(const Batch* b, int env) {
     uint64_t state = 1;
@@ -305,9 +309,9 @@ static Answer answer_of(const Batch* b, int env) {
             state = hash_bytes(state, env_struct(b, env) + 4 * w, 4);
         }
     }
-    return (Answer){hash_bytes(1, b->rows[env].observations,
-                               row_bytes(OBSERVATIONS) * (size_t)b->count[env]),
-                    state, env_ended(b, env)};
+    return (Answer){
+        hash_bytes(1, b->rows[env].observations, row_bytes(OBSERVATIONS) * (size_t)b->count[env]),
+        state, env_ended(b, env)};
 }
 
 static bool same_in_all(const Answer* answers, bool seen) {
@@ -320,10 +324,13 @@ static bool same_in_all(const Answer* answers, bool seen) {
 }
 
 void experiment_reseed(void) {
-    typedef struct Moment { int64_t step; int env; } Moment;
+    typedef struct Moment {
+        int64_t step;
+        int env;
+    } Moment;
     Moment moments[MOMENTS];
     int found = 0;
-    Batch b = batch_open(PACKED);   // a first run, to know on which steps episodes end
+    Batch b = batch_open(PACKED);    // a first run, to know on which steps episodes end
     batch_reset(&b, -1);
     for (int64_t t = 1; t <= options.steps && found < MOMENTS; t++) {
         watch.step = t;
@@ -337,7 +344,7 @@ void experiment_reseed(void) {
     }
     batch_close(&b);
 
-    Answer* answers = shared(2 * SEEDS * sizeof *answers);      // of the step; of c_reset
+    Answer* answers = shared(2 * SEEDS * sizeof *answers);    // of the step; of c_reset
     int tests = 0, told = 0, blind = 0;
     int64_t step = -1;
     int env = -1;
@@ -364,7 +371,7 @@ void experiment_reseed(void) {
                 all_good = all_good && good && (k >= SEEDS || answers[k].ended);
             }
             if (!all_good || same_in_all(answers, false)) {
-                continue;           // the new episode owes nothing to chance
+                continue;    // the new episode owes nothing to chance
             }
             tests++;
             bool reset_tells = !same_in_all(answers + SEEDS, true);

@@ -3,29 +3,29 @@
 //
 // Compiled by NVRTC, where every function is the GPU's, and by g++ for the emulated GPU. Nothing
 // of the system is included: its names would meet the author's, which live in puffer_c::env.
-#define _Bool puffer_bool
+#define _Bool          puffer_bool
 #define _Static_assert static_assert
 #define _Noreturn
 #define _Alignas alignas
 #define restrict __restrict__
 #define register
 #define __extension__
-#define __auto_type auto
-#define typeof(...) puffer_valued<decltype(__VA_ARGS__)>
-#define __typeof__ typeof
-#define __typeof typeof
-#define __builtin_inff() __builtin_bit_cast(float, 0x7f800000u)
+#define __auto_type          auto
+#define typeof(...)          puffer_valued<decltype(__VA_ARGS__)>
+#define __typeof__           typeof
+#define __typeof             typeof
+#define __builtin_inff()     __builtin_bit_cast(float, 0x7f800000u)
 #define __builtin_nanf(text) __builtin_bit_cast(float, 0x7fc00000u)
 
 #ifdef __CUDACC_RTC__
-#define PUFFER_STATE __shared__
-#define __builtin_popcount(x) __popc(x)
+#define PUFFER_STATE            __shared__
+#define __builtin_popcount(x)   __popc(x)
 #define __builtin_popcountll(x) __popcll(x)
-#define __builtin_clz(x) __clz(x)
-#define __builtin_clzll(x) __clzll(x)
-#define __builtin_ctz(x) (__ffs(x) - 1)
-#define __builtin_ctzll(x) (__ffsll(x) - 1)
-#define __builtin_ffs(x) __ffs(x)
+#define __builtin_clz(x)        __clz(x)
+#define __builtin_clzll(x)      __clzll(x)
+#define __builtin_ctz(x)        (__ffs(x) - 1)
+#define __builtin_ctzll(x)      (__ffsll(x) - 1)
+#define __builtin_ffs(x)        __ffs(x)
 #define __builtin_unreachable() __trap()
 #define __builtin_prefetch(...) ((void)0)
 #else
@@ -39,14 +39,20 @@ void* memmove(void*, const void*, unsigned long);
 int printf(const char*, ...);
 int fflush(void*);
 char* getenv(const char*);
-#define PUFFER_ONE(name) double name(double); float name##f(float);
-#define PUFFER_TWO(name) double name(double, double); float name##f(float, float);
+#define PUFFER_ONE(name)                                                                           \
+    double name(double);                                                                           \
+    float name##f(float);
+#define PUFFER_TWO(name)                                                                           \
+    double name(double, double);                                                                   \
+    float name##f(float, float);
 #endif
 
-#ifdef __CUDACC_RTC__       // CUDA's sin(float) is float: C's is double
+#ifdef __CUDACC_RTC__    // CUDA's sin(float) is float: C's is double
 #define PUFFER_MATH_WRAPPED
-#define PUFFER_ONE(name) inline double name(double x) { return ::name(x); }
-#define PUFFER_TWO(name) inline double name(double x, double y) { return ::name(x, y); }
+#define PUFFER_ONE(name)                                                                           \
+    inline double name(double x) { return ::name(x); }
+#define PUFFER_TWO(name)                                                                           \
+    inline double name(double x, double y) { return ::name(x, y); }
 namespace puffer_c {
 #endif
 #include "math_functions.h"
@@ -71,45 +77,65 @@ namespace puffer_c {
 //------------------------------------------------------------------------------------
 typedef bool puffer_bool;
 typedef unsigned long size_t;
-template <class T> using puffer_type = T;                       // (T){1, 2}: puffer_type<T>{1, 2}
-template <class T> struct puffer_box { T value; };              // one that has an address
+template <class T> using puffer_type = T;    // (T){1, 2}: puffer_type<T>{1, 2}
+template <class T> struct puffer_box {
+    T value;
+};    // one that has an address
 template <class T> inline T puffer_nothing() { return T(); }    // what raylib returns
-template <class T> struct puffer_referred { typedef T type; };
-template <class T> struct puffer_referred<T&> { typedef T type; };
+template <class T> struct puffer_referred {
+    typedef T type;
+};
+template <class T> struct puffer_referred<T&> {
+    typedef T type;
+};
 template <class T> using puffer_valued = typename puffer_referred<T>::type;
-struct puffer_number {              // becomes an enum that has no name
+struct puffer_number {    // becomes an enum that has no name
     long long value;
     template <class T> constexpr operator T() const { return (T)value; }
 };
-struct puffer_pointer {             // becomes a pointer to a struct that has none
+struct puffer_pointer {    // becomes a pointer to a struct that has none
     const void* value;
     template <class T> constexpr operator T*() const { return (T*)value; }
 };
 template <bool, class T> struct puffer_if {};
-template <class T> struct puffer_if<true, T> { typedef T type; };
-template <class T> struct puffer_is_enum { static constexpr bool value = __is_enum(T); };
+template <class T> struct puffer_if<true, T> {
+    typedef T type;
+};
+template <class T> struct puffer_is_enum {
+    static constexpr bool value = __is_enum(T);
+};
 #define PUFFER_ENUM(E) typename puffer_if<puffer_is_enum<E>::value, E>::type
 
-template <class E> inline PUFFER_ENUM(E)& operator++(E& e) { return e = (E)((long long)e + 1); }
-template <class E> inline PUFFER_ENUM(E)& operator--(E& e) { return e = (E)((long long)e - 1); }
-template <class E> inline PUFFER_ENUM(E) operator++(E& e, int) { E old = e; ++e; return old; }
-template <class E> inline PUFFER_ENUM(E) operator--(E& e, int) { E old = e; --e; return old; }
-#define PUFFER_CHANGE(op)                                                           \
-    template <class E, class V> inline PUFFER_ENUM(E)& operator op##=(E& e, V v) {  \
-        return e = (E)((long long)e op (long long)v);                               \
+template <class E> inline PUFFER_ENUM(E) & operator++(E& e) { return e = (E)((long long)e + 1); }
+template <class E> inline PUFFER_ENUM(E) & operator--(E& e) { return e = (E)((long long)e - 1); }
+template <class E> inline PUFFER_ENUM(E) operator++(E & e, int) {
+    E old = e;
+    ++e;
+    return old;
+}
+template <class E> inline PUFFER_ENUM(E) operator--(E & e, int) {
+    E old = e;
+    --e;
+    return old;
+}
+#define PUFFER_CHANGE(op)                                                                          \
+    template <class E, class V> inline PUFFER_ENUM(E)& operator op##=(E & e, V v) {                \
+        return e = (E)((long long)e op(long long) v);                                              \
     }
+// clang-format off
 PUFFER_CHANGE(+) PUFFER_CHANGE(-) PUFFER_CHANGE(*) PUFFER_CHANGE(/) PUFFER_CHANGE(%)
 PUFFER_CHANGE(&) PUFFER_CHANGE(|) PUFFER_CHANGE(^) PUFFER_CHANGE(<<) PUFFER_CHANGE(>>)
+// clang-format on
 #undef PUFFER_CHANGE
 #undef PUFFER_ENUM
 
-//------------------------------------------------------------------------------------
-// The env that this thread is inside of
-//------------------------------------------------------------------------------------
-struct puffer_place {               // on a GPU one for a block
-    unsigned int* rand_states;      // [num_envs]
-    unsigned long* fault;           // EnvFault
-    int first;                      // env of the launch's first thread
+    //------------------------------------------------------------------------------------
+    // The env that this thread is inside of
+    //------------------------------------------------------------------------------------
+    struct puffer_place {         // on a GPU one for a block
+    unsigned int* rand_states;    // [num_envs]
+    unsigned long* fault;         // EnvFault
+    int first;                    // env of the launch's first thread
 #ifndef __CUDACC_RTC__
     int env;
 #endif
@@ -125,7 +151,7 @@ inline int puffer_env() {
 }
 
 #ifndef __CUDACC_RTC__
-struct puffer_stopped {};           // thrown: the thread ends
+struct puffer_stopped {};    // thrown: the thread ends
 static unsigned long puffer_heap_used, puffer_heap_size = ~0ul;
 #endif
 
@@ -138,8 +164,10 @@ static unsigned long puffer_heap_used, puffer_heap_size = ~0ul;
     __builtin_unreachable();
 #else
     unsigned long known = __atomic_load_n(puffer_here.fault, __ATOMIC_RELAXED);
-    while (fault < known && !__atomic_compare_exchange_n(puffer_here.fault, &known, fault, false,
-                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (fault < known
+           && !__atomic_compare_exchange_n(puffer_here.fault, &known, fault, false,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
     throw puffer_stopped();
 #endif
 }
@@ -158,7 +186,7 @@ inline bool puffer_is_first() { return *(volatile unsigned long*)puffer_here.fau
     puffer_stop(5);
 }
 
-[[noreturn]] inline void abort() { puffer_stop(5); }            // ENV_ABORT
+[[noreturn]] inline void abort() { puffer_stop(5); }    // ENV_ABORT
 [[noreturn]] inline void exit(int) { puffer_stop(5); }
 
 //------------------------------------------------------------------------------------
@@ -177,7 +205,11 @@ inline long random() { return rand(); }
 inline void srandom(unsigned int seed) { srand(seed); }
 
 inline int puffer_random_value(int lo, int hi) {
-    if (lo > hi) { int swap = lo; lo = hi; hi = swap; }
+    if (lo > hi) {
+        int swap = lo;
+        lo = hi;
+        hi = swap;
+    }
     return lo + (int)((long)rand() % ((long)hi - lo + 1));
 }
 
@@ -208,21 +240,25 @@ inline int puffer_signbit(double x) { return __builtin_bit_cast(long, x) < 0; }
 inline void* memmove(void* to, const void* from, size_t size) {
     char* out = (char*)to;
     const char* in = (const char*)from;
-    if (out < in) for (size_t i = 0; i < size; i++) out[i] = in[i];
-    else while (size--) out[size] = in[size];
+    if (out < in)
+        for (size_t i = 0; i < size; i++) out[i] = in[i];
+    else
+        while (size--) out[size] = in[size];
     return to;
 }
 #endif
 
 inline int memcmp(const void* a, const void* b, size_t size) {
     const unsigned char *x = (const unsigned char*)a, *y = (const unsigned char*)b;
-    for (size_t i = 0; i < size; i++) if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+    for (size_t i = 0; i < size; i++)
+        if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
     return 0;
 }
 
 inline void* memchr(const void* where, int wanted, size_t size) {
     const unsigned char* x = (const unsigned char*)where;
-    for (size_t i = 0; i < size; i++) if (x[i] == (unsigned char)wanted) return (void*)(x + i);
+    for (size_t i = 0; i < size; i++)
+        if (x[i] == (unsigned char)wanted) return (void*)(x + i);
     return 0;
 }
 
@@ -245,7 +281,8 @@ inline int strcmp(const char* a, const char* b) { return strncmp(a, b, ~(size_t)
 
 inline char* strcpy(char* to, const char* from) {
     size_t i = 0;
-    do to[i] = from[i]; while (from[i++]);
+    do to[i] = from[i];
+    while (from[i++]);
     return to;
 }
 
@@ -270,7 +307,9 @@ inline char* strchr(const char* text, int wanted) {
 
 inline char* strrchr(const char* text, int wanted) {
     const char* found = 0;
-    do if (*text == (char)wanted) found = text; while (*text++);
+    do
+        if (*text == (char)wanted) found = text;
+    while (*text++);
     return (char*)found;
 }
 
@@ -330,7 +369,7 @@ inline int atoi(const char* text) {
 // stdlib.h: memory. 16 bytes before each block hold its size
 //------------------------------------------------------------------------------------
 inline void* malloc(size_t size) {
-    if (size > ~(size_t)0 - 16) puffer_stop(4);                 // ENV_MEMORY
+    if (size > ~(size_t)0 - 16) puffer_stop(4);    // ENV_MEMORY
 #ifdef __CUDACC_RTC__
     size_t* block = (size_t*)::malloc(size + 16);
     if (!block) puffer_stop(4);
@@ -386,12 +425,14 @@ inline void qsort(void* base, size_t count, size_t size, puffer_compare compare)
             size_t end = middle + width < count ? middle + width : count;
             size_t a = left, b = middle;
             for (size_t out = left; out < end; out++) {
-                bool first = b == end || (a < middle && compare(from + a * size,
-                                                                from + b * size) <= 0);
+                bool first = b == end
+                             || (a < middle && compare(from + a * size, from + b * size) <= 0);
                 ::memcpy(to + out * size, from + (first ? a++ : b++) * size, size);
             }
         }
-        char* swap = from; from = to; to = swap;
+        char* swap = from;
+        from = to;
+        to = swap;
     }
     if (from == spare) ::memcpy(base, spare, count * size);
     free(spare);
@@ -423,4 +464,4 @@ inline int fputs(const char* text, void*) { return ::printf("%s", text); }
 inline int fflush(void*) { return 0; }
 inline void perror(const char* text) { puts(text); }
 
-namespace env {                     // the author's
+namespace env {    // the author's

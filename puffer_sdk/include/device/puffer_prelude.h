@@ -7,9 +7,9 @@
 #pragma once
 
 #define PUFFER_NOT_HERE(why) __attribute__((annotate("puffer: " why)))
-#define PUFFER_NO_FILES PUFFER_NOT_HERE("there are no files on a GPU")
-#define PUFFER_NO_TEXTS PUFFER_NOT_HERE("a GPU formats no text")
-#define PUFFER_NO_CLOCK PUFFER_NOT_HERE("a GPU has no clock, and chance comes from env->rng")
-#define PUFFER_NO_SYSTEM PUFFER_NOT_HERE("a GPU has no operating system")
+#define PUFFER_NO_FILES      PUFFER_NOT_HERE("there are no files on a GPU")
+#define PUFFER_NO_TEXTS      PUFFER_NOT_HERE("a GPU formats no text")
+#define PUFFER_NO_CLOCK      PUFFER_NOT_HERE("a GPU has no clock, and chance comes from env->rng")
+#define PUFFER_NO_SYSTEM     PUFFER_NOT_HERE("a GPU has no operating system")
 
-int puffer_random_value(int lo, int hi);        // raylib's GetRandomValue
+int puffer_random_value(int lo, int hi);    // raylib's GetRandomValue

@@ -1,6 +1,6 @@
 // stdbool.h -- for environments on a GPU
 #pragma once
-#define bool _Bool
-#define true 1
-#define false 0
+#define bool                          _Bool
+#define true                          1
+#define false                         0
 #define __bool_true_false_are_defined 1

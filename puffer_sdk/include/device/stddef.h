@@ -3,5 +3,5 @@
 typedef unsigned long size_t;
 typedef long ptrdiff_t;
 #undef NULL
-#define NULL 0                                  // C++ converts no void*
-#define offsetof(type, member) ((size_t)&((type*)0)->member)
+#define NULL                   0    // C++ converts no void*
+#define offsetof(type, member) ((size_t) & ((type*)0)->member)

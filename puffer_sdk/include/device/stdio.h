@@ -3,14 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 typedef struct PufferFile FILE;
-#define stdin ((FILE*)1)
-#define stdout ((FILE*)2)
-#define stderr ((FILE*)3)
-#define EOF (-1)
+#define stdin    ((FILE*)1)
+#define stdout   ((FILE*)2)
+#define stderr   ((FILE*)3)
+#define EOF      (-1)
 #define SEEK_SET 0
 #define SEEK_CUR 1
 #define SEEK_END 2
-#define BUFSIZ 8192
+#define BUFSIZ   8192
 int printf(const char*, ...);
 int fprintf(FILE*, const char*, ...);
 int puts(const char*);

@@ -1,7 +1,7 @@
 // stdlib.h -- for environments on a GPU. rand() and its kin act on the env's own generator
 #pragma once
 #include <stddef.h>
-#define RAND_MAX 2147483647
+#define RAND_MAX     2147483647
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
 void* malloc(size_t);

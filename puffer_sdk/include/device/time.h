@@ -4,10 +4,15 @@
 typedef long time_t;
 typedef long clock_t;
 typedef int clockid_t;
-struct timespec { time_t tv_sec; long tv_nsec; };
-struct tm { int tm_sec, tm_min, tm_hour, tm_mday, tm_mon, tm_year, tm_wday, tm_yday, tm_isdst; };
-#define CLOCKS_PER_SEC 1000000l
-#define CLOCK_REALTIME 0
+struct timespec {
+    time_t tv_sec;
+    long tv_nsec;
+};
+struct tm {
+    int tm_sec, tm_min, tm_hour, tm_mday, tm_mon, tm_year, tm_wday, tm_yday, tm_isdst;
+};
+#define CLOCKS_PER_SEC  1000000l
+#define CLOCK_REALTIME  0
 #define CLOCK_MONOTONIC 1
 time_t time(time_t*) PUFFER_NO_CLOCK;
 clock_t clock(void) PUFFER_NO_CLOCK;

@@ -28,20 +28,26 @@
 #error "MY_USES_PERM and MY_USES_TAGS (self-play) are not supported by puffer-sdk"
 #endif
 
-#define PUFFER_ASSERT(test, text) _Static_assert(1, text)   // the CPU's build has looked
+#define PUFFER_ASSERT(test, text) _Static_assert(1, text)    // the CPU's build has looked
 
-typedef EnvSetting DictItem;        // key and value
+typedef EnvSetting DictItem;    // key and value
 
-typedef struct Dict {               // one env's settings
-    EnvSetting* items;              // [size], of all envs: not to be written
+typedef struct Dict {     // one env's settings
+    EnvSetting* items;    // [size], of all envs: not to be written
     int size;
 } Dict;
 
-typedef struct ByteTensor  { unsigned char* data; int64_t shape[8]; } ByteTensor;
-typedef struct FloatTensor { float* data;         int64_t shape[8]; } FloatTensor;
+typedef struct ByteTensor {
+    unsigned char* data;
+    int64_t shape[8];
+} ByteTensor;
+typedef struct FloatTensor {
+    float* data;
+    int64_t shape[8];
+} FloatTensor;
 typedef struct StaticVec StaticVec;
 
-void puffer_stop(int what);         // this thread's env has failed: no line after it runs
+void puffer_stop(int what);    // this thread's env has failed: no line after it runs
 
 static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
     for (int i = 0; i < dict->size; i++)
@@ -84,9 +90,10 @@ static inline int puffer_obs_size(Env* env) {
 // What the kernels call
 //------------------------------------------------------------------------------------
 // The struct's pointers have the author's types (char*, uint8_t*, float*): set as bytes
-#define PUFFER_POINT(field, address) do {                       \
-        void* puffer_address = (void*)(address);                \
-        memcpy(&(field), &puffer_address, sizeof(void*));       \
+#define PUFFER_POINT(field, address)                                                               \
+    do {                                                                                           \
+        void* puffer_address = (void*)(address);                                                   \
+        memcpy(&(field), &puffer_address, sizeof(void*));                                          \
     } while (0)
 
 static void puffer_thread_facts(EnvFacts* facts) {
@@ -162,6 +169,4 @@ static void puffer_thread_log(const EnvsArgs* args, int32_t e) {
     if (any) memset(log, 0, sizeof(Log));
 }
 
-static void puffer_thread_close(const EnvsArgs* args, int32_t e) {
-    c_close((Env*)args->envs + e);
-}
+static void puffer_thread_close(const EnvsArgs* args, int32_t e) { c_close((Env*)args->envs + e); }

@@ -1,6 +1,6 @@
 // screen.c -- see screen.h. Loaded before raylib, so that the env's calls come here first
-#define _GNU_SOURCE                 // RTLD_DEFAULT and friends
-#define PUFFER_NO_COMPAT            // its macros would rename what is defined here
+#define _GNU_SOURCE         // RTLD_DEFAULT and friends
+#define PUFFER_NO_COMPAT    // its macros would rename what is defined here
 #include "raylib.h"
 #include "screen.h"
 
@@ -8,31 +8,33 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PANEL_WIDTH     300
-#define PANEL_HEIGHT    420         // the least, so that a small game leaves room for the text
-#define MARGIN          14
-#define DEFAULT_FPS     60
-#define PATIENCE        600         // frames of one c_render after which it is told to end
-#define EXPORT          __attribute__((visibility("default")))
+#define PANEL_WIDTH  300
+#define PANEL_HEIGHT 420    // the least, so that a small game leaves room for the text
+#define MARGIN       14
+#define DEFAULT_FPS  60
+#define PATIENCE     600    // frames of one c_render after which it is told to end
+#define EXPORT       __attribute__((visibility("default")))
 
 // The functions of raylib that are used here: X(name)
+// clang-format off
 #define REAL_FUNCTIONS(X) \
     X(InitWindow) X(CloseWindow) X(WindowShouldClose) X(EndDrawing) X(SetTargetFPS) \
     X(SetExitKey) X(SetTraceLogLevel) X(SetWindowSize) X(GetScreenWidth) X(GetScreenHeight) \
     X(GetRenderWidth) X(GetRenderHeight) X(IsKeyDown) X(IsKeyPressed) \
     X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MemFree) \
     X(DrawLineV) X(GetTime) X(GetFrameTime)
+// clang-format on
 
-unsigned char* rlReadScreenPixels(int width, int height);       // rlgl.h's, RGBA, top row first
+unsigned char* rlReadScreenPixels(int width, int height);    // rlgl.h's, RGBA, top row first
 void rlDrawRenderBatchActive(void);
-void* swGetColorBuffer(int* width, int* height);        // rlsw.h's: where the software renderer is
+void* swGetColorBuffer(int* width, int* height);    // rlsw.h's: where the software renderer is
 
 #define DECLARE(name) __typeof__(name)* name;
 static struct {
     REAL_FUNCTIONS(DECLARE)
     DECLARE(rlReadScreenPixels)
     DECLARE(rlDrawRenderBatchActive)
-    DECLARE(swGetColorBuffer)       // NULL where a GPU draws
+    DECLARE(swGetColorBuffer)    // NULL where a GPU draws
 } real;
 
 static ScreenInfo info;
@@ -58,8 +60,8 @@ static struct {
 EXPORT const char* screen_open(const char* raylib, int32_t visible) {
     own.library = dlopen(raylib, RTLD_LAZY | RTLD_GLOBAL);
     if (own.library == NULL) return dlerror();
-#define FIND(name) \
-    if ((*(void**)&real.name = dlsym(own.library, #name)) == NULL) return #name " is not in it";
+#define FIND(name)                                                                                 \
+    if ((*(void**)& real.name = dlsym(own.library, #name)) == NULL) return #name " is not in it";
     REAL_FUNCTIONS(FIND)
     FIND(rlReadScreenPixels)
     FIND(rlDrawRenderBatchActive)
@@ -114,7 +116,7 @@ EXPORT void InitWindow(int width, int height, const char* title) {
     if (own.visible) real.SetTargetFPS(own.fps > 0 ? own.fps : DEFAULT_FPS);
 }
 
-EXPORT void CloseWindow(void) {}                // the next episode may want it
+EXPORT void CloseWindow(void) {}    // the next episode may want it
 
 EXPORT bool WindowShouldClose(void) { return !info.ready || info.frames > PATIENCE; }
 
@@ -143,19 +145,15 @@ EXPORT bool IsKeyReleased(int key) { return !is_ours(key) && real.IsKeyReleased(
 EXPORT bool IsKeyUp(int key) { return is_ours(key) || real.IsKeyUp(key); }
 
 // Time is counted in frames: a recording is the same however long a frame took to draw
-EXPORT float GetFrameTime(void) {
-    return own.inside ? real.GetFrameTime() : 1.0f / (float)pace();
-}
-EXPORT double GetTime(void) {
-    return own.inside ? real.GetTime() : (double)own.drawn / pace();
-}
+EXPORT float GetFrameTime(void) { return own.inside ? real.GetFrameTime() : 1.0f / (float)pace(); }
+EXPORT double GetTime(void) { return own.inside ? real.GetTime() : (double)own.drawn / pace(); }
 
 //-- The panel --------------------------------------------------------------------
 static const Color PAPER = {18, 22, 28, 255}, INK = {226, 232, 240, 255};
 static const Color FAINT = {134, 146, 160, 255}, ACCENT = {0, 205, 190, 255};
 static const Color RULE = {48, 56, 66, 255};
 
-static Color shade(float x) {       // dark blue over teal to pale yellow: ordered in brightness too
+static Color shade(float x) {    // dark blue over teal to pale yellow: ordered in brightness too
     const float stops[3][3] = {{30, 38, 58}, {0, 150, 150}, {255, 236, 150}};
     x = x < 0 ? 0 : x > 1 ? 1 : x;
     int low = x < 0.5f ? 0 : 1;
@@ -189,7 +187,8 @@ static int draw_curve(int x, int y) {
     real.DrawRectangle(x, y + (int)(high * scale), inside, 1, RULE);
     for (int i = 1; i < own.points; i++) {
         float step = (float)inside / (float)(own.points - 1);
-        Vector2 from = {(float)x + step * (float)(i - 1), (float)y + (high - own.curve[i - 1]) * scale};
+        Vector2 from = {(float)x + step * (float)(i - 1),
+                        (float)y + (high - own.curve[i - 1]) * scale};
         Vector2 to = {(float)x + step * (float)i, (float)y + (high - own.curve[i]) * scale};
         real.DrawLineV(from, to, ACCENT);
     }
@@ -198,12 +197,12 @@ static int draw_curve(int x, int y) {
 
 static int draw_line(char style, const char* text, int x, int y) {
     switch (style) {
-        case 'h': real.DrawText(text, x, y, 20, ACCENT); return 26;
-        case 't': real.DrawText(text, x, y, 20, INK); return 24;
-        case 's': real.DrawText(text, x, y, 10, FAINT); return 16;
-        case 'o': return draw_cells(x, y, window_height() - y - MARGIN);
-        case 'v': return draw_curve(x, y);
-        default:  real.DrawRectangle(x, y + 3, PANEL_WIDTH - 2 * MARGIN, 1, RULE); return 10;
+    case 'h': real.DrawText(text, x, y, 20, ACCENT); return 26;
+    case 't': real.DrawText(text, x, y, 20, INK); return 24;
+    case 's': real.DrawText(text, x, y, 10, FAINT); return 16;
+    case 'o': return draw_cells(x, y, window_height() - y - MARGIN);
+    case 'v': return draw_curve(x, y);
+    default: real.DrawRectangle(x, y + 3, PANEL_WIDTH - 2 * MARGIN, 1, RULE); return 10;
     }
 }
 
@@ -239,10 +238,9 @@ EXPORT void screen_panel(const char* text, const float* cells, int32_t count, in
 static void read_pixels(void) {
     int width = real.GetRenderWidth(), height = real.GetRenderHeight();
     drop_pixels();
-    if (real.swGetColorBuffer != NULL)      // no copy, and in the right colours: swReadPixels
+    if (real.swGetColorBuffer != NULL)    // no copy, and in the right colours: swReadPixels
         own.pixels = real.swGetColorBuffer(&width, &height);    // swaps red and blue
-    else
-        own.pixels = own.copy = real.rlReadScreenPixels(width, height);
+    else own.pixels = own.copy = real.rlReadScreenPixels(width, height);
     info.pixel_stride = 4 * width;
     info.bottom_up = real.swGetColorBuffer != NULL;
 }
@@ -253,7 +251,7 @@ EXPORT void EndDrawing(void) {
     if (own.visible) {
         if (own.text != NULL) draw_panel();
         own.inside = 1;
-        real.EndDrawing();          // shows it, waits for the next frame's time, reads the keys
+        real.EndDrawing();    // shows it, waits for the next frame's time, reads the keys
         own.inside = 0;
         for (int key = 0; key < 512; key++) own.tapped[key] |= real.IsKeyPressed(key);
     }

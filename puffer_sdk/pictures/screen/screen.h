@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 typedef struct ScreenInfo {
-    int32_t ready;                  // 1 once the env has opened its window
-    int32_t width, height;          // of the env's picture, pixels
-    int32_t asked_fps;              // what the env asked of SetTargetFPS; 0: nothing yet
-    int32_t frames;                 // EndDrawing calls since screen_begin
-    int32_t pixel_stride;           // bytes of a row of screen_pixels
-    int32_t bottom_up;              // 1: its first row is the picture's last
+    int32_t ready;            // 1 once the env has opened its window
+    int32_t width, height;    // of the env's picture, pixels
+    int32_t asked_fps;        // what the env asked of SetTargetFPS; 0: nothing yet
+    int32_t frames;           // EndDrawing calls since screen_begin
+    int32_t pixel_stride;     // bytes of a row of screen_pixels
+    int32_t bottom_up;        // 1: its first row is the picture's last
 } ScreenInfo;
 
 // raylib      the shared library that draws; its names become global in this process
@@ -33,17 +33,18 @@ void screen_close(void);
 // Before c_render. capture 1: keep the picture. width, height: the size that this env's window had
 // after it drew last; 0, 0: it has not opened one yet
 void screen_begin(int32_t capture, int32_t width, int32_t height);
-int32_t screen_end(void);                       // after c_render: whether this env has a window
+int32_t screen_end(void);    // after c_render: whether this env has a window
 ScreenInfo screen_info(void);
-const unsigned char* screen_pixels(void);       // RGBA rows; NULL: nothing was drawn
+const unsigned char* screen_pixels(void);    // RGBA rows; NULL: nothing was drawn
 
 // With a window: the pace, the keys as raylib numbers them, the panel at its right side
 void screen_set_fps(int32_t fps);
-int32_t screen_key_down(int32_t key);           // now
-int32_t screen_key_pressed(int32_t key);        // since the frame before
-void screen_forget_keys(void);  // until the next call, a key that goes down counts as down for the
-                                // env though it is up again: a tap between two ticks is not lost
-int32_t screen_should_close(void);              // the window's own button
+int32_t screen_key_down(int32_t key);       // now
+int32_t screen_key_pressed(int32_t key);    // since the frame before
+void screen_forget_keys(
+    void);    // until the next call, a key that goes down counts as down for the
+              // env though it is up again: a tap between two ticks is not lost
+int32_t screen_should_close(void);    // the window's own button
 
 // The panel shows lines of text. A line's first character is its style: 'h' heading, 't' text,
 // 's' small print, 'o' the observation as cells, 'v' the values as a curve, '-' a rule.

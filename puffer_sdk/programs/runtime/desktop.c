@@ -11,8 +11,9 @@ void* __wrap_XOpenDisplay(const char* name) {
     void* display = __real_XOpenDisplay(name);
     if (!display) {
         const char* set = getenv("DISPLAY");
-        fprintf(stderr, "error: there is no display to open a window on (DISPLAY is %s)\n"
-                        "  hint: pictures need no display: puffer-sdk eval --gif\n",
+        fprintf(stderr,
+                "error: there is no display to open a window on (DISPLAY is %s)\n"
+                "  hint: pictures need no display: puffer-sdk eval --gif\n",
                 set && *set ? set : "not set");
         _Exit(1);
     }

@@ -24,22 +24,40 @@ const char* __asan_default_options(void) {
            "strict_string_checks=1:check_initialization_order=1";
 }
 
-const char* __ubsan_default_options(void) {
-    return "halt_on_error=1:print_stacktrace=1";
-}
+const char* __ubsan_default_options(void) { return "halt_on_error=1:print_stacktrace=1"; }
 
-const char* __lsan_default_options(void) {
-    return "print_suppressions=0";
-}
+const char* __lsan_default_options(void) { return "print_suppressions=0"; }
 
 // Substrings of a module's path, one a line. Libraries between a program and its graphics card,
 // its display or its sound card; none is a library that an environment calls by itself
 const char* __lsan_default_suppressions(void) {
-    return "leak:libGL\n" "leak:libEGL\n" "leak:libOpenGL\n" "leak:libGLX\n" "leak:libglapi\n"
-           "leak:_dri.so\n" "leak:libgallium\n" "leak:libLLVM\n" "leak:libdrm\n" "leak:libgbm\n"
-           "leak:libvulkan\n" "leak:libnvidia\n" "leak:nvidia_drv\n" "leak:libcuda\n"
-           "leak:libX11\n" "leak:libXext\n" "leak:libXi.\n" "leak:libXrandr\n"
-           "leak:libXcursor\n" "leak:libXfixes\n" "leak:libxcb\n" "leak:libwayland\n"
-           "leak:libdbus\n" "leak:libasound\n" "leak:libpulse\n" "leak:libpipewire\n"
-           "leak:libjack\n" "leak:swrast\n" "leak:zink\n";
+    return "leak:libGL\n"
+           "leak:libEGL\n"
+           "leak:libOpenGL\n"
+           "leak:libGLX\n"
+           "leak:libglapi\n"
+           "leak:_dri.so\n"
+           "leak:libgallium\n"
+           "leak:libLLVM\n"
+           "leak:libdrm\n"
+           "leak:libgbm\n"
+           "leak:libvulkan\n"
+           "leak:libnvidia\n"
+           "leak:nvidia_drv\n"
+           "leak:libcuda\n"
+           "leak:libX11\n"
+           "leak:libXext\n"
+           "leak:libXi.\n"
+           "leak:libXrandr\n"
+           "leak:libXcursor\n"
+           "leak:libXfixes\n"
+           "leak:libxcb\n"
+           "leak:libwayland\n"
+           "leak:libdbus\n"
+           "leak:libasound\n"
+           "leak:libpulse\n"
+           "leak:libpipewire\n"
+           "leak:libjack\n"
+           "leak:swrast\n"
+           "leak:zink\n";
 }

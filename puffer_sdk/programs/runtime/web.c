@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <time.h>
 
-static double interval;         // milliseconds between two frames; 0: as many as the screen shows
+static double interval;    // milliseconds between two frames; 0: as many as the screen shows
 
 // A frame may come 4 ms early: screens are a little faster or slower than their 60 Hz
 EM_ASYNC_JS(void, puffer_wait_for_frame, (double interval), {
-    const screen = () => new Promise(requestAnimationFrame);
+    const screen = () = > new Promise(requestAnimationFrame);
     let now = await screen();
     while (now < (Module.pufferDue || 0) - 4) now = await screen();
     const late = now - (Module.pufferDue || 0);
@@ -27,9 +27,7 @@ bool __wrap_WindowShouldClose(void) {
     return false;
 }
 
-void __wrap_SetTargetFPS(int fps) {
-    interval = fps > 0 ? 1000.0 / fps : 0.0;
-}
+void __wrap_SetTargetFPS(int fps) { interval = fps > 0 ? 1000.0 / fps : 0.0; }
 
 // WaitTime ends up here
 int nanosleep(const struct timespec* wanted, struct timespec* left) {

@@ -13,8 +13,9 @@ void __wrap_InitWindow(int width, int height, const char* title) {
     __real_InitWindow(width, height, title);
     if (!IsWindowReady()) {
         const char* set = getenv("DISPLAY");
-        fprintf(stderr, "error: there is no display to open a window on (DISPLAY is %s)\n"
-                        "  hint: pictures need no display: puffer-sdk eval --gif\n",
+        fprintf(stderr,
+                "error: there is no display to open a window on (DISPLAY is %s)\n"
+                "  hint: pictures need no display: puffer-sdk eval --gif\n",
                 set && *set ? set : "not set");
         _Exit(1);
     }

@@ -13,80 +13,80 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {                              // cudaDataType, cublasComputeType_t, cublasOperation_t
+enum {    // cudaDataType, cublasComputeType_t, cublasOperation_t
     LT_R_32F = 0,
     LT_R_16BF = 14,
-    LT_COMPUTE_32F = 68,            // no TF32: that would be 77
+    LT_COMPUTE_32F = 68,    // no TF32: that would be 77
     LT_OP_N = 0,
     LT_OP_T = 1
 };
 
-enum {                              // attributes, and how many bytes each takes
-    LT_DESC_TRANSA = 3,             // int32_t
+enum {                     // attributes, and how many bytes each takes
+    LT_DESC_TRANSA = 3,    // int32_t
     LT_DESC_TRANSB = 4,
-    LT_LAYOUT_BATCH_COUNT = 5,      // int32_t
-    LT_LAYOUT_BATCH_STRIDE = 6,     // int64_t, in elements
-    LT_PREF_WORKSPACE = 1,          // uint64_t, in bytes
-    LT_PREF_REDUCTION_MASK = 3,     // uint32_t
-    LT_PREF_ALIGNMENT_A = 5,        // uint32_t, in bytes; so are B, C and D
+    LT_LAYOUT_BATCH_COUNT = 5,     // int32_t
+    LT_LAYOUT_BATCH_STRIDE = 6,    // int64_t, in elements
+    LT_PREF_WORKSPACE = 1,         // uint64_t, in bytes
+    LT_PREF_REDUCTION_MASK = 3,    // uint32_t
+    LT_PREF_ALIGNMENT_A = 5,       // uint32_t, in bytes; so are B, C and D
     LT_PREF_ALIGNMENT_B = 6,
     LT_PREF_ALIGNMENT_C = 7,
     LT_PREF_ALIGNMENT_D = 8,
-    LT_CONFIG_REDUCTION = 3,        // uint32_t
-    LT_CAP_OUT_OF_PLACE = 4         // int32_t: D may be another array than C
+    LT_CONFIG_REDUCTION = 3,    // uint32_t
+    LT_CAP_OUT_OF_PLACE = 4     // int32_t: D may be another array than C
 };
 
-enum {                              // how the parts of a sum that was cut along K come together
-    LT_REDUCTION_INPLACE = 1,       // in the output, in the order of arrival
-    LT_REDUCTION_COMPUTE_TYPE = 2,  // in the workspace, in a step of its own
+enum {                                // how the parts of a sum that was cut along K come together
+    LT_REDUCTION_INPLACE = 1,         // in the output, in the order of arrival
+    LT_REDUCTION_COMPUTE_TYPE = 2,    // in the workspace, in a step of its own
     LT_REDUCTION_OUTPUT_TYPE = 4
 };
 
-typedef struct LtAlgorithm {        // cublasLtMatmulAlgo_t
+typedef struct LtAlgorithm {    // cublasLtMatmulAlgo_t
     uint64_t data[8];
 } LtAlgorithm;
 
-typedef struct LtHeuristic {        // cublasLtMatmulHeuristicResult_t
+typedef struct LtHeuristic {    // cublasLtMatmulHeuristicResult_t
     LtAlgorithm algorithm;
     size_t workspace;
-    int32_t state;                  // 0: usable
+    int32_t state;    // 0: usable
     float waves;
     int32_t reserved[4];
 } LtHeuristic;
 
 // What each call returns, its name after "cublasLt", and what it takes. Statuses: 0 is success
-#define LT_CALLS(X)                                                                             \
-    X(int, Create, (void** handle))                                                             \
-    X(int, Destroy, (void* handle))                                                             \
-    X(size_t, GetVersion, (void))                                                               \
-    X(const char*, GetStatusName, (int status))                                                 \
-    X(int, MatmulDescCreate, (void** desc, int compute, int scale))                             \
-    X(int, MatmulDescDestroy, (void* desc))                                                     \
-    X(int, MatmulDescSetAttribute, (void* desc, int attribute, const void* value, size_t size)) \
-    X(int, MatrixLayoutCreate, (void** layout, int type, uint64_t rows, uint64_t cols,          \
-                                int64_t ld))                                                    \
-    X(int, MatrixLayoutDestroy, (void* layout))                                                 \
-    X(int, MatrixLayoutSetAttribute, (void* layout, int attribute, const void* value,           \
-                                      size_t size))                                             \
-    X(int, MatmulPreferenceCreate, (void** preference))                                         \
-    X(int, MatmulPreferenceDestroy, (void* preference))                                         \
-    X(int, MatmulPreferenceSetAttribute, (void* preference, int attribute, const void* value,   \
-                                          size_t size))                                         \
-    X(int, MatmulAlgoGetHeuristic, (void* handle, void* desc, void* A, void* B, void* C,        \
-                                    void* D, void* preference, int wanted, LtHeuristic* found,  \
-                                    int* count))                                                \
-    X(int, MatmulAlgoConfigGetAttribute, (const LtAlgorithm* algorithm, int attribute,          \
-                                          void* value, size_t size, size_t* written))           \
-    X(int, MatmulAlgoCapGetAttribute, (const LtAlgorithm* algorithm, int attribute,             \
-                                       void* value, size_t size, size_t* written))              \
-    X(int, Matmul, (void* handle, void* desc, const void* alpha, const void* A, void* A_layout, \
-                    const void* B, void* B_layout, const void* beta, const void* C,             \
-                    void* C_layout, void* D, void* D_layout, const LtAlgorithm* algorithm,      \
-                    void* workspace, size_t workspace_size, void* stream))
+#define LT_CALLS(X)                                                                                \
+    X(int, Create, (void** handle))                                                                \
+    X(int, Destroy, (void* handle))                                                                \
+    X(size_t, GetVersion, (void))                                                                  \
+    X(const char*, GetStatusName, (int status))                                                    \
+    X(int, MatmulDescCreate, (void** desc, int compute, int scale))                                \
+    X(int, MatmulDescDestroy, (void* desc))                                                        \
+    X(int, MatmulDescSetAttribute, (void* desc, int attribute, const void* value, size_t size))    \
+    X(int, MatrixLayoutCreate,                                                                     \
+      (void** layout, int type, uint64_t rows, uint64_t cols, int64_t ld))                         \
+    X(int, MatrixLayoutDestroy, (void* layout))                                                    \
+    X(int, MatrixLayoutSetAttribute,                                                               \
+      (void* layout, int attribute, const void* value, size_t size))                               \
+    X(int, MatmulPreferenceCreate, (void** preference))                                            \
+    X(int, MatmulPreferenceDestroy, (void* preference))                                            \
+    X(int, MatmulPreferenceSetAttribute,                                                           \
+      (void* preference, int attribute, const void* value, size_t size))                           \
+    X(int, MatmulAlgoGetHeuristic,                                                                 \
+      (void* handle, void* desc, void* A, void* B, void* C, void* D, void* preference, int wanted, \
+       LtHeuristic* found, int* count))                                                            \
+    X(int, MatmulAlgoConfigGetAttribute,                                                           \
+      (const LtAlgorithm* algorithm, int attribute, void* value, size_t size, size_t* written))    \
+    X(int, MatmulAlgoCapGetAttribute,                                                              \
+      (const LtAlgorithm* algorithm, int attribute, void* value, size_t size, size_t* written))    \
+    X(int, Matmul,                                                                                 \
+      (void* handle, void* desc, const void* alpha, const void* A, void* A_layout, const void* B,  \
+       void* B_layout, const void* beta, const void* C, void* C_layout, void* D, void* D_layout,   \
+       const LtAlgorithm* algorithm, void* workspace, size_t workspace_size, void* stream))
 
 typedef struct LtLibrary {
-    void* library;                  // of dlopen; it stays loaded
-#define LT_FIELD(RETURN, NAME, TAKES) RETURN (*NAME) TAKES;
+    void* library;    // of dlopen; it stays loaded
+#define LT_FIELD(RETURN, NAME, TAKES) RETURN(*NAME) TAKES;
     LT_CALLS(LT_FIELD)
 #undef LT_FIELD
 } LtLibrary;
@@ -99,12 +99,10 @@ static inline int lt_open(LtLibrary* lt, int major, char* error, size_t size) {
     struct stat facts;
     const char* given = getenv("PUFFER_CUBLASLT");
     snprintf(name, sizeof name, "libcublasLt.so.%d", major);
-    if (!given || !given[0])
-        snprintf(path, sizeof path, "%s", name);
+    if (!given || !given[0]) snprintf(path, sizeof path, "%s", name);
     else if (stat(given, &facts) == 0 && S_ISDIR(facts.st_mode))
         snprintf(path, sizeof path, "%s/%s", given, name);
-    else
-        snprintf(path, sizeof path, "%s", given);
+    else snprintf(path, sizeof path, "%s", given);
     memset(lt, 0, sizeof *lt);
     lt->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!lt->library) {
@@ -112,11 +110,11 @@ static inline int lt_open(LtLibrary* lt, int major, char* error, size_t size) {
         snprintf(error, size, "%.900s", said ? said : path);
         return -1;
     }
-#define LT_FIND(RETURN, NAME, TAKES)                                                            \
-    *(void**)&lt->NAME = dlsym(lt->library, "cublasLt" #NAME);                                  \
-    if (!lt->NAME) {                                                                            \
-        snprintf(error, size, "%s has no cublasLt%s", name, #NAME);                             \
-        return -1;                                                                              \
+#define LT_FIND(RETURN, NAME, TAKES)                                                               \
+    *(void**)&lt->NAME = dlsym(lt->library, "cublasLt" #NAME);                                     \
+    if (!lt->NAME) {                                                                               \
+        snprintf(error, size, "%s has no cublasLt%s", name, #NAME);                                \
+        return -1;                                                                                 \
     }
     LT_CALLS(LT_FIND)
 #undef LT_FIND
@@ -160,14 +158,21 @@ LT_SAME(offsetof(LtHeuristic, waves), offsetof(cublasLtMatmulHeuristicResult_t, 
 
 // A signature as a caller's registers see it: pointers are alike, and enums are ints. Objects of
 // the library are pointers to structs there, so void* covers them; what they point to is theirs
-template <typename T, bool = std::is_enum<T>::value> struct LtPlain { typedef T type; };
-template <typename T> struct LtPlain<T, true> { typedef int type; };
-template <typename T> struct LtPlain<T*, false> { typedef void* type; };
+template <typename T, bool = std::is_enum<T>::value> struct LtPlain {
+    typedef T type;
+};
+template <typename T> struct LtPlain<T, true> {
+    typedef int type;
+};
+template <typename T> struct LtPlain<T*, false> {
+    typedef void* type;
+};
 template <typename R, typename... A> struct LtPlain<R (*)(A...), false> {
     typedef typename LtPlain<R>::type (*type)(typename LtPlain<A>::type...);
 };
-#define LT_ALIKE(RETURN, NAME, TAKES)                                                           \
-    static_assert(std::is_same<LtPlain<decltype(LtLibrary::NAME)>::type,                        \
-                               LtPlain<decltype(&cublasLt##NAME)>::type>::value, #NAME);
+#define LT_ALIKE(RETURN, NAME, TAKES)                                                              \
+    static_assert(std::is_same<LtPlain<decltype(LtLibrary::NAME)>::type,                           \
+                               LtPlain<decltype(&cublasLt##NAME)>::type>::value,                   \
+                  #NAME);
 LT_CALLS(LT_ALIKE)
 #endif

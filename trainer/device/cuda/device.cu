@@ -30,8 +30,10 @@ int32_t device_count(char* error) {
     if (driver == 0)
         snprintf(error, PUFFER_ERROR_SIZE, "there is no NVIDIA driver on this machine");
     else if (status == cudaErrorInsufficientDriver)
-        snprintf(error, PUFFER_ERROR_SIZE, "the NVIDIA driver is for CUDA %s, and the trainer was "
-                 "compiled by CUDA %s", has, needs);
+        snprintf(error, PUFFER_ERROR_SIZE,
+                 "the NVIDIA driver is for CUDA %s, and the trainer was "
+                 "compiled by CUDA %s",
+                 has, needs);
     else
         snprintf(error, PUFFER_ERROR_SIZE, "CUDA does not answer: %s (%s)\tdriver for CUDA %s",
                  cudaGetErrorString(status), cudaGetErrorName(status), has);
@@ -164,7 +166,8 @@ static void open_way(Device* device, Device* other) {
     int possible = 0;
     if (!ready(device)
         || !agreed(device, cudaDeviceCanAccessPeer(&possible, device->number, other->number),
-                   "to tell", "of another GPU") || !possible)
+                   "to tell", "of another GPU")
+        || !possible)
         return;
     const cudaError_t status = cudaDeviceEnablePeerAccess(other->number, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();
@@ -178,7 +181,7 @@ void device_meet(Device* device, Device* other) {
     }
     device->met[device->met_count++] = other;
     other->met[other->met_count++] = device;
-    if (device->number == other->number) return;        // one GPU, twice
+    if (device->number == other->number) return;    // one GPU, twice
     open_way(device, other);
     open_way(other, device);
 }
@@ -190,9 +193,7 @@ void device_facts(Device* device, DeviceFacts* out) {
         out->unused = (int64_t)unused;
 }
 
-const char* device_failure(const Device* device) {
-    return device->failed ? device->failure : NULL;
-}
+const char* device_failure(const Device* device) { return device->failed ? device->failure : NULL; }
 
 int32_t device_fault(const Device* device) { return device->failed; }
 
@@ -210,8 +211,7 @@ void* device_memory(Device* device, size_t bytes) {
     if (!ready(device)) return NULL;
     Block* block = list(&device->blocks);
     if (!block) return NULL;
-    if (!enough(device, cudaMalloc(&memory, whole), "to give"))
-        return unlist(&device->blocks);
+    if (!enough(device, cudaMalloc(&memory, whole), "to give")) return unlist(&device->blocks);
     *block = (Block){BLOCK_DEVICE, (char*)memory, whole, block->next};
     // The zeros are there before any stream can look
     if (agreed(device, cudaMemsetAsync(memory, 0, whole, device->own), "to zero", "memory"))
@@ -241,16 +241,15 @@ int32_t device_pin(Device* device, void* memory, size_t bytes) {
     case cudaSuccess:
         *block = (Block){BLOCK_REGISTERED, (char*)memory, bytes, block->next};
         return 0;
-    case cudaErrorHostMemoryAlreadyRegistered:  // pinned by other code, which may unpin it
+    case cudaErrorHostMemoryAlreadyRegistered:    // pinned by other code, which may unpin it
     case cudaErrorNotSupported:
     case cudaErrorNotPermitted:
-    case cudaErrorOperatingSystem:              // what the system thinks of locked memory
+    case cudaErrorOperatingSystem:    // what the system thinks of locked memory
     case cudaErrorMemoryAllocation:
-    case cudaErrorInvalidValue:                 // memory of a kind that cannot be locked
+    case cudaErrorInvalidValue:    // memory of a kind that cannot be locked
         cudaGetLastError();
         break;
-    default:
-        agreed(device, error, "to lock", "memory of the host");
+    default: agreed(device, error, "to lock", "memory of the host");
     }
     unlist(&device->blocks);
     return -1;
@@ -274,8 +273,7 @@ static bool pinned_by(const Device* device, const void* memory, size_t bytes) {
     const uintptr_t first = (uintptr_t)memory;
     for (const Block* block = device->blocks; block; block = block->next) {
         const uintptr_t start = (uintptr_t)block->memory;
-        if (block->kind != BLOCK_DEVICE && first >= start
-            && first + bytes <= start + block->bytes)
+        if (block->kind != BLOCK_DEVICE && first >= start && first + bytes <= start + block->bytes)
             return true;
     }
     return false;
@@ -283,8 +281,7 @@ static bool pinned_by(const Device* device, const void* memory, size_t bytes) {
 
 static bool is_pinned(const Device* device, const void* memory, size_t bytes) {
     bool pinned = pinned_by(device, memory, bytes);
-    for (int i = 0; i < device->met_count; i++)
-        pinned |= pinned_by(device->met[i], memory, bytes);
+    for (int i = 0; i < device->met_count; i++) pinned |= pinned_by(device->met[i], memory, bytes);
     return pinned;
 }
 
@@ -298,8 +295,7 @@ Stream* stream_open(Device* device) {
     stream->last = "nothing";
     if (agreed(device, cudaStreamCreateWithFlags(&stream->stream, cudaStreamNonBlocking), "to make",
                "a stream")) {
-        if (enough(device, cudaMalloc(&stream->workspace, WORKSPACE), "to give"))
-            return stream;
+        if (enough(device, cudaMalloc(&stream->workspace, WORKSPACE), "to give")) return stream;
         no_memory(device, "a stream's workspace (32 MiB of the GPU)");
         cudaStreamDestroy(stream->stream);
     }
@@ -341,7 +337,8 @@ void stream_after(Stream* stream, Event* event) {
         return;
     }
     if (agreed(device, cudaStreamWaitEvent(stream->stream, event->event, 0), "to go on after",
-               "an event") && captured)
+               "an event")
+        && captured)
         stream->capture = device->capture;
 }
 
@@ -365,8 +362,7 @@ int32_t stream_wait(Stream* stream) {
 int32_t event_wait(Event* event) {
     if (!event || !ready(event->device)) return -1;
     if (!event->marked) return 0;
-    if (event->capture)
-        return fail(event->device, "a wait for a mark that only a graph knows"), -1;
+    if (event->capture) return fail(event->device, "a wait for a mark that only a graph knows"), -1;
     return waited(event->device, cudaEventSynchronize(event->event), "before an event");
 }
 
@@ -374,7 +370,7 @@ int32_t event_wait(Event* event) {
 
 static void copy(Stream* stream, int kind, void* to, const void* from, size_t bytes) {
     static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
-                                           cudaMemcpyDefault};      // perhaps another device's
+                                           cudaMemcpyDefault};    // perhaps another device's
     static const char* const names[] = {"upload", "download", "copy"};
     const void* host = kind == COPY_UPLOAD ? from : to;
     if (!stream || !bytes || !ready(stream->device)) return;
@@ -430,8 +426,7 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
     if (cuda_launch(kernel, args, blocks, threads, stream->stream))
         fail(device, "the kernel %s cannot be launched as %d blocks of %d threads",
              name ? name : "of that number", blocks, threads);
-    else
-        agreed(device, cudaGetLastError(), "the kernel", name);
+    else agreed(device, cudaGetLastError(), "the kernel", name);
     if (time) add(&device->kernels[kernel], time_end(stream), cuda_traffic(kernel, args), 0);
 }
 
@@ -487,8 +482,7 @@ Graph* graph_end(Stream* stream) {
         // Uploaded now, so that no replay allocates
         if (!agreed(device, cudaGraphInstantiate(&graph->exec, captured, 0), "to make", "a graph"))
             graph = unlist(&device->graphs);
-        else
-            agreed(device, cudaGraphUpload(graph->exec, stream->stream), "to upload", "a graph");
+        else agreed(device, cudaGraphUpload(graph->exec, stream->stream), "to upload", "a graph");
     } else if (!device->failed) {
         no_memory(device, "a graph");
     }

@@ -12,7 +12,7 @@
 #include "state.cuh"
 
 #define PLANS_ASKED 8
-#define LINE 16                     // bytes that one thread loads at most
+#define LINE        16    // bytes that one thread loads at most
 
 static int32_t width(const Product* product, int operand) {
     return operand < 2 && product->shape.narrow ? 2 : 4;
@@ -42,7 +42,11 @@ static bool describe(Device* device, Product* product) {
     const int type = s->narrow ? LT_R_16BF : LT_R_32F;
     const int32_t first = s->transpose_b ? LT_OP_T : LT_OP_N;
     const int32_t second = s->transpose_a ? LT_OP_T : LT_OP_N;
-    const struct { int type; int32_t rows, cols, ld; int64_t stride; } of[3] = {
+    const struct {
+        int type;
+        int32_t rows, cols, ld;
+        int64_t stride;
+    } of[3] = {
         {type, s->transpose_b ? s->k : s->n, s->transpose_b ? s->n : s->k, s->ldb, s->stride_b},
         {type, s->transpose_a ? s->m : s->k, s->transpose_a ? s->k : s->m, s->lda, s->stride_a},
         {LT_R_32F, s->n, s->m, s->ldd, s->stride_d}};
@@ -55,8 +59,8 @@ static bool describe(Device* device, Product* product) {
         status = lt->MatrixLayoutCreate(&product->layouts[i], of[i].type, (uint64_t)of[i].rows,
                                         (uint64_t)of[i].cols, of[i].ld);
         if (status || s->batch == 1) continue;
-        status = lt->MatrixLayoutSetAttribute(product->layouts[i], LT_LAYOUT_BATCH_COUNT,
-                                              &s->batch, sizeof s->batch);
+        status = lt->MatrixLayoutSetAttribute(product->layouts[i], LT_LAYOUT_BATCH_COUNT, &s->batch,
+                                              sizeof s->batch);
         if (!status)
             status = lt->MatrixLayoutSetAttribute(product->layouts[i], LT_LAYOUT_BATCH_STRIDE,
                                                   &of[i].stride, sizeof of[i].stride);
@@ -104,8 +108,9 @@ static bool prepare(Device* device, Product* product) {
         Plan* plan = &product->plans[p];
         void* preference = NULL;
         for (int i = 0; i < 3; i++)
-            plan->alignment[i] = p == PLAN_ANY ? (uint32_t)width(product, i)
-                : line_of(rows[i], strides[i], s->batch, width(product, i));
+            plan->alignment[i] = p == PLAN_ANY
+                                     ? (uint32_t)width(product, i)
+                                     : line_of(rows[i], strides[i], s->batch, width(product, i));
         int status = lt->MatmulPreferenceCreate(&preference);
         if (!status)
             status = lt->MatmulPreferenceSetAttribute(preference, LT_PREF_WORKSPACE, &workspace,
@@ -113,10 +118,10 @@ static bool prepare(Device* device, Product* product) {
         if (!status)
             status = lt->MatmulPreferenceSetAttribute(preference, LT_PREF_REDUCTION_MASK,
                                                       &reductions, sizeof reductions);
-        for (int i = 0; i < 4 && !status; i++)      // A, B, C, D: the last two alike
-            status = lt->MatmulPreferenceSetAttribute(
-                preference, LT_PREF_ALIGNMENT_A + i, &plan->alignment[i < 3 ? i : 2],
-                sizeof plan->alignment[0]);
+        for (int i = 0; i < 4 && !status; i++)    // A, B, C, D: the last two alike
+            status = lt->MatmulPreferenceSetAttribute(preference, LT_PREF_ALIGNMENT_A + i,
+                                                      &plan->alignment[i < 3 ? i : 2],
+                                                      sizeof plan->alignment[0]);
         if (!status) usable |= choose(device, product, plan, preference);
         if (preference) lt->MatmulPreferenceDestroy(preference);
         if (!lt_agreed(device, status, product, "its preferences")) return false;
@@ -124,7 +129,8 @@ static bool prepare(Device* device, Product* product) {
     if (!usable)
         fail_as(device, s->narrow ? DEVICE_NO_BF16 : DEVICE_FAILED,
                 "cuBLASLt has no way to compute the product %s (%d x %d x %d, %s) that gives the "
-                "same bits each time", s->label, s->m, s->n, s->k, s->narrow ? "bf16" : "fp32");
+                "same bits each time",
+                s->label, s->m, s->n, s->k, s->narrow ? "bf16" : "fp32");
     return usable != 0;
 }
 
@@ -176,8 +182,10 @@ static void multiply(Stream* stream, const Product* product, float alpha, const 
     const Plan* plan = plan_for(product, operands);
     stream->last = product->shape.label;
     if (!plan) {
-        fail(device, "the product %s was given an address that its elements do not lie at, or "
-             "cuBLASLt needs rows on lines of %d bytes for it", product->shape.label, LINE);
+        fail(device,
+             "the product %s was given an address that its elements do not lie at, or "
+             "cuBLASLt needs rows on lines of %d bytes for it",
+             product->shape.label, LINE);
         return;
     }
     lt_agreed(device,
@@ -188,9 +196,7 @@ static void multiply(Stream* stream, const Product* product, float alpha, const 
               product, "a call");
 }
 
-static double product_flops(const ProductShape* s) {
-    return 2.0 * s->m * s->n * s->k * s->batch;
-}
+static double product_flops(const ProductShape* s) { return 2.0 * s->m * s->n * s->k * s->batch; }
 
 static double product_bytes(const Product* product, float beta) {
     const ProductShape* s = &product->shape;

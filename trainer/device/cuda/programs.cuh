@@ -9,22 +9,21 @@
 #include "state.cuh"
 #include "timing.cuh"
 
-#define SINCE 12000                 // the driver's calls as they were in this CUDA
+#define SINCE 12000    // the driver's calls as they were in this CUDA
 
 // The name of each call after "cu", and what it takes. Status 0 is success
-#define DRIVER_CALLS(X)                                                                         \
-    X(ModuleLoadData, (CUmodule* module, const void* image))                                    \
-    X(ModuleUnload, (CUmodule module))                                                          \
-    X(ModuleGetFunction, (CUfunction* function, CUmodule module, const char* name))             \
-    X(LaunchKernel, (CUfunction function, unsigned blocks_x, unsigned blocks_y,                 \
-                     unsigned blocks_z, unsigned threads_x, unsigned threads_y,                 \
-                     unsigned threads_z, unsigned shared, CUstream stream, void** params,       \
-                     void** extra))                                                             \
-    X(GetErrorName, (CUresult error, const char** name))                                        \
+#define DRIVER_CALLS(X)                                                                            \
+    X(ModuleLoadData, (CUmodule * module, const void* image))                                      \
+    X(ModuleUnload, (CUmodule module))                                                             \
+    X(ModuleGetFunction, (CUfunction * function, CUmodule module, const char* name))               \
+    X(LaunchKernel, (CUfunction function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, \
+                     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared,  \
+                     CUstream stream, void** params, void** extra))                                \
+    X(GetErrorName, (CUresult error, const char** name))                                           \
     X(GetErrorString, (CUresult error, const char** text))
 
 static struct Driver {
-#define DRIVER_MEMBER(NAME, TAKES) CUresult (CUDAAPI* NAME) TAKES;
+#define DRIVER_MEMBER(NAME, TAKES) CUresult(CUDAAPI* NAME) TAKES;
     DRIVER_CALLS(DRIVER_MEMBER)
 #undef DRIVER_MEMBER
 } driver;
@@ -44,14 +43,14 @@ static void* driver_call(const char* name) {
 
 // 0, or -1 with a text
 static int32_t driver_find(char* error) {
-#define DRIVER_FIND(NAME, TAKES)                                                                \
-    if (!driver.NAME) {                                                                         \
-        void* found = driver_call("cu" #NAME);                                                  \
-        if (!found) {                                                                           \
-            snprintf(error, PUFFER_ERROR_SIZE, "the NVIDIA driver has no cu" #NAME);            \
-            return -1;                                                                          \
-        }                                                                                       \
-        memcpy(&driver.NAME, &found, sizeof found);                                             \
+#define DRIVER_FIND(NAME, TAKES)                                                                   \
+    if (!driver.NAME) {                                                                            \
+        void* found = driver_call("cu" #NAME);                                                     \
+        if (!found) {                                                                              \
+            snprintf(error, PUFFER_ERROR_SIZE, "the NVIDIA driver has no cu" #NAME);               \
+            return -1;                                                                             \
+        }                                                                                          \
+        memcpy(&driver.NAME, &found, sizeof found);                                                \
     }
     DRIVER_CALLS(DRIVER_FIND)
 #undef DRIVER_FIND
@@ -88,11 +87,15 @@ static char* read_whole(const char* path, char* error) {
 
 static void say_why(const Device* device, CUresult status, const char* path, char* error) {
     if (status == CUDA_ERROR_NO_BINARY_FOR_GPU)
-        snprintf(error, PUFFER_ERROR_SIZE, "the program was not compiled for this GPU, which is "
-                 "sm_%d%d\t%s", device->facts.major, device->facts.minor, path);
+        snprintf(error, PUFFER_ERROR_SIZE,
+                 "the program was not compiled for this GPU, which is "
+                 "sm_%d%d\t%s",
+                 device->facts.major, device->facts.minor, path);
     else if (status == CUDA_ERROR_SHARED_OBJECT_INIT_FAILED || status == CUDA_ERROR_OUT_OF_MEMORY)
-        snprintf(error, PUFFER_ERROR_SIZE, "the GPU has no memory left for the program and for "
-                 "what its malloc may give\t%s", path);
+        snprintf(error, PUFFER_ERROR_SIZE,
+                 "the GPU has no memory left for the program and for "
+                 "what its malloc may give\t%s",
+                 path);
     else
         snprintf(error, PUFFER_ERROR_SIZE, "CUDA refused to load the program: %s (%s)\t%s",
                  driver_text(status), driver_name(status), path);
@@ -111,7 +114,7 @@ Program* program_open(Device* device, const char* path, char* error) {
     Program* program = list(&device->programs);
     const CUresult status = program ? driver.ModuleLoadData(&module, image)
                                     : CUDA_ERROR_OUT_OF_MEMORY;
-    free(image);                    // the driver has its own copy
+    free(image);    // the driver has its own copy
     if (status == CUDA_SUCCESS) {
         program->device = device;
         program->module = module;
@@ -160,8 +163,8 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
     if (time) time_begin(stream);
     if (device->failed) return;
     const CUresult status = driver.LaunchKernel(called->function, (unsigned)blocks, 1, 1,
-                                                (unsigned)threads, 1, 1, 0, stream->stream,
-                                                params, NULL);
+                                                (unsigned)threads, 1, 1, 0, stream->stream, params,
+                                                NULL);
     if (status != CUDA_SUCCESS)
         fail(device, "CUDA refused the kernel %s: %s (%s)", called->name, driver_text(status),
              driver_name(status));

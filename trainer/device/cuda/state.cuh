@@ -19,16 +19,16 @@
 #endif
 
 // What cuBLAS recommends for Hopper and later; other GPUs want less, and it is little everywhere
-#define WORKSPACE ((size_t)32 << 20)
-#define DEVICE_MOST 16              // that one works with
+#define WORKSPACE   ((size_t)32 << 20)
+#define DEVICE_MOST 16    // that one works with
 
-#define PROGRAM_KERNELS 16          // of a program, as far as anybody asked for them
-#define PROGRAM_NAME 64
+#define PROGRAM_KERNELS 16    // of a program, as far as anybody asked for them
+#define PROGRAM_NAME    64
 
 enum { COPY_UPLOAD, COPY_DOWNLOAD, COPY_DEVICE, COPY_FILL, COPIES };
 enum { BLOCK_DEVICE, BLOCK_PINNED, BLOCK_REGISTERED };
 
-typedef struct Block {              // memory that device_close gives back
+typedef struct Block {    // memory that device_close gives back
     int kind;
     char* memory;
     size_t bytes;
@@ -39,16 +39,16 @@ struct Event {
     Device* device;
     cudaEvent_t event;
     int marked;
-    int capture;                    // the one it was marked in; 0: none, it marks what is done
+    int capture;    // the one it was marked in; 0: none, it marks what is done
     Event* next;
 };
 
 struct Stream {
     Device* device;
     cudaStream_t stream;
-    void* workspace;                // WORKSPACE bytes
-    int capture;                    // the last one that it belonged to
-    const char* last;               // what it was given last, for a failure that shows later
+    void* workspace;     // WORKSPACE bytes
+    int capture;         // the last one that it belonged to
+    const char* last;    // what it was given last, for a failure that shows later
     Stream* next;
 };
 
@@ -58,13 +58,13 @@ struct Graph {
     Graph* next;
 };
 
-typedef struct Plan {               // an algorithm, and what it asks of addresses
+typedef struct Plan {    // an algorithm, and what it asks of addresses
     LtAlgorithm algorithm;
     int usable;
-    uint32_t alignment[3];          // bytes: of A and B as cuBLASLt sees them, of C and D
+    uint32_t alignment[3];    // bytes: of A and B as cuBLASLt sees them, of C and D
 } Plan;
 
-typedef struct Called {             // a kernel of a program
+typedef struct Called {    // a kernel of a program
     char name[PROGRAM_NAME];
     CUfunction function;
     DeviceTally tally;
@@ -80,7 +80,7 @@ struct Program {
 
 enum { PLAN_ALIGNED, PLAN_ANY, PLANS };
 
-typedef struct ProductTally {       // products of one label count together
+typedef struct ProductTally {    // products of one label count together
     DeviceTally tally;
     struct ProductTally* next;
 } ProductTally;
@@ -89,7 +89,7 @@ struct Product {
     Device* device;
     ProductShape shape;
     void* desc;
-    void* layouts[3];               // of A and B as cuBLASLt sees them, of C and D
+    void* layouts[3];    // of A and B as cuBLASLt sees them, of C and D
     Plan plans[PLANS];
     ProductTally* tally;
     Product* next;
@@ -99,16 +99,16 @@ struct Device {
     int number;
     DeviceFacts facts;
     char failure[PUFFER_ERROR_SIZE];
-    int32_t failed;                 // the kind of its first failure, or DEVICE_FINE
+    int32_t failed;    // the kind of its first failure, or DEVICE_FINE
     LtLibrary lt;
-    void* handle;                   // cuBLASLt's
-    cudaStream_t own;               // zeroes memory, where nobody waits for streams
-    Stream* capturing;              // where a capture began that goes on
-    int capture;                    // its number, or the last one's
+    void* handle;         // cuBLASLt's
+    cudaStream_t own;     // zeroes memory, where nobody waits for streams
+    Stream* capturing;    // where a capture began that goes on
+    int capture;          // its number, or the last one's
     int timing;
     cudaEvent_t began, ended;
-    Stream* bench;                  // what rates are measured in
-    Device* met[DEVICE_MOST];       // devices that it works with
+    Stream* bench;               // what rates are measured in
+    Device* met[DEVICE_MOST];    // devices that it works with
     int met_count;
     DeviceTally kernels[KERNELS_OF_DEVICE], copies[COPIES];
     ProductTally* tallies;
@@ -152,7 +152,7 @@ static bool agreed(Device* device, cudaError_t error, const char* what, const ch
     fail_as(device, error == cudaErrorMemoryAllocation ? DEVICE_OUT_OF_MEMORY : DEVICE_FAILED,
             "CUDA refused %s %s: %s (%s)", what, which, cudaGetErrorString(error),
             cudaGetErrorName(error));
-    cudaGetLastError();             // said; the next call's error is its own
+    cudaGetLastError();    // said; the next call's error is its own
     return false;
 }
 
@@ -162,7 +162,7 @@ static bool ready(Device* device) {
            && agreed(device, cudaSetDevice(device->number), "this thread", "the GPU");
 }
 
-static bool within(const Stream* stream) {          // a capture that goes on
+static bool within(const Stream* stream) {    // a capture that goes on
     return stream->device->capturing && stream->capture == stream->device->capture;
 }
 

@@ -8,7 +8,7 @@
 #include "state.cuh"
 #include "products.cuh"
 
-#define DELAY 50000                 // ns; longer than the host needs for three calls
+#define DELAY 50000    // ns; longer than the host needs for three calls
 #define TRIES 10
 
 static __global__ void wait_until(uint64_t nanoseconds) {
@@ -123,8 +123,10 @@ double device_copy_rate(Device* device, size_t bytes) {
     for (int i = 0; i < TRIES && !device->failed; i++) {
         device->bench->last = "a copy that is measured";
         time_begin(device->bench);
-        agreed(device, cudaMemcpyAsync(memory + bytes, memory, bytes, cudaMemcpyDeviceToDevice,
-                                       device->bench->stream), "to copy", "for a measurement");
+        agreed(device,
+               cudaMemcpyAsync(memory + bytes, memory, bytes, cudaMemcpyDeviceToDevice,
+                               device->bench->stream),
+               "to copy", "for a measurement");
         const double seconds = time_end(device->bench);
         if (seconds > 0 && 2.0 * (double)bytes / seconds > best)
             best = 2.0 * (double)bytes / seconds;
@@ -142,8 +144,7 @@ double device_product_rate(Device* device, int32_t narrow) {
     if (!ready(device) || !bench(device)) return 0;
     Product* product = product_open(device, &shape);
     if (!product) return 0;
-    if (cudaMalloc(&memory, count * (2 * size + 4)) != cudaSuccess)
-        return cudaGetLastError(), 0;
+    if (cudaMalloc(&memory, count * (2 * size + 4)) != cudaSuccess) return cudaGetLastError(), 0;
     fill_noise<<<1024, 256, 0, device->bench->stream>>>(
         narrow ? NULL : (float*)memory, narrow ? (uint16_t*)memory : NULL, 2 * (int64_t)count);
     agreed(device, cudaGetLastError(), "the kernel", "that fills with noise");

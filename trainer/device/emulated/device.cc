@@ -83,9 +83,7 @@ void device_facts(Device* device, DeviceFacts* out) {
     out->unused = (int64_t)(device->limit - device->used);
 }
 
-const char* device_failure(const Device* device) {
-    return failed(device) ? device->failure : NULL;
-}
+const char* device_failure(const Device* device) { return failed(device) ? device->failure : NULL; }
 
 int32_t device_fault(const Device* device) { return failed(device) ? DEVICE_FAILED : DEVICE_FINE; }
 
@@ -164,7 +162,7 @@ static bool knows(const Device* device, const Device* other) {
 
 void stream_after(Stream* stream, Event* event) {
     Device* device = stream->device;
-    if (failed(device) || !event->stream) return;       // nothing to come after
+    if (failed(device) || !event->stream) return;    // nothing to come after
     Call call = {"after", 0.0, 0.0, NULL};
     call.other = event->stream;
     call.position = event->position;
@@ -201,23 +199,25 @@ int32_t event_wait(Event* event) {
 void stream_upload(Stream* stream, void* device_to, const void* host_from, size_t bytes) {
     Device* device = stream->device;
     if (!in_device(device, "stream_upload", "device_to", device_to, bytes)
-        || !in_host(device, "stream_upload", "host_from", host_from, bytes)) return;
+        || !in_host(device, "stream_upload", "host_from", host_from, bytes))
+        return;
     if (stream->graph && !is_pinned(device, host_from, bytes))
         fail(device, "stream_upload: what a graph uploads has to be pinned memory");
     counts[COPIES]++;
-    give(stream, {"upload", 2.0 * (double)bytes, 0.0,
-                  [=] { memcpy(device_to, host_from, bytes); }});
+    give(stream,
+         {"upload", 2.0 * (double)bytes, 0.0, [=] { memcpy(device_to, host_from, bytes); }});
 }
 
 void stream_download(Stream* stream, void* host_to, const void* device_from, size_t bytes) {
     Device* device = stream->device;
     if (!in_device(device, "stream_download", "device_from", device_from, bytes)
-        || !in_host(device, "stream_download", "host_to", host_to, bytes)) return;
+        || !in_host(device, "stream_download", "host_to", host_to, bytes))
+        return;
     if (stream->graph && !is_pinned(device, host_to, bytes))
         fail(device, "stream_download: what a graph downloads to has to be pinned memory");
     counts[COPIES]++;
-    give(stream, {"download", 2.0 * (double)bytes, 0.0,
-                  [=] { memcpy(host_to, device_from, bytes); }});
+    give(stream,
+         {"download", 2.0 * (double)bytes, 0.0, [=] { memcpy(host_to, device_from, bytes); }});
 }
 
 void stream_copy(Stream* stream, void* device_to, const void* device_from, size_t bytes) {
@@ -235,10 +235,10 @@ void stream_copy(Stream* stream, void* device_to, const void* device_from, size_
         fail(device, "stream_copy: device_to and device_from overlap");
     counts[COPIES]++;
     give(stream, {"copy", 2.0 * (double)bytes, 0.0, [=] {
-        open_memory(owner);
-        memcpy(device_to, device_from, bytes);
-        close_memory(owner);
-    }});
+                      open_memory(owner);
+                      memcpy(device_to, device_from, bytes);
+                      close_memory(owner);
+                  }});
 }
 
 void stream_fill(Stream* stream, void* device_to, int32_t byte, size_t bytes) {
@@ -247,7 +247,7 @@ void stream_fill(Stream* stream, void* device_to, int32_t byte, size_t bytes) {
     give(stream, {"fill", (double)bytes, 0.0, [=] { memset(device_to, byte, bytes); }});
 }
 
-const int32_t THREADS = 256;        // CUDA_THREADS of cuda/shim.h
+const int32_t THREADS = 256;    // CUDA_THREADS of cuda/shim.h
 
 // An array of a kernel is the device's. What is empty may be the end of a block
 static bool allows(Device* device, const char* kernel, int32_t number, const CudaArray& array) {
@@ -273,9 +273,9 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
     std::vector<char> kept((const char*)args, (const char*)args + cuda_args_size(kernel));
     counts[LAUNCHES]++;
     give(stream, {name, cuda_traffic(kernel, args), 0.0, [=] {
-        device->order = (device->order + 1) % 1000;
-        cuda_run(kernel, kept.data(), blocks, threads, device->order);
-    }});
+                      device->order = (device->order + 1) % 1000;
+                      cuda_run(kernel, kept.data(), blocks, threads, device->order);
+                  }});
 }
 
 // ---- programs -----------------------------------------------------------------------------------
@@ -320,11 +320,11 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
     auto& called = program->kernels[(size_t)kernel];
     const void* wrong = host_address(device, (const char*)args, bytes);
     if (wrong) {
-        fail(device, "%s: %p, which is in its arguments, is no device memory",
-             called.first.c_str(), wrong);
+        fail(device, "%s: %p, which is in its arguments, is no device memory", called.first.c_str(),
+             wrong);
         return;
     }
-    std::vector<uint64_t> kept((bytes + 7) / 8);        // a struct's line
+    std::vector<uint64_t> kept((bytes + 7) / 8);    // a struct's line
     memcpy(kept.data(), args, bytes);
     counts[LAUNCHES]++;
     give(stream, {called.first.c_str(), 0.0, 0.0,
@@ -358,7 +358,7 @@ Product* product_open(Device* device, const ProductShape* shape) {
 void stream_multiply(Stream* stream, const Product* product, float alpha, const void* A,
                      const void* B, float beta, const float* C, float* D) {
     Device* device = stream->device;
-    if (failed(device) || !product) return;             // product_open has said why
+    if (failed(device) || !product) return;    // product_open has said why
     ProductShape s = product->shape;
     auto size = [&](int rows, int64_t ld, int columns, int64_t stride, size_t each) {
         return (size_t)((s.batch - 1) * stride + (rows - 1) * ld + columns) * each;
@@ -366,21 +366,23 @@ void stream_multiply(Stream* stream, const Product* product, float alpha, const 
     size_t each = s.narrow ? 2 : 4;
     int rows_a = s.transpose_a ? s.k : s.m, rows_b = s.transpose_b ? s.n : s.k;
     size_t size_d = size(s.m, s.ldd, s.n, s.stride_d, 4);
-    if (!in_device(device, s.label, "A", A, size(rows_a, s.lda, s.m + s.k - rows_a, s.stride_a,
-                                                 each))
-        || !in_device(device, s.label, "B", B, size(rows_b, s.ldb, s.n + s.k - rows_b, s.stride_b,
-                                                    each))
+    if (!in_device(device, s.label, "A", A,
+                   size(rows_a, s.lda, s.m + s.k - rows_a, s.stride_a, each))
+        || !in_device(device, s.label, "B", B,
+                      size(rows_b, s.ldb, s.n + s.k - rows_b, s.stride_b, each))
         || !in_device(device, s.label, "D", D, size_d)
-        || (beta != 0.0f && !in_device(device, s.label, "C", C, size_d))) return;
+        || (beta != 0.0f && !in_device(device, s.label, "C", C, size_d)))
+        return;
     if (D == A || D == B) fail(device, "%s: D is an operand", s.label);
     counts[PRODUCTS]++;
     double m = s.m, n = s.n, k = s.k, batch = s.batch;
     double bytes = (m * k + k * n) * (double)each + m * n * (beta != 0.0f ? 8.0 : 4.0);
-    give(stream, {s.label, batch * bytes, batch * 2.0 * m * n * k, [=] {
-        if (s.narrow) products::multiply(s, alpha, (const uint16_t*)A, (const uint16_t*)B, beta, C,
-                                         D);
-        else products::multiply(s, alpha, (const float*)A, (const float*)B, beta, C, D);
-    }});
+    give(stream,
+         {s.label, batch * bytes, batch * 2.0 * m * n * k, [=] {
+              if (s.narrow)
+                  products::multiply(s, alpha, (const uint16_t*)A, (const uint16_t*)B, beta, C, D);
+              else products::multiply(s, alpha, (const float*)A, (const float*)B, beta, C, D);
+          }});
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
@@ -473,11 +475,12 @@ double device_product_rate(Device*, int32_t narrow) {
     const int n = 384;
     std::vector<float> A(n * n, 1.0f), B(n * n, 1.0f), D(n * n);
     ProductShape shape = {"rate", n, n, n, 0, 0, n, n, n, 1, 0, 0, 0, narrow};
-    return 2.0 * n * n * n / best_of(3, [&] {           // as bf16 these bits are other numbers
-        if (narrow) products::multiply(shape, 1.0f, (const uint16_t*)A.data(),
-                                       (const uint16_t*)B.data(), 0.0f, NULL, D.data());
-        else products::multiply(shape, 1.0f, A.data(), B.data(), 0.0f, NULL, D.data());
-    });
+    return 2.0 * n * n * n / best_of(3, [&] {    // as bf16 these bits are other numbers
+               if (narrow)
+                   products::multiply(shape, 1.0f, (const uint16_t*)A.data(),
+                                      (const uint16_t*)B.data(), 0.0f, NULL, D.data());
+               else products::multiply(shape, 1.0f, A.data(), B.data(), 0.0f, NULL, D.data());
+           });
 }
 
-}  // extern "C"
+}    // extern "C"

@@ -12,8 +12,8 @@
 
 namespace products {
 
-enum { ROWS = 6, COLUMNS = 16, CUT = 256 };             // CUT: of k, so that a panel stays in cache
-typedef float V __attribute__((vector_size(32)));       // 8 floats; fewer a time without AVX2
+enum { ROWS = 6, COLUMNS = 16, CUT = 256 };          // CUT: of k, so that a panel stays in cache
+typedef float V __attribute__((vector_size(32)));    // 8 floats; fewer a time without AVX2
 
 inline float widen(uint16_t narrow) {
     uint32_t bits = (uint32_t)narrow << 16;
@@ -38,8 +38,7 @@ void pack(const T* from, int rows, int K, int64_t row_step, int64_t k_step, int 
         else
             for (int i = 0; i < here; i++) {
                 const T* row = from + (first + i) * row_step;
-                for (int k = 0; k < K; k++)
-                    panel[(int64_t)k * width + i] = widen(row[k * k_step]);
+                for (int k = 0; k < K; k++) panel[(int64_t)k * width + i] = widen(row[k * k_step]);
             }
     }
 }
@@ -75,7 +74,7 @@ inline __attribute__((always_inline)) void add_panels(int m, int n, int K, const
 inline void add_anywhere(int m, int n, int K, const float* a, const float* b, float* sums) {
     add_panels(m, n, K, a, b, sums);
 }
-#if defined(__x86_64__)                                 // AVX2 fuses nothing: FMA is apart from it
+#if defined(__x86_64__)    // AVX2 fuses nothing: FMA is apart from it
 __attribute__((target("avx2"))) inline void add_wide(int m, int n, int K, const float* a,
                                                      const float* b, float* sums) {
     add_panels(m, n, K, a, b, sums);
@@ -89,7 +88,7 @@ inline bool wide_enough() { return false; }
 template <typename T>
 void multiply(const ProductShape& shape, float alpha, const T* A, const T* B, float beta,
               const float* C, float* D) {
-    static std::vector<float> a, b, sums;               // kept: they are wanted again
+    static std::vector<float> a, b, sums;    // kept: they are wanted again
     int m = shape.m, n = shape.n, K = shape.k;
     int m_padded = (m + ROWS - 1) / ROWS * ROWS, n_padded = (n + COLUMNS - 1) / COLUMNS * COLUMNS;
     a.resize(std::max(a.size(), (size_t)m_padded * (size_t)K));
@@ -112,4 +111,4 @@ void multiply(const ProductShape& shape, float alpha, const T* A, const T* B, fl
     }
 }
 
-}  // namespace products
+}    // namespace products

@@ -50,8 +50,7 @@ inline void run_graph(Device* device, Graph* graph) {
         if (branch.done == (int64_t)branch.calls.size()) left.erase(left.begin() + which);
         else run_branch(device, graph, left[which], branch.done + 1);
     }
-    run_branch(device, graph, graph->first,
-               (int64_t)graph->branches[graph->first].calls.size());
+    run_branch(device, graph, graph->first, (int64_t)graph->branches[graph->first].calls.size());
 }
 
 inline void run_stream(Stream* stream, int64_t until) {
@@ -69,7 +68,7 @@ inline void run_stream(Stream* stream, int64_t until) {
     close_memory(device);
 }
 
-inline void run_all(Device* device) {                      // the last stream first
+inline void run_all(Device* device) {    // the last stream first
     for (size_t i = device->streams.size(); i-- > 0;)
         run_stream(device->streams[i].get(), device->streams[i]->given);
 }
@@ -98,4 +97,4 @@ inline bool refuse_in_capture(Device* device, const char* who) {
 
 inline int32_t report(const Device* device) { return failed(device) ? -1 : 0; }
 
-}  // namespace emulated
+}    // namespace emulated

@@ -19,26 +19,26 @@
 
 namespace emulated {
 
-typedef std::map<const Stream*, int64_t> Reach;     // how far what follows comes after each stream
+typedef std::map<const Stream*, int64_t> Reach;    // how far what follows comes after each stream
 
 struct Call {
     const char* name;
     double bytes, flops;
     std::function<void()> work;
-    Stream* other = NULL;           // not work, but: after this stream's call number `position`
+    Stream* other = NULL;    // not work, but: after this stream's call number `position`
     int64_t position = 0;
-    Graph* graph = NULL;            // not work, but: all of this
+    Graph* graph = NULL;    // not work, but: all of this
 };
 
-struct Block {                      // of memory, with a guard page on either side
+struct Block {    // of memory, with a guard page on either side
     char* mapping;
-    size_t pages;                   // bytes of the pages between the guards
-    size_t bytes, slack;            // behind `bytes`, up to a line of 256
+    size_t pages;           // bytes of the pages between the guards
+    size_t bytes, slack;    // behind `bytes`, up to a line of 256
 };
 
-typedef std::map<const char*, Block> Blocks;        // by their first byte
+typedef std::map<const char*, Block> Blocks;    // by their first byte
 
-struct Branch {                     // of a graph: what one stream was given
+struct Branch {    // of a graph: what one stream was given
     std::deque<Call> calls;
     Reach reach;
     int64_t done = 0;
@@ -54,63 +54,66 @@ enum { ALLOCATIONS, WAITS, LAUNCHES, PRODUCTS, COPIES, REPLAYS, COUNTS };
 inline int64_t counts[COUNTS];
 
 const size_t LINE = 256;
-const int64_t OFTEN = 256;          // runs after which memory is closed;
-const int64_t SELDOM = 16;          // from then on after each of so many
-const unsigned char BEYOND = 0xff;  // of the slack: NaN, whoever reads it
+const int64_t OFTEN = 256;            // runs after which memory is closed;
+const int64_t SELDOM = 16;            // from then on after each of so many
+const unsigned char BEYOND = 0xff;    // of the slack: NaN, whoever reads it
 
-}  // namespace emulated
+}    // namespace emulated
 
 using namespace emulated;
 
 struct Graph {
     Device* device;
-    Stream* first;                  // that it was captured from
+    Stream* first;    // that it was captured from
     std::map<Stream*, Branch> branches;
-    std::vector<Stream*> order;     // in which they were given calls
-    int64_t pending;                // replays that are queued
+    std::vector<Stream*> order;    // in which they were given calls
+    int64_t pending;               // replays that are queued
 };
-struct Product { Device* device; ProductShape shape; };
+struct Product {
+    Device* device;
+    ProductShape shape;
+};
 typedef void (*Called)(const void* args, int32_t blocks, int32_t threads);
 struct Program {
     Device* device;
     void* library;
-    std::deque<std::pair<std::string, Called>> kernels;     // names stay where they are
+    std::deque<std::pair<std::string, Called>> kernels;    // names stay where they are
 };
 struct Event {
     Device* device;
-    Stream* stream;                 // NULL: never marked
+    Stream* stream;    // NULL: never marked
     int64_t position;
-    Graph* graph;                   // that it was marked in, or NULL
+    Graph* graph;    // that it was marked in, or NULL
     Reach reach;
 };
 struct Stream {
     Device* device;
     std::deque<Call> queue;
     int64_t given, done;
-    Graph* graph;                   // that is captured from it, or NULL
+    Graph* graph;    // that is captured from it, or NULL
 };
 struct Device {
     char failure[512];
     enum { LATE, EARLY, SHUFFLED } mode;
     uint64_t luck;
-    size_t limit, used, page, heap;     // heap: of `used`, for malloc of programs
+    size_t limit, used, page, heap;    // heap: of `used`, for malloc of programs
     bool pins;
-    int running;                    // streams whose calls run now
+    int running;    // streams whose calls run now
     int64_t runs;
-    bool open;                      // device memory can be touched
-    int32_t order;                  // of the next kernel's blocks and threads
+    bool open;        // device memory can be touched
+    int32_t order;    // of the next kernel's blocks and threads
     int32_t timed;
     Blocks memory, pinned;
     std::map<const char*, size_t> registered;
     Graph* capture;
-    Graph freed;                    // stands for all that are
+    Graph freed;    // stands for all that are
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::unique_ptr<Event>> events;
     std::vector<std::unique_ptr<Graph>> graphs;
     std::vector<std::unique_ptr<Product>> products;
     std::vector<std::unique_ptr<Program>> programs;
     std::vector<DeviceTally> tallies;
-    std::vector<Device*> met;       // devices that it works with
+    std::vector<Device*> met;    // devices that it works with
 };
 
 namespace emulated {
@@ -126,7 +129,7 @@ __attribute__((format(printf, 2, 3))) inline void fail(Device* device, const cha
 
 inline bool failed(const Device* device) { return device->failure[0] != 0; }
 
-inline uint32_t draw(Device* device, uint32_t below) {     // xorshift64
+inline uint32_t draw(Device* device, uint32_t below) {    // xorshift64
     device->luck ^= device->luck << 13;
     device->luck ^= device->luck >> 7;
     device->luck ^= device->luck << 17;
@@ -235,8 +238,7 @@ inline Device* owner_of(Device* device, const void* place) {
 inline void open_memory(Device* device) {
     if (device->running++ || device->open) return;
     device->open = true;
-    for (auto& block : device->memory)
-        protect(block.second, device->page, PROT_READ | PROT_WRITE);
+    for (auto& block : device->memory) protect(block.second, device->page, PROT_READ | PROT_WRITE);
 }
 
 // Closing costs some 50 us a megabyte, so after a while it is done only now and then
@@ -253,4 +255,4 @@ inline void close_memory(Device* device) {
     }
 }
 
-}  // namespace emulated
+}    // namespace emulated

@@ -1,0 +1,54 @@
+"""clang-format over our C and CUDA.  --write: change the files; else say which differ, status 1.
+
+Left out: templates (their names hold placeholders), and tests and benchmarks, whose environments
+are written as their authors would write them.
+"""
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("kernels", "trainer", "puffer_sdk", "examples")
+KINDS = (".c", ".h", ".cc", ".cu", ".cuh")
+
+
+def files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True,
+                            text=True, check=True).stdout.split("\n")
+    return [ROOT / name for name in listed if Path(name).suffix in KINDS]
+
+
+def command() -> list[str]:
+    """clang-format of this Python's environment: another version formats differently."""
+    return [str(Path(sys.executable).with_name("clang-format")), "--style=file"]
+
+
+def differing(paths: list[Path]) -> list[str]:
+    """The first place of each file that clang-format would change: "file.c:12:3"."""
+    done = subprocess.run([*command(), "--dry-run", "--ferror-limit=1", *map(str, paths)],
+                          cwd=ROOT, capture_output=True, text=True)
+    return sorted({line.partition(": ")[0].replace(f"{ROOT}/", "")
+                   for line in done.stderr.splitlines() if "[-Wclang-format" in line})
+
+
+def write(paths: list[Path]) -> None:
+    """Formats until nothing changes: once is not always enough for long macros."""
+    for _ in range(4):
+        subprocess.run([*command(), "-i", *map(str, paths)], cwd=ROOT, check=True)
+        if not differing(paths):
+            break
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--write"]:
+        write(files())
+    found = differing(files())
+    for place in found:
+        print(f"{place}: make format would change this file")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
