@@ -32,7 +32,7 @@ demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
 
 test: deps $(VENV)/.dev $(VENV)/.torch lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 quick: $(VENV)/.dev lint
 	@$(BIN)/python tools/quick.py $(BASE)

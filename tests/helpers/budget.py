@@ -1,4 +1,4 @@
-"""pytest options that choose tests by how long they took: --budget, --save-durations.
+"""Tests by how long they took: the longest files first, and --budget, --save-durations.
 
 tests/durations.json holds the seconds of each test function, all of its parameters and what it set
 up together. `make proof` writes it again.
@@ -33,18 +33,28 @@ def function_of(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(config, items):
-    budget = config.getoption("--budget")
-    if not budget:
-        return
     seconds = json.loads(DURATIONS.read_text()) if DURATIONS.is_file() else {}
     count: dict[str, int] = defaultdict(int)
     for item in items:
         count[function_of(item.nodeid)] += 1
     each = {name: seconds.get(name, UNKNOWN * n) for name, n in count.items()}
+    if config.getoption("dist", "no") == "loadfile" or hasattr(config, "workerinput"):
+        longest_first(items, each)
+    budget = config.getoption("--budget")
+    if not budget:
+        return
     kept = set(choose(each, budget))
     dropped = [item for item in items if function_of(item.nodeid) not in kept]
     items[:] = [item for item in items if function_of(item.nodeid) in kept]
     config.hook.pytest_deselected(items=dropped)
+
+
+def longest_first(items: list, seconds: dict[str, float]) -> None:
+    """Files in the order of their seconds: no worker ends with a long one while others wait."""
+    files: dict[str, float] = defaultdict(float)
+    for name, value in seconds.items():
+        files[name.partition("::")[0]] += value
+    items.sort(key=lambda item: -files[item.nodeid.partition("::")[0]])
 
 
 def choose(seconds: dict[str, float], budget: float) -> list[str]:

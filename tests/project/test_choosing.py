@@ -5,7 +5,7 @@ import ast
 import sys
 
 import pytest
-from helpers.budget import choose
+from helpers.budget import choose, longest_first
 from helpers.places import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -63,3 +63,13 @@ def test_the_same_seed_gives_the_same_mutants():
     for mutant in first:
         assert (ROOT / mutant["file"]).read_text().splitlines()[mutant["line"] - 1].strip() == \
             mutant["text"]
+
+
+def test_the_longest_files_are_first_and_keep_their_order():
+    class Item:
+        def __init__(self, nodeid):
+            self.nodeid = nodeid
+
+    items = [Item("a.py::x"), Item("b.py::y"), Item("b.py::z"), Item("c.py::w")]
+    longest_first(items, {"a.py::x": 1.0, "b.py::y": 2.0, "b.py::z": 3.0, "c.py::w": 4.0})
+    assert [item.nodeid for item in items] == ["b.py::y", "b.py::z", "c.py::w", "a.py::x"]

@@ -1,4 +1,4 @@
-"""tools/format.py: what `make lint` says of C that clang-format would change, and what it leaves."""
+"""tools/format.py: what `make lint` says of C that clang-format would change."""
 from __future__ import annotations
 
 import importlib.util
