@@ -49,8 +49,12 @@
 #define PUFFER_RARE  _Pragma("clang optimize off")
 #define PUFFER_OFTEN _Pragma("clang optimize on")
 #elif defined(__GNUC__)
-#define PUFFER_RARE  _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\")")
+#define PUFFER_RARE _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\")")
+#ifdef __SANITIZE_ADDRESS__    // nobody counts steps there: nothing of this file is optimised
+#define PUFFER_OFTEN
+#else
 #define PUFFER_OFTEN _Pragma("GCC pop_options")
+#endif
 #endif
 
 //------------------------------------------------------------------------------------
