@@ -13,14 +13,16 @@
 static double interval;    // milliseconds between two frames; 0: as many as the screen shows
 
 // A frame may come 4 ms early: screens are a little faster or slower than their 60 Hz
+// clang-format off: it is JavaScript
 EM_ASYNC_JS(void, puffer_wait_for_frame, (double interval), {
-    const screen = () = > new Promise(requestAnimationFrame);
+    const screen = () => new Promise(requestAnimationFrame);
     let now = await screen();
     while (now < (Module.pufferDue || 0) - 4) now = await screen();
     const late = now - (Module.pufferDue || 0);
     Module.pufferDue = (late > interval ? now : Module.pufferDue || now) + interval;
     if (Module.onFrame) Module.onFrame(now, interval);
 });
+// clang-format on
 
 bool __wrap_WindowShouldClose(void) {
     puffer_wait_for_frame(interval);
