@@ -6,6 +6,7 @@ import re
 import pytest
 from helpers import docs_site
 from helpers.browser import Browser, serve
+from helpers.forms import forms
 
 PHONE, DESK = (390, 844), (1280, 900)
 
@@ -70,8 +71,9 @@ def open_page(browser, url: str, size: tuple[int, int], palette: str):
     return page
 
 
-@pytest.mark.parametrize(("size", "palette"), [(PHONE, "dark"), (DESK, "light")],
-                         ids=["phone", "desk"])
+@pytest.mark.proof
+@pytest.mark.parametrize(("size", "palette"), forms(
+    [(PHONE, "dark")], [(PHONE, "dark"), (DESK, "light")]))
 def test_pages_fit_and_can_be_read(site, address, browser, size, palette):
     names = [name for name in docs_site.pages(site) if not name.startswith("reference/rules/")]
     page = open_page(browser, address + names[0], size, palette)

@@ -1,6 +1,7 @@
 """programs.py: programs that are opened, played, closed, broken, and made again by hand."""
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import GAMES
+from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.base import paths
@@ -92,8 +94,10 @@ SIZES = {"squared": (638, 682), "target": (952, 592), "breakout": (576, 370),
          "snake": (1280, 764)}
 
 
-@pytest.mark.parametrize("target", ["local", "fast"])
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.proof
+@pytest.mark.parametrize("name, target", forms(
+    [*((name, "fast") for name in GAMES), ("squared", "local"), ("target", "local")],
+    itertools.product(GAMES, ("local", "fast"))))
 def test_a_program_shows_obeys_and_closes(name, target, make_program, display):
     program = make_program(name, target)
     assert program.warnings == "" and program.path.name == f"{name}-{target}"
@@ -174,8 +178,10 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.proof
+@pytest.mark.parametrize("fault, compiler", forms(
+    [*((fault, "gcc") for fault in FAULTS), ("array bounds", "clang")],
+    itertools.product(FAULTS, ("gcc", "clang"))))
 def test_local_reports_a_planted_fault_by_file_and_line(fault, compiler, game, display,
                                                         one_raylib, monkeypatch):
     monkeypatch.setenv("CC", compiler)
