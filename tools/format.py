@@ -1,7 +1,7 @@
 """clang-format over our C and CUDA.  --write: change the files; else say which differ, status 1.
 
-Left out: templates (their names hold placeholders), and tests and benchmarks, whose environments
-are written as their authors would write them.
+Left out: templates, examples, tests and benchmarks, whose environments are written as their authors
+would write them.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("kernels", "trainer", "puffer_sdk", "examples")
+FOLDERS = ("kernels", "trainer", "puffer_sdk")
 KINDS = (".c", ".h", ".cc", ".cu", ".cuh")
 
 

@@ -26,32 +26,32 @@
  */
 #pragma once
 
-#include <math.h>    // sinf, cosf, fminf, fmaxf
+#include <math.h>               // sinf, cosf, fminf, fmaxf
 #include <stdbool.h>
-#include <stdint.h>      // uint64_t
-#include <stdlib.h>      // calloc, free
-#include <string.h>      // memcpy
-#ifndef PUFFER_DEVICE    // an env that lives on the GPU is not drawn there
+#include <stdint.h>             // uint64_t
+#include <stdlib.h>             // calloc, free
+#include <string.h>             // memcpy
+#ifndef PUFFER_DEVICE           // an env that lives on the GPU is not drawn there
 #include "raylib.h"
 #endif
 
 //-- Interface: what the agent sees and does --------------------------------------
-enum {                   // observations, one float each
-    OBS_PADDLE_X,        // [ 0, 1]  its left end, share of the width
-    OBS_PADDLE_Y,        // [ 0, 1]  its top, which never changes
-    OBS_BALL_X,          // [ 0, 1]  its left side
-    OBS_BALL_Y,          // [ 0, 1]  its top
-    OBS_BALL_VX,         // [-1, 1]  share of the greatest speed
-    OBS_BALL_VY,         // [-1, 1]
-    OBS_FIRED,           // [ 0, 1]  0 before the first frame of a ball, then 1
-    OBS_SCORE,           // [ 0, 1]  share of the best score
-    OBS_BALLS,           // [ 0, 1]  balls left, the one in play among them
-    OBS_PADDLE_WIDTH,    // [ 0, 1]  1, or half of it
-    OBS_BRICKS           // [ 0, 1]  row by row from above: 1 where a brick stands
+enum {                          // observations, one float each
+    OBS_PADDLE_X,               // [ 0, 1]  its left end, share of the width
+    OBS_PADDLE_Y,               // [ 0, 1]  its top, which never changes
+    OBS_BALL_X,                 // [ 0, 1]  its left side
+    OBS_BALL_Y,                 // [ 0, 1]  its top
+    OBS_BALL_VX,                // [-1, 1]  share of the greatest speed
+    OBS_BALL_VY,                // [-1, 1]
+    OBS_FIRED,                  // [ 0, 1]  0 before the first frame of a ball, then 1
+    OBS_SCORE,                  // [ 0, 1]  share of the best score
+    OBS_BALLS,                  // [ 0, 1]  balls left, the one in play among them
+    OBS_PADDLE_WIDTH,           // [ 0, 1]  1, or half of it
+    OBS_BRICKS                  // [ 0, 1]  row by row from above: 1 where a brick stands
 };
-#define OBS_SIZE (OBS_BRICKS + env->brick_rows * env->brick_cols)    // 118 with 6 x 18 bricks
+#define OBS_SIZE (OBS_BRICKS + env->brick_rows * env->brick_cols)   // 118 with 6 x 18 bricks
 
-enum {    // actions, pick one
+enum {                          // actions, pick one
     ACT_STAY,
     ACT_LEFT,
     ACT_RIGHT,
@@ -64,42 +64,43 @@ enum {    // actions, pick one
 // where the ball will come down 864, in 4500 ticks
 // (measured again by tests/test_examples_arcade.py, which fails if they are wrong)
 #define BALLS        5
-#define WALLS        2    // walls of bricks, one after the other
+#define WALLS        2          // walls of bricks, one after the other
 #define FRAME        (1.0f / 60.0f)
-#define MARGIN       10.0f    // between the paddle and the bottom of the screen
-#define BRICKS_TOP   50.0f    // free space above the bricks, where a ball can run wild
-#define SERVE_DROP   30.0f    // a new ball waits this far above mid-screen
-#define SERVE_ANGLE  0.96f    // it falls straight down, or up to 55 degrees aside
-#define STEEP_ANGLE  1.05f    // the paddle's ends send it 60 degrees aside, its middle none
-#define SPEEDUP      64.0f    // more speed,
-#define SPEEDUP_HITS 4        // after so many returns
-#define FAST_ROWS    3        // a brick of these upper rows: greatest speed at once
-#define BRICK_REWARD 1.0f     // of every brick, whatever its points: so agents learn faster
-#define MAX_TICKS                                                                                  \
-    20000    // four times what the pilot needs: stops a ball that goes                            \
-             // round in circles for ever
+#define MARGIN       10.0f      // between the paddle and the bottom of the screen
+#define BRICKS_TOP   50.0f      // free space above the bricks, where a ball can run wild
+#define SERVE_DROP   30.0f      // a new ball waits this far above mid-screen
+#define SERVE_ANGLE  0.96f      // it falls straight down, or up to 55 degrees aside
+#define STEEP_ANGLE  1.05f      // the paddle's ends send it 60 degrees aside, its middle none
+#define SPEEDUP      64.0f      // more speed,
+#define SPEEDUP_HITS 4          // after so many returns
+#define FAST_ROWS    3          // a brick of these upper rows: greatest speed at once
+#define BRICK_REWARD 1.0f       // of every brick, whatever its points: so agents learn faster
+#define MAX_TICKS    20000      // four times what the pilot needs: stops a ball that goes
+                                // round in circles for ever
 
-static inline int points_of_row(int row) { return row < 2 ? 7 : row < 4 ? 4 : 1; }
+static inline int points_of_row(int row) {
+    return row < 2 ? 7 : row < 4 ? 4 : 1;
+}
 
 //-- State: one copy of the game --------------------------------------------------
-typedef struct Log {         // sums over finished episodes, divided by n when reported
-    float perf;              // [0, 1]  share of the best score: the headline number
-    float score;             // [0, 864] points
-    float episode_return;    // [0, 216] bricks broken: what the trainer maximises
-    float episode_length;    // ticks
-    float n;                 // episodes summed here; must stay the last field
+typedef struct Log {            // sums over finished episodes, divided by n when reported
+    float perf;                 // [0, 1]  share of the best score: the headline number
+    float score;                // [0, 864] points
+    float episode_return;       // [0, 216] bricks broken: what the trainer maximises
+    float episode_length;       // ticks
+    float n;                    // episodes summed here; must stay the last field
 } Log;
 
 typedef struct Breakout {
     // Shared with the trainer, which owns the arrays: fill them, never free them
     Log log;
-    float* observations;    // out [OBS_SIZE]
-    float* actions;         // in  [1]  an ACT_ value, stored as a float
-    float* rewards;         // out [1]
-    float* terminals;       // out [1]  1 on the step that ended an episode, else 0
-    float* truncations;     // out [1]  1 where MAX_TICKS did, not the game; else 0
-    int num_agents;         // rows of those arrays that are ours; set before init
-    unsigned int rng;       // this copy's seed, then its generator state
+    float* observations;        // out [OBS_SIZE]
+    float* actions;             // in  [1]  an ACT_ value, stored as a float
+    float* rewards;             // out [1]
+    float* terminals;           // out [1]  1 on the step that ended an episode, else 0
+    float* truncations;         // out [1]  1 where MAX_TICKS did, not the game; else 0
+    int num_agents;             // rows of those arrays that are ours; set before init
+    unsigned int rng;           // this copy's seed, then its generator state
 
     // Settings, from [env] in breakout.ini: matched by name, set before init
     int frameskip;
@@ -111,23 +112,23 @@ typedef struct Breakout {
     int brick_rows, brick_cols;
 
     // What follows from the settings, from init to c_close
-    float* bricks;    // (brick_rows * brick_cols)  1 where one stands, else 0
+    float* bricks;              // (brick_rows * brick_cols)  1 where one stands, else 0
     int max_score;
     float paddle_y;
-    float bricks_bottom;    // below it there are none
+    float bricks_bottom;        // below it there are none
 
     // Private to this file. c_reset sets all of it, and the bricks: what it forgot
     // would carry one episode into the next
-    float paddle_x, paddle;    // left end, and width by now
-    float ball_x, ball_y;      // upper left corner: the ball is a box
+    float paddle_x, paddle;     // left end, and width by now
+    float ball_x, ball_y;       // upper left corner: the ball is a box
     float ball_vx, ball_vy;
-    float speed;    // of the next return
-    int hits;       // returns of this ball
+    float speed;                // of the next return
+    int hits;                   // returns of this ball
     bool fired;
-    int balls;       // left, the one in play among them
-    int standing;    // bricks left of this wall
+    int balls;                  // left, the one in play among them
+    int standing;               // bricks left of this wall
     int score;
-    int tick;    // steps of this episode
+    int tick;                   // steps of this episode
     float episode_return;
 } Breakout;
 
@@ -139,10 +140,12 @@ static inline float random_between(unsigned int* rng, float low, float high) {
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;
     bits = (bits ^ (bits >> 15)) * 0x735A2D97u;
     bits ^= bits >> 15;
-    return low + (high - low) * ((float)(bits >> 8) / 16777216.0f);    // 2^24
+    return low + (high - low) * ((float)(bits >> 8) / 16777216.0f);     // 2^24
 }
 
-static inline int num_bricks(const Breakout* env) { return env->brick_rows * env->brick_cols; }
+static inline int num_bricks(const Breakout* env) {
+    return env->brick_rows * env->brick_cols;
+}
 
 // Writes every element: nobody clears observations between steps
 static inline void observe(Breakout* env) {
@@ -164,10 +167,10 @@ static inline void observe(Breakout* env) {
 enum { NOTHING = -1, SIDE = -2, CEILING = -3, PADDLE = -4 };    // else the index of a brick
 
 typedef struct Contact {
-    float time;       // [0, 1]  share of the frame until then
-    float overlap;    // pixels of the ball's side that meet it
-    float at;         // where it stops the ball: its x if upright, else its y
-    bool upright;     // it turns vx round, else vy
+    float time;                 // [0, 1]  share of the frame until then
+    float overlap;              // pixels of the ball's side that meet it
+    float at;                   // where it stops the ball: its x if upright, else its y
+    bool upright;               // it turns vx round, else vy
     int what;
 } Contact;
 
@@ -175,24 +178,23 @@ typedef struct Contact {
 // ball passes by: so it can go up a gap in a row that is as wide as itself
 static inline void meet(Contact* first, Contact next) {
     bool ahead = next.time >= 0.0f && next.overlap > 0.0f;
-    if (ahead
-        && (next.time < first->time
-            || (next.time == first->time && next.overlap > first->overlap))) {
+    if (ahead && (next.time < first->time
+                  || (next.time == first->time && next.overlap > first->overlap))) {
         *first = next;
     }
 }
 
 // A face from low to high, which stops the ball at `at`. Call it for faces that the ball
 // flies towards only: then dx, or dy below, is not 0
-static inline void meet_upright(const Breakout* env, Contact* first, float dx, float dy, float at,
-                                float low, float high, int what) {
+static inline void meet_upright(const Breakout* env, Contact* first, float dx, float dy,
+                                float at, float low, float high, int what) {
     float time = (at - env->ball_x) / dx, y = env->ball_y + time * dy;
     Contact next = {time, fminf(high, y + env->ball_height) - fmaxf(low, y), at, true, what};
     meet(first, next);
 }
 
-static inline void meet_level(const Breakout* env, Contact* first, float dx, float dy, float at,
-                              float low, float high, int what) {
+static inline void meet_level(const Breakout* env, Contact* first, float dx, float dy,
+                              float at, float low, float high, int what) {
     float time = (at - env->ball_y) / dy, x = env->ball_x + time * dx;
     Contact next = {time, fminf(high, x + env->ball_width) - fmaxf(low, x), at, false, what};
     meet(first, next);
@@ -235,7 +237,8 @@ static inline void meet_bricks(const Breakout* env, Contact* first, float dx, fl
 static inline Contact first_contact(const Breakout* env, float dx, float dy) {
     const float x = env->ball_x, y = env->ball_y, ball_bottom = y + env->ball_height;
     Contact first = {1.0f, 0.0f, 0.0f, false, NOTHING};
-    if (fminf(y, y + dy) < env->bricks_bottom && fmaxf(y, y + dy) + env->ball_height > BRICKS_TOP) {
+    if (fminf(y, y + dy) < env->bricks_bottom
+            && fmaxf(y, y + dy) + env->ball_height > BRICKS_TOP) {
         meet_bricks(env, &first, dx, dy);
     }
     if (x + dx < 0.0f) {
@@ -284,7 +287,7 @@ static inline void return_ball(Breakout* env) {
     env->ball_vx = env->speed * sinf(angle);
     env->ball_vy = -env->speed * cosf(angle);
     if (env->standing == 0) {
-        build_wall(env);    // here, because no brick can stand where the ball is now
+        build_wall(env);        // here, because no brick can stand where the ball is now
     }
 }
 
@@ -297,7 +300,7 @@ static inline void fly(Breakout* env) {
     if (hit.what == NOTHING) {
         return;
     }
-    if (hit.upright) {    // exactly at the face, lest rounding leave the ball within
+    if (hit.upright) {          // exactly at the face, lest rounding leave the ball within
         env->ball_x = hit.at;
         env->ball_vx = -env->ball_vx;
     } else {
@@ -327,7 +330,9 @@ void init(Breakout* env) {
 }
 
 // Runs last. Free what init allocated, and nothing else
-void c_close(Breakout* env) { free(env->bricks); }
+void c_close(Breakout* env) {
+    free(env->bricks);
+}
 
 // Everything in the middle, and all that made the last ball hard forgotten
 static inline void next_ball(Breakout* env) {
@@ -370,7 +375,7 @@ void c_step(Breakout* env) {
     int action = (int)env->actions[0];
     float direction = (float)((action == ACT_RIGHT) - (action == ACT_LEFT));
     float paddle_step = direction * env->paddle_speed * FRAME;
-    env->rewards[0] = 0.0f;    // bricks add to it
+    env->rewards[0] = 0.0f;     // bricks add to it
     bool lost = false, cleared = false;
     for (int frame = 0; frame < env->frameskip && !lost && !cleared; frame++) {
         advance(env, paddle_step);
@@ -399,7 +404,7 @@ void c_step(Breakout* env) {
     env->log.episode_return += env->episode_return;
     env->log.episode_length += (float)env->tick;
     env->log.n += 1.0f;
-    c_reset(env);    // the next observation opens the next episode
+    c_reset(env);               // the next observation opens the next episode
 }
 
 //-- Drawing: reads the state and never changes it, so a recording is true --------
@@ -427,12 +432,13 @@ void c_render(Breakout* env) {
             }
         }
     }
-    Rectangle paddle = {env->paddle_x, (float)hud + env->paddle_y, env->paddle, env->paddle_height};
+    Rectangle paddle = {env->paddle_x, (float)hud + env->paddle_y, env->paddle,
+                        env->paddle_height};
     Rectangle ball = {env->ball_x, (float)hud + env->ball_y, env->ball_width, env->ball_height};
     DrawRectangleRounded(paddle, 0.8f, 6, teal);
-    DrawRectangleRounded(ball, 0.5f, 8, gold);    // a box, because it strikes as a box
+    DrawRectangleRounded(ball, 0.5f, 8, gold);          // a box, because it strikes as a box
     DrawText(TextFormat("%d of %d points", env->score, env->max_score), 12, 10, 20, RAYWHITE);
-    for (int spare = 1; spare < env->balls; spare++) {    // those that are not in play
+    for (int spare = 1; spare < env->balls; spare++) {  // those that are not in play
         Rectangle dot = {(float)(width - 24 * spare - 4), 13.0f, 14.0f, 14.0f};
         DrawRectangleRounded(dot, 0.5f, 6, gold);
     }

@@ -13,7 +13,7 @@
  *     cc -O2 cartpole.c -o build/cartpole -lraylib -lm && build/cartpole
  */
 #include "cartpole.h"
-#include "build/cartpole_config.h"    // made from cartpole.ini
+#include "build/cartpole_config.h"     // made from cartpole.ini
 
 #include <time.h>
 
@@ -21,7 +21,7 @@
 // There is no action that does nothing; left and right in turns come close
 static void c_keys(Cartpole* env) {
     int action = env->tick % 2 ? ACT_LEFT : ACT_RIGHT;
-    if (IsKeyDown(KEY_LEFT) || IsKeyDown(KEY_A)) action = ACT_LEFT;
+    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) action = ACT_LEFT;
     if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) action = ACT_RIGHT;
     env->actions[0] = (float)action;
 }
@@ -29,19 +29,19 @@ static void c_keys(Cartpole* env) {
 int main(int argc, char** argv) {
     Cartpole game = {0};
     Cartpole* env = &game;
-    env->rng = (unsigned int)time(NULL);    // another game each time, unlike in training
-    cartpole_configure(env);                // the settings of cartpole.ini
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    cartpole_configure(env);     // the settings of cartpole.ini
     init(env);
-    cartpole_allocate(env);                                  // the arrays that a trainer would own
+    cartpole_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = cartpole_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);    // raylib logs a lot otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
-    c_render(env);    // opens the window, without which there are no keys
+    c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
         cartpole_act(env, policy);
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
-            c_keys(env);    // yours instead of what was decided for agent 0
+            c_keys(env);        // yours instead of what was decided for agent 0
         }
         c_step(env);
         c_render(env);

@@ -13,14 +13,14 @@
  *     cc -O2 pendulum.c -o build/pendulum -lraylib -lm && build/pendulum
  */
 #include "pendulum.h"
-#include "build/pendulum_config.h"    // made from pendulum.ini
+#include "build/pendulum_config.h"     // made from pendulum.ini
 
 #include <time.h>
 
 // Agent 0's action, from the keyboard. `puffer-sdk play` calls this as well
 static void c_keys(Pendulum* env) {
     float torque = 0.0f;
-    if (IsKeyDown(KEY_LEFT) || IsKeyDown(KEY_A)) torque = 1.0f;
+    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) torque = 1.0f;
     if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) torque = -1.0f;
     env->actions[0] = torque;
 }
@@ -28,19 +28,19 @@ static void c_keys(Pendulum* env) {
 int main(int argc, char** argv) {
     Pendulum game = {0};
     Pendulum* env = &game;
-    env->rng = (unsigned int)time(NULL);    // another game each time, unlike in training
-    pendulum_configure(env);                // the settings of pendulum.ini
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    pendulum_configure(env);     // the settings of pendulum.ini
     init(env);
-    pendulum_allocate(env);                                  // the arrays that a trainer would own
+    pendulum_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = pendulum_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);    // raylib logs a lot otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
-    c_render(env);    // opens the window, without which there are no keys
+    c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
         pendulum_act(env, policy);
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
-            c_keys(env);    // yours instead of what was decided for agent 0
+            c_keys(env);        // yours instead of what was decided for agent 0
         }
         c_step(env);
         c_render(env);

@@ -20,17 +20,17 @@
  */
 #pragma once
 
-#include <math.h>    // sinf, cosf, fminf, fmaxf, fabsf
+#include <math.h>               // sinf, cosf, fminf, fmaxf, fabsf
 #include <stdbool.h>
-#ifndef PUFFER_DEVICE    // an env that lives on the GPU is not drawn there
+#ifndef PUFFER_DEVICE           // an env that lives on the GPU is not drawn there
 #include "raylib.h"
 #endif
 
 //-- Interface: what the agent sees and does --------------------------------------
-enum {            // observations, one float each
-    OBS_COS,      // [-1, 1]  1 is upright. Two numbers for one angle: they have
-    OBS_SIN,      // [-1, 1]  no jump where the angle goes from pi to -pi
-    OBS_SPEED,    // [-1, 1]  fraction of MAX_SPEED
+enum {                          // observations, one float each
+    OBS_COS,                    // [-1, 1]  1 is upright. Two numbers for one angle: they have
+    OBS_SIN,                    // [-1, 1]  no jump where the angle goes from pi to -pi
+    OBS_SPEED,                  // [-1, 1]  fraction of MAX_SPEED
     OBS_COUNT
 };
 #define OBS_SIZE OBS_COUNT
@@ -41,47 +41,47 @@ enum {            // observations, one float each
 
 //-- Rules ------------------------------------------------------------------------
 #define PI_F         3.14159265f
-#define DT           0.05f             // s
-#define MAX_TORQUE   2.0f              // Nm; holding the rod level would take gravity / 2
-#define MAX_SPEED    8.0f              // rad/s; faster it does not go
-#define START_SPEED  1.0f              // rad/s; an episode begins at any angle, within +- this
-#define SPEED_COST   0.1f              // a tick costs theta^2 + this * speed^2 + that * torque^2,
-#define TORQUE_COST  0.001f            // at most 16.3
-#define REWARD_SCALE (1.0f / 16.0f)    // rewards are -cost times this: of a size to learn from
-#define UPRIGHT      0.95f             // cos(theta) above this, 18 degrees, counts as standing
+#define DT           0.05f      // s
+#define MAX_TORQUE   2.0f       // Nm; holding the rod level would take gravity / 2
+#define MAX_SPEED    8.0f       // rad/s; faster it does not go
+#define START_SPEED  1.0f       // rad/s; an episode begins at any angle, within +- this
+#define SPEED_COST   0.1f       // a tick costs theta^2 + this * speed^2 + that * torque^2,
+#define TORQUE_COST  0.001f     // at most 16.3
+#define REWARD_SCALE (1.0f / 16.0f)     // rewards are -cost times this: of a size to learn from
+#define UPRIGHT      0.95f      // cos(theta) above this, 18 degrees, counts as standing
 
 //-- State: one pendulum ----------------------------------------------------------
-typedef struct Log {         // sums over finished episodes, divided by n when reported
-    float perf;              // [0, 1]  share of the ticks that it stood: the headline number
-    float score;             // minus all costs, which is Gymnasium's return
-    float episode_return;    // what the trainer maximises: score * REWARD_SCALE
-    float episode_length;    // ticks: max_steps
-    float n;                 // episodes summed here; must stay the last field
+typedef struct Log {            // sums over finished episodes, divided by n when reported
+    float perf;                 // [0, 1]  share of the ticks that it stood: the headline number
+    float score;                // minus all costs, which is Gymnasium's return
+    float episode_return;       // what the trainer maximises: score * REWARD_SCALE
+    float episode_length;       // ticks: max_steps
+    float n;                    // episodes summed here; must stay the last field
 } Log;
 
 typedef struct Pendulum {
     // Shared with the trainer, which owns the arrays: fill them, never free them
     Log log;
-    float* observations;    // out [OBS_SIZE]
-    float* actions;         // in  [1]  any number; see ACT_SIZES
-    float* rewards;         // out [1]
-    float* terminals;       // out [1]  1 on the step that ended an episode, else 0
-    float* truncations;     // out [1]  the same: only the clock ends episodes here
-    int num_agents;         // 1
-    unsigned int rng;       // this copy's seed, then its generator state
+    float* observations;        // out [OBS_SIZE]
+    float* actions;             // in  [1]  any number; see ACT_SIZES
+    float* rewards;             // out [1]
+    float* terminals;           // out [1]  1 on the step that ended an episode, else 0
+    float* truncations;         // out [1]  the same: only the clock ends episodes here
+    int num_agents;             // 1
+    unsigned int rng;           // this copy's seed, then its generator state
 
     // Settings, from [env] in pendulum.ini: matched by name, set before init
-    float gravity;    // m/s^2
-    int max_steps;    // ticks; then somebody else wants to play
+    float gravity;              // m/s^2
+    int max_steps;              // ticks; then somebody else wants to play
 
     // Private to this file. Settings aside, c_reset sets all of it
-    float theta;           // rad, [-PI_F, PI_F]
-    float sine, cosine;    // of theta
-    float speed;           // rad/s
-    float torque;          // Nm, of the last tick: for drawing
-    float cost;            // of this episode, until now
-    int stood;             // ticks of this episode that it stood
-    int tick;              // steps of this episode
+    float theta;                // rad, [-PI_F, PI_F]
+    float sine, cosine;         // of theta
+    float speed;                // rad/s
+    float torque;               // Nm, of the last tick: for drawing
+    float cost;                 // of this episode, until now
+    int stood;                  // ticks of this episode that it stood
+    int tick;                   // steps of this episode
 } Pendulum;
 
 // Uniform in [-size, size). The state lives in the env, not in rand(), so that an episode
@@ -91,17 +91,19 @@ static inline float random_within(unsigned int* rng, float size) {
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;
     bits = (bits ^ (bits >> 15)) * 0x735A2D97u;
     bits ^= bits >> 15;
-    return size * ((float)(bits >> 8) / 8388608.0f - 1.0f);    // 24 bits: floats hold no more
+    return size * ((float)(bits >> 8) / 8388608.0f - 1.0f);     // 24 bits: floats hold no more
 }
 
 //-- Functions: init, c_close, then the two that matter ---------------------------
 // Runs once, when the settings are known: the place to allocate, but this game needs nothing
 void init(Pendulum* env) {
-    if (env->max_steps < 1) env->max_steps = 1;    // progress is a fraction of it
+    if (env->max_steps < 1) env->max_steps = 1;         // progress is a fraction of it
 }
 
 // Runs last. Free what this file allocated: nothing. The trainer's arrays are not ours to free
-void c_close(Pendulum* env) { (void)env; }
+void c_close(Pendulum* env) {
+    (void)env;
+}
 
 // Sine and cosine are dear, and the next tick needs the sine again: the state keeps them
 static inline void observe(Pendulum* env) {
@@ -127,7 +129,7 @@ void c_reset(Pendulum* env) {
 void c_step(Pendulum* env) {
     env->torque = fminf(fmaxf(env->actions[0], -1.0f), 1.0f) * MAX_TORQUE;
     float cost = env->theta * env->theta + SPEED_COST * env->speed * env->speed
-                 + TORQUE_COST * env->torque * env->torque;
+               + TORQUE_COST * env->torque * env->torque;
     env->cost += cost;
     env->tick += 1;
 
@@ -156,7 +158,7 @@ void c_step(Pendulum* env) {
     env->log.episode_return -= env->cost * REWARD_SCALE;
     env->log.episode_length += (float)env->tick;
     env->log.n += 1.0f;
-    c_reset(env);    // the next observation opens the next episode
+    c_reset(env);               // the next observation opens the next episode
 }
 
 //-- Drawing: reads the state and never changes it, so a recording is true --------
@@ -169,7 +171,7 @@ void c_render(Pendulum* env) {
     const float length = 180.0f, rim = 212.0f;
     if (!IsWindowReady()) {
         InitWindow(side, side, "pendulum");
-        SetTargetFPS(20);    // a tick is 0.05 s: as fast as it would be
+        SetTargetFPS(20);                       // a tick is 0.05 s: as fast as it would be
     }
 
     // Screens count y downward and degrees clockwise, from the right: upright is -90
@@ -190,9 +192,8 @@ void c_render(Pendulum* env) {
     DrawText(TextFormat("tick %d of %d", env->tick, env->max_steps), 14, 12, 20, RAYWHITE);
     DrawText(TextFormat("cost %.0f", env->cost), side - 120, 12, 20, RAYWHITE);
     DrawText(TextFormat("torque %+.1f", env->torque), 14, side - 38, 20, red);
-    DrawText(TextFormat("score %.0f, episodes %.0f",
-                        env->log.n > 0.0f ? env->log.score / env->log.n : 0.0f, env->log.n),
-             side - 280, side - 38, 20, dim);
+    DrawText(TextFormat("score %.0f, episodes %.0f", env->log.n > 0.0f ? env->log.score
+             / env->log.n : 0.0f, env->log.n), side - 280, side - 38, 20, dim);
     EndDrawing();
 }
 #endif

@@ -13,14 +13,14 @@
  *     cc -O2 pong.c -o build/pong -lraylib -lm && build/pong
  */
 #include "pong.h"
-#include "build/pong_config.h"    // made from pong.ini
+#include "build/pong_config.h"     // made from pong.ini
 
 #include <time.h>
 
 // Agent 0's action, from the keyboard. `puffer-sdk play` calls this as well
 static void c_keys(Pong* env) {
     int action = ACT_STAY;
-    if (IsKeyDown(KEY_UP) || IsKeyDown(KEY_W)) action = ACT_UP;
+    if (IsKeyDown(KEY_UP)   || IsKeyDown(KEY_W)) action = ACT_UP;
     if (IsKeyDown(KEY_DOWN) || IsKeyDown(KEY_S)) action = ACT_DOWN;
     env->actions[0] = (float)action;
 }
@@ -28,24 +28,24 @@ static void c_keys(Pong* env) {
 int main(int argc, char** argv) {
     Pong game = {0};
     Pong* env = &game;
-    env->rng = (unsigned int)time(NULL);    // another game each time, unlike in training
-    pong_configure(env);                    // the settings of pong.ini
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    pong_configure(env);     // the settings of pong.ini
     // A tick is so many frames. Here each is drawn, and the policy decides as often as it learned to
     const int frames = env->frameskip;
-    env->frameskip = 1;    // puffer: allow(PUF107) the frames are drawn one by one
+    env->frameskip = 1;         // puffer: allow(PUF107) the frames are drawn one by one
     init(env);
-    pong_allocate(env);                                  // the arrays that a trainer would own
+    pong_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = pong_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);    // raylib logs a lot otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
-    c_render(env);    // opens the window, without which there are no keys
+    c_render(env);              // opens the window, without which there are no keys
     for (int frame = 0; !WindowShouldClose(); frame++) {
         if (frame % frames == 0 || env->terminals[0] != 0.0f) {
             pong_act(env, policy);
         }
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
-            c_keys(env);    // yours instead of what was decided for agent 0
+            c_keys(env);        // yours instead of what was decided for agent 0
         }
         c_step(env);
         c_render(env);

@@ -24,28 +24,28 @@
  */
 #pragma once
 
-#include <math.h>    // fabsf, fminf, fmaxf
+#include <math.h>               // fabsf, fminf, fmaxf
 #include <stdbool.h>
-#include <stdint.h>      // uint64_t
-#ifndef PUFFER_DEVICE    // an env that lives on the GPU is not drawn there
+#include <stdint.h>             // uint64_t
+#ifndef PUFFER_DEVICE           // an env that lives on the GPU is not drawn there
 #include "raylib.h"
 #endif
 
 //-- Interface: what the agent sees and does --------------------------------------
-enum {                     // observations, one float each
-    OBS_OPPONENT_Y,        // [ 0, 1]  between the ends of its way
-    OBS_AGENT_Y,           // [ 0, 1]
-    OBS_BALL_X,            // [ 0, 1]  its left side, share of the width
-    OBS_BALL_Y,            // [ 0, 1]  its top, share of the height
-    OBS_BALL_VX,           // [-1, 1]  -1 or 1: it goes left or right, always as fast
-    OBS_BALL_VY,           // [-1, 1]  share of the greatest speed
-    OBS_OPPONENT_SCORE,    // [ 0, 1]  points, share of those that win
-    OBS_AGENT_SCORE,       // [ 0, 1]
+enum {                          // observations, one float each
+    OBS_OPPONENT_Y,             // [ 0, 1]  between the ends of its way
+    OBS_AGENT_Y,                // [ 0, 1]
+    OBS_BALL_X,                 // [ 0, 1]  its left side, share of the width
+    OBS_BALL_Y,                 // [ 0, 1]  its top, share of the height
+    OBS_BALL_VX,                // [-1, 1]  -1 or 1: it goes left or right, always as fast
+    OBS_BALL_VY,                // [-1, 1]  share of the greatest speed
+    OBS_OPPONENT_SCORE,         // [ 0, 1]  points, share of those that win
+    OBS_AGENT_SCORE,            // [ 0, 1]
     OBS_COUNT
 };
 #define OBS_SIZE OBS_COUNT
 
-enum {    // actions, pick one
+enum {                          // actions, pick one
     ACT_STAY,
     ACT_UP,
     ACT_DOWN,
@@ -57,47 +57,47 @@ enum {    // actions, pick one
 // Measured: acting at random scores -21.0, staying put -21.0, and a pilot that slices every
 // ball 21.0, in 820 ticks; of the points, random play wins 1 in 3000
 // (measured again by tests/test_examples_arcade.py, which fails if they are wrong)
-#define SERVE_X   0.2f     // a point begins here, share of the width, towards the agent
-#define LEVEL     0.01f    // a ball less steep than this could go on for ever
-#define MAX_TICKS 5000     // six times what the pilot needs: stops endless rallies
+#define SERVE_X      0.2f       // a point begins here, share of the width, towards the agent
+#define LEVEL        0.01f      // a ball less steep than this could go on for ever
+#define MAX_TICKS    5000       // six times what the pilot needs: stops endless rallies
 
 //-- State: one table -------------------------------------------------------------
-typedef struct Log {         // sums over finished episodes, divided by n when reported
-    float perf;              // [0, 1]  share of the points won: the headline number
-    float score;             // [-21, 21] points won less points lost
-    float episode_return;    // here the same: what the trainer maximises
-    float episode_length;    // ticks
-    float n;                 // episodes summed here; must stay the last field
+typedef struct Log {            // sums over finished episodes, divided by n when reported
+    float perf;                 // [0, 1]  share of the points won: the headline number
+    float score;                // [-21, 21] points won less points lost
+    float episode_return;       // here the same: what the trainer maximises
+    float episode_length;       // ticks
+    float n;                    // episodes summed here; must stay the last field
 } Log;
 
 typedef struct Pong {
     // Shared with the trainer, which owns the arrays: fill them, never free them
     Log log;
-    float* observations;    // out [OBS_SIZE]
-    float* actions;         // in  [1]  an ACT_ value, stored as a float
-    float* rewards;         // out [1]
-    float* terminals;       // out [1]  1 on the step that ended an episode, else 0
-    float* truncations;     // out [1]  1 where MAX_TICKS did, not the game; else 0
-    int num_agents;         // rows of those arrays that are ours; set before init
-    unsigned int rng;       // this copy's seed, then its generator state
+    float* observations;        // out [OBS_SIZE]
+    float* actions;             // in  [1]  an ACT_ value, stored as a float
+    float* rewards;             // out [1]
+    float* terminals;           // out [1]  1 on the step that ended an episode, else 0
+    float* truncations;         // out [1]  1 where MAX_TICKS did, not the game; else 0
+    int num_agents;             // rows of those arrays that are ours; set before init
+    unsigned int rng;           // this copy's seed, then its generator state
 
     // Settings, from [env] in pong.ini: matched by name, set before init
     int frameskip;
     float width, height;
     float paddle_height, paddle_speed;
     float ball_width, ball_height;
-    float ball_initial_speed_x;    // and for ever after: only the other one changes
+    float ball_initial_speed_x; // and for ever after: only the other one changes
     float ball_initial_speed_y;
     float ball_speed_y_increment, ball_max_speed_y;
     int max_score;
 
     // Private to this file. Settings aside, c_reset sets all of it: a field that it
     // forgets would carry one episode into the next
-    float opponent_y, agent_y;    // upper ends; half a paddle may leave the table
-    float ball_x, ball_y;         // upper left corner: the ball is a box
+    float opponent_y, agent_y;  // upper ends; half a paddle may leave the table
+    float ball_x, ball_y;       // upper left corner: the ball is a box
     float ball_vx, ball_vy;
     int opponent_score, agent_score;
-    int tick;    // steps of this episode
+    int tick;                   // steps of this episode
 } Pong;
 
 // Uniform in [0, limit). The state lives in the env, not in rand(), so that an episode
@@ -108,7 +108,7 @@ static inline float random_below(unsigned int* rng, float limit) {
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;
     bits = (bits ^ (bits >> 15)) * 0x735A2D97u;
     bits ^= bits >> 15;
-    return limit * ((float)(bits >> 8) / 16777216.0f);    // 2^24
+    return limit * ((float)(bits >> 8) / 16777216.0f);      // 2^24
 }
 
 static inline float clamp(float value, float low, float high) {
@@ -137,10 +137,14 @@ static inline void observe(Pong* env) {
 
 //-- Functions: init, c_close, then the two that matter ---------------------------
 // Runs once, when the settings are known: the place to allocate. This game needs nothing
-void init(Pong* env) { (void)env; }
+void init(Pong* env) {
+    (void)env;
+}
 
 // Runs last. Free what this file allocated: nothing. The trainer's arrays are not ours to free
-void c_close(Pong* env) { (void)env; }
+void c_close(Pong* env) {
+    (void)env;
+}
 
 // Begin a point: the opponent serves, at any height, up or down. The slower the serve, the
 // more slices a point takes: at 1, as in PufferLib, play at random all but never wins one
@@ -164,7 +168,8 @@ void c_reset(Pong* env) {
 }
 
 static inline bool is_in_reach(const Pong* env, float paddle_y) {
-    return env->ball_y + env->ball_height > paddle_y && env->ball_y < paddle_y + env->paddle_height;
+    return env->ball_y + env->ball_height > paddle_y
+        && env->ball_y < paddle_y + env->paddle_height;
 }
 
 // The agent's paddle, going up (-1), down (1) or nowhere, strikes the ball
@@ -242,10 +247,10 @@ void c_step(Pong* env) {
     float points = (float)(env->agent_score + env->opponent_score);
     env->log.perf += points > 0.0f ? (float)env->agent_score / points : 0.0f;
     env->log.score += score;
-    env->log.episode_return += score;    // every point was paid as it was won or lost
+    env->log.episode_return += score;       // every point was paid as it was won or lost
     env->log.episode_length += (float)env->tick;
     env->log.n += 1.0f;
-    c_reset(env);    // the next observation opens the next episode
+    c_reset(env);               // the next observation opens the next episode
 }
 
 //-- Drawing: reads the state and never changes it, so a recording is true --------
@@ -271,8 +276,9 @@ void c_render(Pong* env) {
     DrawText(TextFormat("%d", env->agent_score), paddle + width / 2 + 32, 20, 60, teal);
     DrawRectangle(0, (int)env->opponent_y, paddle, (int)env->paddle_height, red);
     DrawRectangle(paddle + width, (int)env->agent_y, paddle, (int)env->paddle_height, teal);
-    Rectangle ball = {(float)paddle + env->ball_x, env->ball_y, env->ball_width, env->ball_height};
-    DrawRectangleRounded(ball, 0.5f, 8, gold);    // a box, because it strikes as a box
+    Rectangle ball = {(float)paddle + env->ball_x, env->ball_y, env->ball_width,
+                      env->ball_height};
+    DrawRectangleRounded(ball, 0.5f, 8, gold);          // a box, because it strikes as a box
     EndDrawing();
 }
 #endif

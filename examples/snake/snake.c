@@ -13,16 +13,16 @@
  *     cc -O2 snake.c -o build/snake -lraylib -lm && build/snake
  */
 #include "snake.h"
-#include "build/snake_config.h"    // made from snake.ini
+#include "build/snake_config.h"     // made from snake.ini
 
 #include <time.h>
 
 // Snake 0's action, from the keyboard. `puffer-sdk play` calls this as well
 static void c_keys(Snake* env) {
     static int way = ACT_UP;    // snakes do not stop: what was pressed last still holds
-    if (IsKeyDown(KEY_UP) || IsKeyDown(KEY_W)) way = ACT_UP;
-    if (IsKeyDown(KEY_DOWN) || IsKeyDown(KEY_S)) way = ACT_DOWN;
-    if (IsKeyDown(KEY_LEFT) || IsKeyDown(KEY_A)) way = ACT_LEFT;
+    if (IsKeyDown(KEY_UP)    || IsKeyDown(KEY_W)) way = ACT_UP;
+    if (IsKeyDown(KEY_DOWN)  || IsKeyDown(KEY_S)) way = ACT_DOWN;
+    if (IsKeyDown(KEY_LEFT)  || IsKeyDown(KEY_A)) way = ACT_LEFT;
     if (IsKeyDown(KEY_RIGHT) || IsKeyDown(KEY_D)) way = ACT_RIGHT;
     env->actions[0] = (float)way;
 }
@@ -30,19 +30,19 @@ static void c_keys(Snake* env) {
 int main(int argc, char** argv) {
     Snake game = {0};
     Snake* env = &game;
-    env->rng = (unsigned int)time(NULL);    // another game each time, unlike in training
-    snake_configure(env);                   // the settings of snake.ini
+    env->rng = (unsigned int)time(NULL);        // another game each time, unlike in training
+    snake_configure(env);     // the settings of snake.ini
     init(env);
-    snake_allocate(env);                                  // the arrays that a trainer would own
+    snake_allocate(env);      // the arrays that a trainer would own
     PufferNet* policy = snake_policy(env, argc, argv);    // NULL: there is none yet
 
-    SetTraceLogLevel(LOG_WARNING);    // raylib logs a lot otherwise
+    SetTraceLogLevel(LOG_WARNING);      // raylib logs a lot otherwise
     c_reset(env);
-    c_render(env);    // opens the window, without which there are no keys
+    c_render(env);              // opens the window, without which there are no keys
     while (!WindowShouldClose()) {
         snake_act(env, policy);
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
-            c_keys(env);    // yours instead of what was decided for agent 0
+            c_keys(env);        // yours instead of what was decided for agent 0
         }
         c_step(env);
         c_render(env);

@@ -25,12 +25,12 @@
  */
 #pragma once
 
-#include <math.h>    // fminf
+#include <math.h>               // fminf
 #include <stdbool.h>
-#include <stdint.h>      // uint64_t
-#include <stdlib.h>      // calloc, free
-#include <string.h>      // memset, memcpy
-#ifndef PUFFER_DEVICE    // an env that lives on the GPU is not drawn there
+#include <stdint.h>             // uint64_t
+#include <stdlib.h>             // calloc, free
+#include <string.h>             // memset, memcpy
+#ifndef PUFFER_DEVICE           // an env that lives on the GPU is not drawn there
 #include "raylib.h"
 #endif
 
@@ -39,16 +39,16 @@
 // is the one in the middle. All snakes look alike, its own body too
 #define OBS_SIZE ((2 * env->vision + 1) * (2 * env->vision + 1))
 
-enum {             // what a byte means, from deadly to good: one weight reads
-    TILE_WALL,     // that order, where a network would have to learn the meaning
-    TILE_SNAKE,    // of each code if they came in any other
+enum {                          // what a byte means, from deadly to good: one weight reads
+    TILE_WALL,                  // that order, where a network would have to learn the meaning
+    TILE_SNAKE,                 // of each code if they came in any other
     TILE_EMPTY,
     TILE_CORPSE,
     TILE_FOOD,
 };
 
-enum {         // actions, pick one. Back into its own neck a snake cannot
-    ACT_UP,    // turn: then it goes straight on
+enum {                          // actions, pick one. Back into its own neck a snake cannot
+    ACT_UP,                     // turn: then it goes straight on
     ACT_DOWN,
     ACT_LEFT,
     ACT_RIGHT,
@@ -57,24 +57,24 @@ enum {         // actions, pick one. Back into its own neck a snake cannot
 #define ACT_SIZES {ACT_COUNT}
 
 //-- Rules ------------------------------------------------------------------------
-#define GOOD_LENGTH 120    // tiles at which perf is 1
-#define TRIES       32     // at a free cell by chance, before looking at one by one
+#define GOOD_LENGTH  120        // tiles at which perf is 1
+#define TRIES        32         // at a free cell by chance, before looking at one by one
 
 //-- State: one world and its snakes ----------------------------------------------
-typedef struct Log {         // sums over snakes that died, divided by n when reported
-    float perf;              // [0, 1]  score / GOOD_LENGTH, at most 1: the headline number
-    float score;             // tiles, when it died
-    float episode_return;    // what the trainer maximises
-    float episode_length;    // ticks that it lived
-    float n;                 // deaths summed here; must stay the last field
+typedef struct Log {            // sums over snakes that died, divided by n when reported
+    float perf;                 // [0, 1]  score / GOOD_LENGTH, at most 1: the headline number
+    float score;                // tiles, when it died
+    float episode_return;       // what the trainer maximises
+    float episode_length;       // ticks that it lived
+    float n;                    // deaths summed here; must stay the last field
 } Log;
 
 typedef struct Body {
-    int* cells;              // (max_snake_length)  a ring; the head is the newest
-    int head;                // index into cells
-    int length;              // tiles; 0: there was no room, it waits for some
-    int tick;                // steps of this life
-    float episode_return;    // of this life
+    int* cells;                 // (max_snake_length)  a ring; the head is the newest
+    int head;                   // index into cells
+    int length;                 // tiles; 0: there was no room, it waits for some
+    int tick;                   // steps of this life
+    float episode_return;       // of this life
 } Body;
 
 typedef struct Snake {
@@ -88,23 +88,23 @@ typedef struct Snake {
     unsigned int rng;               // this world's seed, then its generator state
 
     // Settings, from [env] in snake.ini: matched by name, set before init
-    int num_agents;               // snakes
-    int width, height;            // the world, walls included
-    int num_food;                 // pieces that lie about at all times, corpses aside
-    int vision;                   // tiles that a snake sees each way
-    int leave_corpse_on_death;    // 1: every other tile of it can be eaten; 0: none
+    int num_agents;                 // snakes
+    int width, height;              // the world, walls included
+    int num_food;                   // pieces that lie about at all times, corpses aside
+    int vision;                     // tiles that a snake sees each way
+    int leave_corpse_on_death;      // 1: every other tile of it can be eaten; 0: none
     float reward_food;
     float reward_corpse;
     float reward_death;
-    int max_snake_length;    // a snake this long goes on eating, but does not grow
-    int cell_size;           // pixels of a tile, for drawing
+    int max_snake_length;           // a snake this long goes on eating, but does not grow
+    int cell_size;                  // pixels of a tile, for drawing
 
     // Private to this file. Settings aside, c_reset sets all of it: a field that it
     // forgets would carry one episode into the next
-    unsigned char* grid;    // (height, width)          from init to c_close
-    Body* bodies;           // (N)                      from init to c_close
-    int* cells;             // (N, max_snake_length)    from init to c_close
-    int food;               // pieces that lie about
+    unsigned char* grid;            // (height, width)          from init to c_close
+    Body* bodies;                   // (N)                      from init to c_close
+    int* cells;                     // (N, max_snake_length)    from init to c_close
+    int food;                       // pieces that lie about
 } Snake;
 
 // Uniform in [0, count). The state lives in the env, not in rand(), so that an episode
@@ -118,7 +118,9 @@ static inline int random_below(unsigned int* rng, int count) {
 }
 
 // Walls are never thinner than 1, or blind snakes would leave the world
-static inline int wall_width(const Snake* env) { return env->vision > 1 ? env->vision : 1; }
+static inline int wall_width(const Snake* env) {
+    return env->vision > 1 ? env->vision : 1;
+}
 
 static inline bool is_free(const Snake* env, int cell) {
     return env->grid[cell] == TILE_EMPTY || env->grid[cell] == TILE_CORPSE;
@@ -134,8 +136,8 @@ static int find_free(Snake* env) {
     }
     int cell = 0;
     for (int i = 0; i < TRIES; i++) {
-        cell = (wall + random_below(&env->rng, rows)) * env->width + wall
-               + random_below(&env->rng, columns);
+        cell = (wall + random_below(&env->rng, rows)) * env->width
+             + wall + random_below(&env->rng, columns);
         if (is_free(env, cell)) {
             return cell;
         }
@@ -153,7 +155,7 @@ static void place_food(Snake* env) {
     while (env->food < env->num_food) {
         int cell = find_free(env);
         if (cell < 0) {
-            return;    // full: the next tick tries again
+            return;             // full: the next tick tries again
         }
         env->grid[cell] = TILE_FOOD;
         env->food += 1;
@@ -190,7 +192,7 @@ static void observe(Snake* env) {
             continue;
         }
         const unsigned char* in = env->grid + body->cells[body->head]
-                                  - env->vision * (env->width + 1);
+                                - env->vision * (env->width + 1);
         for (int row = 0; row < window; row++) {
             memcpy(out, in, (size_t)window);
             out += window;
@@ -202,7 +204,7 @@ static void observe(Snake* env) {
 //-- Functions: init, c_close, then the two that matter ---------------------------
 // Runs once, when the settings are known. The shared arrays are not bound yet
 void init(Snake* env) {
-    if (env->max_snake_length < 1) env->max_snake_length = 1;    // a head
+    if (env->max_snake_length < 1) env->max_snake_length = 1;   // a head
     size_t agents = (size_t)env->num_agents, longest = (size_t)env->max_snake_length;
     env->grid = (unsigned char*)calloc((size_t)env->width * (size_t)env->height, 1);
     env->bodies = (Body*)calloc(agents, sizeof(Body));
@@ -246,17 +248,15 @@ static void bury(Snake* env, const Body* body) {
 
 // One snake's tick. Returns its reward, and whether it died
 static float move(Snake* env, Body* body, int action, bool* died) {
-    int way = action == ACT_UP     ? -env->width
-              : action == ACT_DOWN ? env->width
-              : action == ACT_LEFT ? -1
-                                   : 1;
+    int way = action == ACT_UP ? -env->width : action == ACT_DOWN ? env->width
+            : action == ACT_LEFT ? -1 : 1;
     int head = body->cells[body->head];
     if (body->length > 1 && head + way == cell_of(env, body, 1)) {
-        way = -way;    // it came from there: straight on
+        way = -way;             // it came from there: straight on
     }
     int next = head + way;
     unsigned char tile = env->grid[next];
-    *died = tile < TILE_EMPTY;    // its own tail counts, although it is about to move on
+    *died = tile < TILE_EMPTY;  // its own tail counts, although it is about to move on
     if (*died) {
         return env->reward_death;
     }
@@ -322,11 +322,8 @@ static inline void draw_view(const Snake* env, int left, int top, int size) {
     for (int row = 0; row < window; row++) {
         for (int column = 0; column < window; column++) {
             unsigned char seen = env->grid[first + row * env->width + column];
-            Color paint = seen == TILE_WALL     ? wall
-                          : seen == TILE_SNAKE  ? teal
-                          : seen == TILE_CORPSE ? brown
-                          : seen == TILE_FOOD   ? gold
-                                                : floor_tile;
+            Color paint = seen == TILE_WALL ? wall : seen == TILE_SNAKE ? teal
+                        : seen == TILE_CORPSE ? brown : seen == TILE_FOOD ? gold : floor_tile;
             bool head = row == env->vision && column == env->vision;
             DrawRectangle(left + column * tile, top + row * tile, tile - 1, tile - 1,
                           head ? RAYWHITE : paint);
@@ -337,10 +334,10 @@ static inline void draw_view(const Snake* env, int left, int top, int size) {
 void c_render(Snake* env) {
     const Color night = {16, 24, 32, 255}, wall = {62, 78, 92, 255}, brown = {150, 105, 60, 255};
     const Color gold = {255, 190, 60, 255}, red = {235, 70, 80, 255};
-    const Color skins[4] = {
-        {0, 205, 190, 255}, {90, 150, 255, 255}, {185, 130, 255, 255}, {110, 215, 110, 255}};
+    const Color skins[4] = {{0, 205, 190, 255}, {90, 150, 255, 255}, {185, 130, 255, 255},
+                            {110, 215, 110, 255}};
     const int hud = 44, tile = env->cell_size > 0 ? env->cell_size : 1;
-    const int side = tile < 4 ? tile : tile - 1;    // a gap shows how a snake is coiled
+    const int side = tile < 4 ? tile : tile - 1;        // a gap shows how a snake is coiled
     const int across = tile * env->width, down = tile * env->height, border = wall_width(env);
     if (!IsWindowReady()) {
         InitWindow(across, hud + down, "snake");
@@ -365,16 +362,14 @@ void c_render(Snake* env) {
         for (int i = body->length - 1; i >= 0; i--) {
             int cell = cell_of(env, body, i);
             DrawRectangle(cell % env->width * tile, hud + cell / env->width * tile, side, side,
-                          i == 0   ? RAYWHITE
-                          : a == 0 ? red
-                                   : skins[a % 4]);
+                          i == 0 ? RAYWHITE : a == 0 ? red : skins[a % 4]);
         }
     }
     if (env->bodies[0].length > 0) {
         int cell = env->bodies[0].cells[env->bodies[0].head], window = 2 * env->vision + 1;
         DrawRectangleLines((cell % env->width - env->vision) * tile,
                            hud + (cell / env->width - env->vision) * tile, window * tile,
-                           window * tile, red);    // where to find it
+                           window * tile, red);         // where to find it
         if (tile < 8) {
             draw_view(env, 16, hud + down - 192, 176);
         }
