@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
+from ..checking.harness import driver
 from . import sandbox, sources
 from .meter import Ended, Limits
 from .sandbox import Sandbox
@@ -169,11 +170,11 @@ def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, step
     apart = box.name != "none"
     inputs = {"/in": copy.folder}
     caches = {}
-    for name in _caches(steps):
+    for number, name in enumerate(_caches(steps)):
         place = paths.cache_dir() / name
         if place.is_dir():
-            inputs[f"/cache/{name}"] = place
-            caches[name] = f"/cache/{name}" if apart else str(place)
+            inputs[f"/cache/{number}"] = place
+            caches[name] = f"/cache/{number}" if apart else str(place)
     job = {"source": "/in" if apart else str(copy.folder), "env": env, "steps": steps,
            "caches": caches}
     ended = box.run(sandbox.python("puffer_sdk.reviewing.inside"), inputs=inputs, scratch=scratch,
@@ -184,7 +185,16 @@ def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, step
 def _caches(steps: list[dict]) -> list[str]:
     """Cache folders that save these steps a minute of compiling, or a download."""
     wanted = {step["name"] for step in steps}
-    return ["trainer"] * bool(wanted & {"train", "report"}) + ["raylib"] * ("report" in wanted)
+    found = []
+    if wanted & {"check", "report"}:
+        for kind in (driver.FAST, driver.SANITIZED):
+            driver.build_program(kind)
+        found.append(driver.program_folder().relative_to(paths.cache_dir()).as_posix())
+    if wanted & {"train", "report"}:
+        found.append("trainer")
+    if "report" in wanted:
+        found.append("raylib")
+    return found
 
 
 # -- reading the output --------------------------------------------------------------

@@ -196,14 +196,19 @@ def _bwrap(program: str, command: list[str], inputs: dict[str, Path], scratch: P
         command = [*_drop(uid), *command]
     words += ["--perms", "1777", "--size", str(limits.disk), "--tmpfs", TMP]
     made = {Path("/"), Path(TMP)}       # bwrap would make parents that others cannot read
-    for path in readable():
+
+    def make_parents(path: Path) -> None:
         for parent in reversed(path.parents):
             if parent not in made:
-                words += ["--perms", "0755", "--dir", str(parent)]
+                words.extend(["--perms", "0755", "--dir", str(parent)])
                 made.add(parent)
+
+    for path in readable():
+        make_parents(path)
         words += ["--symlink", os.readlink(path), str(path)] if _is_alias(path) \
             else ["--ro-bind", str(path), str(path)]
     for place, source in inputs.items():
+        make_parents(Path(place))
         words += ["--ro-bind", str(source), place]
     words += ["--proc", "/proc", "--dev", "/dev",
               "--perms", "1777", "--size", str(SHM), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",

@@ -195,12 +195,13 @@ def test_a_failure_is_not_kept(tmp_path, home):
     assert found == [{"failed": "no emcc"}, {"bytes": 1}, {"bytes": 1}]
 
 
-LONG = {"train.total_timesteps": 16_000_000, "base.checkpoint_interval": 32}
+EPOCH, INTERVAL = 65536, 16
+LONG = {"train.total_timesteps": 96 * EPOCH, "base.checkpoint_interval": INTERVAL}
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(home, tmp_path_factory):
-    """A training of some seconds: its facts."""
+    """A training of a few seconds: its facts."""
     env = tmp_path_factory.mktemp("whole") / "squared"
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))
     subject = open_subject(env, LONG, verbose=False)
@@ -236,7 +237,7 @@ def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, checkpoin
     stages._trajectories(subject, keeper)
     assert keeper.taken == ["check", "trajectories"]
     _, resumes = stages._unfinished(begun, run.tag, subject.config)
-    regular = [path for path in run.checkpoints() if int(path.stem) % (32 * 65536) == 0]
+    regular = [path for path in run.checkpoints() if int(path.stem) % (INTERVAL * EPOCH) == 0]
     assert resumes == bool(regular) and len(regular) >= checkpoints
     (again,) = stages._trainings(subject, keeper, 1, False)
     assert again.facts == uninterrupted

@@ -205,6 +205,15 @@ def _command_line(pid: str) -> bytes:
         return b""
 
 
+def test_what_was_compiled_before_can_be_read_inside(run, tmp_path):
+    """Folders under /cache, also where root's powers were dropped."""
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "program").write_text("compiled")
+    ended = run("print(open('/cache/0/program').read())", **{"cache/0": tmp_path / "made"})
+    if ended is not None:
+        assert ended.stdout == b"compiled\n", ended.stderr
+
+
 def test_a_full_disk_is_a_small_one_in_memory(run):
     code = ("import os\ntry:\n    for n in range(1000):\n"
             "        with open(f'/tmp/big{n}', 'wb') as f: f.write(bytes(1 << 20))\n"

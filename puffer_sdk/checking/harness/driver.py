@@ -86,6 +86,7 @@ EXACT = {"trace-debug": Kind("exact", ("-O2", *LINES, "-fno-builtin")),
          "trace-trained": Kind("exact-trained", ("-O3", "-march=native", *LINES, "-fno-builtin"))}
 
 
+_LANGUAGE = ("-std=gnu11", "-g")
 _compiling = threading.Lock()       # all kinds of program want the same objects
 
 
@@ -105,17 +106,25 @@ def build_program(kind: Kind, *, verbose: bool = False) -> Path:
     return program
 
 
+def program_folder() -> Path:
+    """Where the harness for this compiler lies: the folder is named after all it is made of."""
+    null = raylib.null_source()
+    digest = hashlib.sha256("\0".join([compilers.find_compiler().key, *_LANGUAGE]).encode())
+    for path in (*_sources(null), *headers(), paths.include_dir() / "puffer_abi.h"):
+        digest.update(path.read_bytes())
+    return paths.cache_dir() / "harness" / digest.hexdigest()[:12]
+
+
+def _sources(null: Path) -> list[Path]:
+    return [*sorted(SOURCES.glob("*.c")), null]
+
+
 def _objects(verbose: bool) -> list[Path]:
     """The harness's sources and raylib's zeros, compiled once per machine."""
     null = raylib.null_source()
-    sources = [*sorted(SOURCES.glob("*.c")), null]
     compiler = compilers.find_compiler()
-    flags = ["-std=gnu11", "-g", f"-I{paths.include_dir()}", f"-I{null.parent}"]
-    digest = hashlib.sha256("\0".join([compiler.key, *flags]).encode())
-    for path in (*sources, *headers(), paths.include_dir() / "puffer_abi.h"):
-        digest.update(path.read_bytes())
-    cache = paths.writable(paths.cache_dir() / "harness" / digest.hexdigest()[:12],
-                           purpose="the checker's programs")
+    flags = [*_LANGUAGE, f"-I{paths.include_dir()}", f"-I{null.parent}"]
+    cache = paths.writable(program_folder(), purpose="the checker's programs")
 
     def compile_one(source: Path) -> Path:
         target = cache / f"{source.stem}.o"
@@ -126,7 +135,7 @@ def _objects(verbose: bool) -> list[Path]:
         return target
 
     with ThreadPoolExecutor(4) as pool:
-        return list(pool.map(compile_one, sources))
+        return list(pool.map(compile_one, _sources(null)))
 
 
 def headers() -> list[Path]:
