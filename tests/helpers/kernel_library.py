@@ -24,6 +24,15 @@ MACHINE_FLAGS = {"generic": [], "scalar": [], "neon": [], "avx2": ["-mavx2", "-m
 ROWS_PADDED = 16                    # KERNEL_ROWS
 CANARY = np.float32(-12345.678)
 RUBBISH = np.float32(77.25)         # finite, in places that a kernel may read and must not use
+try:
+    FLAGS = set(Path("/proc/cpuinfo").read_text().split())
+except OSError:                     # not Linux: the paths that need no flag
+    FLAGS = set()
+IS_ARM = platform.machine() in ("aarch64", "arm64")
+# what this CPU has: instruction sets, and tables of kernels
+PATHS = ["generic", "scalar", *["neon"] * IS_ARM, *["avx2"] * ({"avx2", "fma"} <= FLAGS),
+         *["avx512"] * ({"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= FLAGS)]
+TABLES = [*PATHS, *["bf16"] * ("avx512_bf16" in FLAGS)]
 
 
 def includes() -> list[str]:
