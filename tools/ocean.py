@@ -16,6 +16,7 @@ from puffer_sdk.base import ui
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.checking import check
 from puffer_sdk.env import build, child
+from puffer_sdk.env.job import EnvJob
 from puffer_sdk.env.link import Link
 from puffer_sdk.settings import config
 
@@ -45,28 +46,24 @@ def row(folder: Path) -> str:
     """One environment's line of the table."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
-    job = {"library": str(built.library), "env": dict(settings.env),
-           "vec": settings.vec.total_agents}
-    seen = child.run("ocean:work", job, lambda kind, payload: None)
+    seen = child.run("ocean:work", EnvJob.of(built, settings), lambda kind, payload: None)
     result = check.check(folder)
     codes = sorted({finding.code for finding in result.findings})
     return (f"{folder.name:<20} {seen['obs']:>12} {seen['actions']:>14} {seen['sps']:>9,.0f}  "
             f"{result.verdict}{' ' * bool(codes)}{' '.join(codes)}")
 
 
-def work(job: dict, link: Link) -> dict:
+def work(job: EnvJob, link: Link) -> dict:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 
-    from puffer_sdk.env.library import Library
     from puffer_sdk.env.vec import VecEnv
 
-    library = Library(job["library"])
-    agents = library.agents_per_env(job["env"])
+    library, settings = job.open(), job.config.env
+    agents = library.agents_per_env(settings)
     total = max(1, AGENTS // agents) * agents
     rng = np.random.default_rng(0)
-    with VecEnv(library, total_agents=total, env_settings=job["env"],
-                watches=link.watches()) as vec:
+    with VecEnv(library, total_agents=total, env_settings=settings, watches=link.watches()) as vec:
         vec.reset()
         began, steps = time.perf_counter(), 0
         while steps < STEPS:

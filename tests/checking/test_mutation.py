@@ -12,7 +12,7 @@ from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.checking.mutants import places, score, table
-from puffer_sdk.checking.mutants.bench import Bench
+from puffer_sdk.checking.mutants.bench import Bench, Exam
 from puffer_sdk.checking.mutants.mutant import OPERATORS, RULE_CHANGES, sample
 from puffer_sdk.projects import scaffold
 
@@ -109,7 +109,7 @@ def test_what_changes_nothing_is_dropped(copy):
         "void c_close(Bandit* env) { (void)env; }",
         "void c_close(Bandit* env) { if (0) __builtin_free(env); }").replace(
         "    env->log.perf += (float)win;", "    if (1 < 3) env->log.perf += (float)win;"))
-    bench = Bench(bandit, bandit.parent / "bench", {}, "")
+    bench = Bench(bandit, bandit.parent / "bench", Exam({}, 0, 1.0), "")
     found = [m for m in places.find(bench.folder) if m.operator == "loosen-bound"]
     chosen, dropped = score._choose(bench, found, 24, 1, lambda *progress: None)
     assert dropped["equivalent"] >= 1

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 
@@ -28,17 +29,35 @@ LEFT_OUT = {".git", ".hg", ".venv", "venv", "build", "dist", "runs", "wandb", "n
             "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
 
 
+@dataclass(frozen=True)
+class Exam:
+    """What each mutant is checked with."""
+
+    settings: dict[str, str]        # "section.key": value
+    seed: int
+    budget: float                   # as in check()
+
+
+@dataclass(frozen=True)
+class CheckJob:
+    """One check in a child."""
+
+    folder: Path                    # the copy of the environment
+    tmp: Path                       # where the child's temporary files go
+    exam: Exam
+
+
 class Bench:
     """A copy of the project, in which one mutant at a time is tried."""
 
-    def __init__(self, folder: Path, home: Path, job: dict, test: str):
+    def __init__(self, folder: Path, home: Path, exam: Exam, test: str):
         root = _project(folder)
         self.root, self.home = home / root.name, home
         self.folder = self.root / folder.relative_to(root)
         shutil.copytree(root, self.root, symlinks=True, ignore=_left_out)
         _copy_what_lies_outside(folder, root, self.folder)
         (home / "tmp").mkdir()
-        self.job = {**job, "folder": str(self.folder), "tmp": str(home / "tmp")}
+        self.job = CheckJob(self.folder, home / "tmp", exam)
         self.test, self.stopped = test, False
         self.running: set = set()
 
@@ -126,7 +145,7 @@ class Bench:
         """The author's command in the env's folder: its status, and the last it said."""
         scripts = os.path.dirname(sys.executable)
         environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}",
-                       "TMPDIR": self.job["tmp"]}
+                       "TMPDIR": str(self.job.tmp)}
         child = subprocess.Popen(["sh", "-c", self.test], cwd=self.folder, env=environment,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, start_new_session=True)
@@ -167,14 +186,14 @@ class _Group:
         self.child.wait()
 
 
-def work(job: dict, link: Link) -> dict | str:
+def work(job: CheckJob, link: Link) -> dict | str:
     """In a child of its own: check, without proofs."""
     from ..check import check
 
-    tempfile.tempdir = job["tmp"]
+    tempfile.tempdir = str(job.tmp)
     try:
-        return check(job["folder"], settings=job["settings"], seed=job["seed"],
-                     budget=job["budget"], **without_proofs(check)).to_dict()
+        return check(job.folder, settings=job.exam.settings, seed=job.exam.seed,
+                     budget=job.exam.budget, **without_proofs(check)).to_dict()
     except PufferError as error:
         return f"refused: {error.message}"
 

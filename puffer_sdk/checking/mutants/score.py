@@ -23,7 +23,7 @@ from ...base.errors import FINDINGS, OK
 from ...env import header
 from ...settings.config import resolve
 from . import places
-from .bench import Bench
+from .bench import Bench, Exam
 from .mutant import FAULT, RULE, Mutant, sample
 
 COUNT = 24
@@ -113,10 +113,10 @@ def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] 
     config = resolve(folder, settings, header.read(folder), warn_unread=False)
     if config.vec.step_timeout > STEP_TIMEOUT:
         settings = {**(settings or {}), "vec.step_timeout": str(STEP_TIMEOUT)}
-    job = {"settings": {k: str(v) for k, v in (settings or {}).items()}, "seed": seed,
-           "budget": budget * BUDGET}
+    exam = Exam({key: str(value) for key, value in (settings or {}).items()}, seed,
+                budget * BUDGET)
     with tempfile.TemporaryDirectory(prefix="puffer-mutants-") as name:
-        benches = [Bench(folder, Path(name) / f"{i}", job, config.check.test)
+        benches = [Bench(folder, Path(name) / f"{i}", exam, config.check.test)
                    for i in range(WORKERS)]
         try:
             on_progress("without", 0, 1)
