@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from helpers.forms import LONG
 from helpers.places import ROOT
 from helpers.shared import once
 
@@ -162,7 +163,10 @@ def probe(tmp_path):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory) -> Path:
-    """The site of docs/, built strictly: one warning, one dead link or anchor, and it fails."""
+    """The site of docs/, built strictly: one warning, one dead link or anchor, and it fails.
+
+    Short: its games are hardly trained.
+    """
     import os
     import subprocess
     import sys
@@ -170,7 +174,8 @@ def site(tmp_path_factory) -> Path:
     def build(folder: Path) -> None:
         done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder],
                               cwd=ROOT, capture_output=True, text=True, timeout=1200,
-                              env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+                              env={**os.environ, "NO_MKDOCS_2_WARNING": "1",
+                                   **({} if LONG else {"PUFFER_DOCS_STEPS": "131072"})})
         assert done.returncode == 0, done.stdout + done.stderr
 
     return once(tmp_path_factory, "site", build)
