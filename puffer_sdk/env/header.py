@@ -99,8 +99,7 @@ class _Reader:
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
-        self.unit, self.main = unit, main
-        self.shown: dict[str, str] = {}     # file name -> relative(file name)
+        self.unit, self.main, self.shown = unit, main, {}
         self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
         self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
         self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
@@ -154,8 +153,8 @@ class _Reader:
         """A file's name as messages show it; asked for by every enumerator, raylib's too."""
         if name not in self.shown:
             path = Path(name).resolve()
-            inside = self.folder in path.parents
-            self.shown[name] = str(path.relative_to(self.folder)) if inside else str(path)
+            self.shown[name] = str(path.relative_to(self.folder) if self.folder in path.parents
+                                   else path)
         return self.shown[name]
 
     def place(self, cursor) -> str:
