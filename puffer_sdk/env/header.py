@@ -150,11 +150,10 @@ class _Reader:
         return found[:20]
 
     def relative(self, name: str) -> str:
-        """A file's name as messages show it; asked for by every enumerator, raylib's too."""
         if name not in self.shown:
             path = Path(name).resolve()
-            self.shown[name] = str(path.relative_to(self.folder) if self.folder in path.parents
-                                   else path)
+            inside = self.folder in path.parents
+            self.shown[name] = str(path.relative_to(self.folder) if inside else path)
         return self.shown[name]
 
     def place(self, cursor) -> str:
