@@ -15,9 +15,8 @@ KINDS = (".c", ".h", ".cc", ".cu", ".cuh")
 
 
 def files() -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True,
-                            text=True, check=True).stdout.split("\n")
-    return [ROOT / name for name in listed if Path(name).suffix in KINDS]
+    return sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*")
+                  if path.suffix in KINDS)
 
 
 def command() -> list[str]:
