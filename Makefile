@@ -45,11 +45,11 @@ mutants: deps $(VENV)/.dev $(VENV)/.torch
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
-	@$(BIN)/python tools/format.py
+	@$(BIN)/python tools/formatting.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
-	$(BIN)/python tools/format.py --write
+	$(BIN)/python tools/formatting.py --write
 
 bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py

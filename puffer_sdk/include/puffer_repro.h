@@ -47,11 +47,14 @@
 #define NAN __builtin_nanf("")
 #endif
 
-PUFFER_RARE    // vecenv.h's: compiling takes longer than playing
+// To compile this takes longer than to play it, and nothing stands behind it
+#if defined(__clang__)
+#pragma clang optimize off
+#elif defined(__GNUC__)
+#pragma GCC optimize("O0")
+#endif
 
-    enum {
-        RESET = 0
-    };    // in the place of a row's number of steps
+enum { RESET = 0 };    // in the place of a row's number of steps
 
 typedef struct Repro {
     const char* code;                 // the rule's
@@ -353,5 +356,3 @@ int getentropy(void* out, size_t size) {
     getrandom(out, size, 0);
     return 0;
 }
-
-PUFFER_OFTEN

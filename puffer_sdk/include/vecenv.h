@@ -40,21 +40,15 @@
 #define PUFFER_ASSERT(test, text) _Static_assert(test, text)
 #endif
 
-// Between these two, functions that run once a run: not optimised, which takes two thirds off
-// the time that an environment takes to compile with sanitizers
-#if defined(__CUDACC__)
-#define PUFFER_RARE
-#define PUFFER_OFTEN
-#elif defined(__clang__)
-#define PUFFER_RARE  _Pragma("clang optimize off")
-#define PUFFER_OFTEN _Pragma("clang optimize on")
-#elif defined(__GNUC__)
-#define PUFFER_RARE _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\")")
-#ifdef __SANITIZE_ADDRESS__    // nobody counts steps there: nothing of this file is optimised
-#define PUFFER_OFTEN
-#else
-#define PUFFER_OFTEN _Pragma("GCC pop_options")
+// In builds with sanitizers, and in `check`'s, this file takes longer to compile than to run
+#if defined(__SANITIZE_ADDRESS__) && !defined(PUFFER_UNOPTIMIZED)
+#define PUFFER_UNOPTIMIZED
 #endif
+#if defined(PUFFER_UNOPTIMIZED) && defined(__clang__)
+#pragma clang optimize off
+#elif defined(PUFFER_UNOPTIMIZED) && defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("O0")
 #endif
 
 //------------------------------------------------------------------------------------
@@ -72,8 +66,6 @@ typedef struct Dict {
     int capacity;
     bool is_vec;    // [vec], not [env]: for error texts
 } Dict;
-
-PUFFER_RARE
 
 // A missing key must not become a NULL dereference inside the author's my_init: the
 // call that led here is abandoned instead, with the key's name as its error
@@ -128,8 +120,6 @@ static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) 
         dict_set(dict, settings->items[i].key, settings->items[i].value);
     return dict;
 }
-
-PUFFER_OFTEN
 
 //------------------------------------------------------------------------------------
 // Types that bindings name
@@ -256,8 +246,6 @@ static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
     watch->env = e;
     puffer_rand_state = &vec->rand_states[e];
 }
-
-PUFFER_RARE
 
 // Behind an error text: the numbers nearest to this one that are multiples of a step
 static inline void puffer_suggest(char* error, int32_t number, int32_t step) {
@@ -564,8 +552,6 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     return vec;
 }
 
-PUFFER_OFTEN
-
 static int32_t puffer_num_envs(const PufferVec* vec) { return vec->num_envs; }
 
 static uint32_t puffer_env_seed(const PufferVec* vec, int32_t env) {
@@ -758,3 +744,9 @@ extern "C"
     };
     return &api;
 }
+
+#if defined(PUFFER_UNOPTIMIZED) && defined(__clang__)
+#pragma clang optimize on
+#elif defined(PUFFER_UNOPTIMIZED) && defined(__GNUC__)
+#pragma GCC pop_options
+#endif

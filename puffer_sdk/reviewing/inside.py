@@ -52,7 +52,7 @@ def _be_the_first_to_die() -> None:
 
 
 def _copy_caches(caches: dict[str, str]) -> None:
-    """What this machine has compiled and fetched already: the trainer, raylib."""
+    """What this machine has compiled and fetched already: the trainer, raylib, the harness."""
     for name, source in caches.items():
         with contextlib.suppress(OSError, shutil.Error):
             shutil.copytree(source, Path(os.environ["PUFFER_CACHE"]) / name, symlinks=True)

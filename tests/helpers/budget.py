@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         count[function_of(item.nodeid)] += 1
     each = {name: seconds.get(name, UNKNOWN * n) for name, n in count.items()}
-    if config.getoption("dist", "no") == "loadfile" or hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
         longest_first(items, each)
     budget = config.getoption("--budget")
     if not budget:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import html
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,9 +12,6 @@ import click
 from helpers.places import ROOT
 
 DOCS = ROOT / "docs"
-TOOLS = ROOT / "tools" / "site"
-if str(TOOLS) not in sys.path:
-    sys.path.insert(0, str(TOOLS))
 
 BLOCK = re.compile(r'<div class="language-(\w+) highlight">(.*?)</pre>', re.S)
 PROGRAMS = ("puffer-sdk", "make", "python", "python3", "pip", "mkdir", ".", "sudo", "sha256sum")

@@ -2,15 +2,12 @@
 from __future__ import annotations
 
 import ast
-import sys
 
+import mutants
 import pytest
+import quick
 from helpers.budget import choose, longest_first
 from helpers.places import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-import mutants  # noqa: E402
-import quick  # noqa: E402
 
 
 @pytest.mark.parametrize("file, tests", [

@@ -82,8 +82,8 @@ def _stack(frames) -> list[str]:
 
 
 def by_place(facts: Facts):
-    """(name, outcome) of the experiments that judge a death, those with the truest lines first:
-    -O2 moves code between lines, -O1 with sanitizers hardly."""
+    """(name, outcome) of the experiments that judge a death, sanitized builds first: their line
+    numbers are the truest."""
     for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
         if name != "rewrite":           # an incremental env may stumble over our poison
             yield name, facts.outcomes[name]

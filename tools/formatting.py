@@ -28,6 +28,8 @@ def differing(paths: list[Path]) -> list[str]:
     """The first place of each file that clang-format would change: "file.c:12:3"."""
     done = subprocess.run([*command(), "--dry-run", "--ferror-limit=1", *map(str, paths)],
                           cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"clang-format could not read its style or the files:\n{done.stderr}")
     return sorted({line.partition(": ")[0].replace(f"{ROOT}/", "")
                    for line in done.stderr.splitlines() if "[-Wclang-format" in line})
 
