@@ -100,7 +100,8 @@ def bench_target(seeds) -> dict:
     """Goals per agent per 1000 ticks, beside random play."""
     out = []
     for row in train_seeds("target", "target", seeds):
-        goals = {name: score.mean["log_entries"] for name, score in row["scores"].items()}
+        goals = {name: score.mean["entries_per_1000_ticks"]
+                 for name, score in row["scores"].items()}
         out.append({"seed": row["seed"], "steps": row["steps"], "seconds": row["seconds"],
                     "goals": goals["trained"], "random_goals": goals["random"],
                     "times_random": goals["trained"] / goals["random"]})

@@ -34,9 +34,13 @@ def open_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-@cache
 def console(stderr: bool = False):
     """The rich console for stdout, or for stderr. Plain without a terminal."""
+    return _console(stderr)         # by position: the cache tells the ways to call it apart
+
+
+@cache
+def _console(stderr: bool):
     from rich.console import Console
 
     class Lasting(Console):
@@ -80,7 +84,9 @@ def out(text: str = "", style: str | None = None) -> None:
 
 
 def out_renderable(item) -> None:
-    """A rich table or panel, to stdout."""
+    """A rich table, to stdout; as wide as it is where that is no terminal."""
+    if not sys.stdout.isatty():
+        console().size = (10_000, 25)
     _print(item)
 
 
@@ -127,6 +133,11 @@ def print_error(error: PufferError) -> None:
     for line in lines[1:]:
         text.append("\n" + line, style="cyan" if line.lstrip().startswith("hint:") else None)
     _print(text, stderr=True)
+
+
+def plural(count: int, word: str) -> str:
+    """'1 episode', '2,000 episodes'"""
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 class Progress:

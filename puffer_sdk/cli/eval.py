@@ -71,9 +71,9 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
             **recording):
     """Measure a policy of ENV against random and idle play, and record it.
 
-    Episodes start from fixed seeds ([eval] seed), so results are comparable. If episodes do not
-    end, each agent is measured over [eval] steps ticks. If the ini states a goal that is not met,
-    the status is 1.
+    Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows what the
+    environment logs, each entry once. Where episodes do not end, play lasts [eval] steps ticks. If
+    the ini states a goal that is not met, the status is 1.
 
     A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions as the table. It
     needs no display: frames are drawn in memory.
@@ -129,8 +129,10 @@ def print_result(result) -> None:
     if result.path:
         ui.out(f"episodes  {paths.shown(result.path)}")
     if result.goal and "trained" in result.scores:
-        said = {True: "met", False: "not met", None: "not measured here"}
-        ui.out(f"goal      {result.goal}: {said[result.solved]}")
+        said = "met" if result.solved else "not met"
+        if not result.measured:
+            said += f": the environment logged no {result.goal.name} during this evaluation"
+        ui.out(f"goal      {result.goal}: {said}")
 
 
 def print_recording(film, shot, *, text: bool) -> None:
@@ -166,18 +168,20 @@ def print_table(result) -> None:
             table.add_column(score.policy, justify="right", no_wrap=True,
                              style="bold cyan" if score.policy == "trained" else None)
         for name in names:
-            if name == "log_entries" and not any(score.mean.get(name) for score in group):
-                continue            # an environment that logs nothing
             table.add_row(name.replace("_", " "), *(
                 measure(score.mean.get(name), score.interval.get(name)) for score in group))
-        table.add_row("agents" if unit != "per episode" else "episodes",
+        table.add_row("episodes" if unit == "per episode" else "log entries",
                       *(f"{score.count:,}" for score in group), style="dim")
         ui.out_renderable(table)
     for score in scores:
         if score.unfinished:
-            ui.warn(f"{score.policy} play: {score.unfinished:,} agents did not finish within "
-                    f"{score.ticks:,} ticks; the means cover only those that did",
+            agents = ui.plural(score.unfinished, "agent")
+            ui.warn(f"{score.policy} play: {agents} ended no episode in {score.ticks:,} ticks; "
+                    "the means cover only those that did",
                     hint="raise --eval.steps to wait longer")
+    if scores and all(half is None for score in scores for half in score.interval.values()):
+        ui.say("no ± intervals: this is one env, and its agents share their fate; "
+               "--vec.total-agents N lets an evaluation play several")
 
 
 def measure(mean: float | None, half: float | None) -> str:

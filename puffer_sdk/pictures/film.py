@@ -20,8 +20,9 @@ import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env.link import Link
+from ..policy.entries import Entries
 from ..policy.players import PlayersJob, load_players
-from ..policy.scoring import make_envs
+from ..policy.scoring import GAMES, LEAST_ENVS, PATIENCE, make_envs
 from ..settings.values import Config
 from .montage import Grid, Scale, dim
 
@@ -100,28 +101,24 @@ def work(job: FilmJob, link: Link) -> None:
     for policy in job.policies:
         if link.stop:
             break
-        vec = make_envs(library, resolved, link)
+        vec = make_envs(library, resolved, link, max(LEAST_ENVS, camera.last))
         _never_closed.append(vec)
         camera.film(policy, vec, players[policy](vec, resolved))
 
 
 def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
-    """Whether random play ends an episode within [eval] steps, as eval decides it."""
+    """Whether random play ends an episode, as eval decides it."""
     vec = make_envs(library, resolved, link)
-    player = make_player(vec, resolved)
+    player, steps = make_player(vec, resolved), resolved.eval.steps
+    entries = Entries(vec, GAMES, least=steps)
     vec.reset()
-    for _ in range(resolved.eval.steps):
+    while not (entries.ended.any() or entries.done.all() or link.stop) \
+            and entries.tick < steps * PATIENCE:
         player(vec)
         vec.step()
-        if vec.terminals.any() or vec.truncations.any():
-            break
-        if link.stop:
-            return False
-    else:
-        vec.close()
-        return False
+        entries.look()
     vec.close()
-    return True
+    return bool(entries.ended.any())
 
 
 class Camera:
@@ -136,6 +133,7 @@ class Camera:
         self.screen, self.job, self.link = screen, job, link
         self.endings = self.following = self.whole = False
         self.rows, self.columns = job.grid
+        self.last = job.env_index + self.rows * self.columns        # the first env not shown
         self.scale: Scale | None = None
         self.ring: Ring | None = None
         self.fps, self.sent, self.limit = 0.0, 0, 0
@@ -144,13 +142,12 @@ class Camera:
         """Play from the reset to the end of the last episode to show."""
         pane, count = Pane(policy), self.rows * self.columns
         first = self.job.env_index
-        if first + count > vec.num_envs:
+        if self.last > vec.num_envs:
             asked = f"env {first}" if count == 1 else f"envs {first} to {first + count - 1}"
             raise UsageError(f"the evaluation has no {asked}", expected=f"0 to {vec.num_envs - 1}",
-                             actual=asked, hint="a larger --eval.episodes (and --vec.total-agents) "
-                             "evaluates more envs")
+                             actual=asked, hint="a larger --vec.total-agents allows more envs")
         tiles = [Tile(env, int(vec.first_row[env]), int(vec.first_row[env + 1]))
-                 for env in range(first, first + count)]
+                 for env in range(first, self.last)]
         grid, over = None, False
         counted = _Episodes(vec)
         vec.reset()

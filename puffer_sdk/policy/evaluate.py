@@ -31,13 +31,17 @@ class Evaluation:
 
     @property
     def solved(self) -> bool | None:
-        """Whether the trained policy meets the goal; None without a policy, or if the goal names
-        something that is not measured here (a score that several agents share, say)."""
-        mean = self.scores["trained"].mean if "trained" in self.scores else {}
-        for name in (self.goal.name, f"{self.goal.name}_per_entry") if self.goal else ():
-            if name in mean:
-                return self.goal.is_met(mean[name])
-        return None
+        """Whether the trained policy meets the goal; None without a goal or a policy. A goal on
+        something that was never logged is not met."""
+        if self.goal is None or "trained" not in self.scores:
+            return None
+        return self.measured and self.goal.is_met(self.scores["trained"].mean[self.goal.name])
+
+    @property
+    def measured(self) -> bool:
+        """Whether the trained policy's play logged what the goal names."""
+        return bool(self.goal and "trained" in self.scores
+                    and self.goal.name in self.scores["trained"].mean)
 
     def to_dict(self) -> dict:
         """JSON-able; a number that is not finite becomes None."""

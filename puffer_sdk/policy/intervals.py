@@ -4,21 +4,22 @@ from __future__ import annotations
 import math
 
 
-def clustered_mean(values, clusters) -> tuple[float, float | None]:
-    """Mean over values, and the half width of its 95 % interval over cluster means.
+def clustered_mean(values, clusters, weights=None) -> tuple[float, float | None]:
+    """Mean over the clusters' weighted means, and the half width of its 95 % interval.
 
+    weights     of the values within their cluster; clusters weigh alike
     The width is None if there is only one cluster.
     """
     import numpy as np
 
-    values, clusters = np.asarray(values, float), np.asarray(clusters)
-    _, index = np.unique(clusters, return_inverse=True)
-    sums, counts = np.bincount(index, values), np.bincount(index)
-    means = sums / counts
+    values = np.asarray(values, float)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, float)
+    _, index = np.unique(np.asarray(clusters), return_inverse=True)
+    means = np.bincount(index, values * weights) / np.bincount(index, weights)
     if len(means) < 2:
-        return float(values.mean()), None
+        return float(means.mean()), None
     half = student_t(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
-    return float(values.mean()), float(half)
+    return float(means.mean()), float(half)
 
 
 def student_t(freedom: int) -> float:

@@ -39,19 +39,25 @@ def load_players(job: PlayersJob, library) -> dict:
     return players
 
 
-def random_actions(vec, rng):
-    """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head."""
+def random_actions(vec, rng, drawn: int = 0):
+    """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head.
+
+    drawn       agents to draw for, if that is more than N: the first N then do the same in a vec
+                of any size
+    """
     import numpy as np
 
+    n = vec.num_agents
+    drawn = max(n, drawn)
     actions, column = np.empty_like(vec.actions), 0
     for head, width in enumerate(vec.act_sizes):
         if width == 1:
-            actions[:, head] = rng.uniform(-1, 1, vec.num_agents)
+            actions[:, head] = rng.uniform(-1, 1, drawn)[:n]
         elif vec.action_mask is None:
-            actions[:, head] = rng.integers(0, width, vec.num_agents)
+            actions[:, head] = rng.integers(0, width, drawn)[:n]
         else:
             legal = vec.action_mask[:, column:column + width] != 0
-            draw = rng.random((vec.num_agents, width))
+            draw = rng.random((drawn, width))[:n]
             actions[:, head] = np.where(legal, draw, -1).argmax(1)
         column += width
     return actions
@@ -64,7 +70,7 @@ def random_player(vec, resolved: Config):
     rng = np.random.default_rng(resolved.eval.seed)
 
     def play(vec) -> None:
-        vec.actions[:] = random_actions(vec, rng)
+        vec.actions[:] = random_actions(vec, rng, resolved.vec.total_agents)
 
     return play
 

@@ -14,6 +14,7 @@ from functools import cache
 
 from markupsafe import Markup
 
+from ..base import ui
 from ..base.paths import PACKAGE
 from ..settings.goal import parse_goal
 from . import charts, curves, summary
@@ -48,7 +49,7 @@ def _template():
         keep_trailing_newline=True, undefined=jinja2.StrictUndefined, autoescape=True)
     environment.filters.update(number=number, size=summary.size, timing=timing,
                                median=statistics.median, spark=_spark, measure=measure,
-                               plural=summary.plural, in_seconds=summary.in_seconds)
+                               plural=ui.plural, in_seconds=summary.in_seconds)
     return environment.get_template("reporting/page.html.jinja")
 
 
@@ -86,7 +87,7 @@ def learning_charts(data: Mapping) -> list[dict]:
         steps = max((seed["curves"]["step"] for seed in seeds), key=len)
         last = next((value for value in reversed(median) if value is not None), None)
         alt = (f"Learning curves of {name} over agent steps, "
-               f"{summary.plural(len(seeds), 'seed')}: the median ends at {number(last)}"
+               f"{ui.plural(len(seeds), 'seed')}: the median ends at {number(last)}"
                + (f"; the goal is {number(mark)}" if mark is not None else ""))
         svg = charts.learning(steps, [seed["curves"].get(name, []) for seed in seeds], median,
                               worst, goal=mark, alt=alt,

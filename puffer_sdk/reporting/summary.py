@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..base import ui
 from .charts import number
 
 
@@ -50,13 +51,9 @@ def count_findings(check: Mapping) -> str:
     errors = sum(finding["severity"] == "error" for finding in check["findings"])
     warnings = len(check["findings"]) - errors
     more = sum(check.get("more", {}).values())
-    counts = [plural(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    counts = [ui.plural(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
     return " and ".join(counts) + (f", and {more} more of the same rules" if more else "") \
         or "nothing found"
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def _check(data: Mapping) -> Row:
@@ -81,7 +78,8 @@ def _solved(training: Mapping, clocks: list[Mapping]) -> Row:
     if goal is None:
         return Row("solved", "the ini states no goal ([eval] goal)")
     solved = [seed for seed in seeds if seed["goal_step"]]
-    text = f"{len(solved)} of {plural(len(seeds), 'seed')} reach{'es' * (len(seeds) == 1)} {goal}"
+    text = (f"{len(solved)} of {ui.plural(len(seeds), 'seed')} "
+            f"reach{'es' * (len(seeds) == 1)} {goal}")
     if not solved:
         return Row("solved", text, good=False)
     seconds = [clock["goal_seconds"] for clock in clocks if clock["goal_seconds"]]
@@ -103,10 +101,11 @@ def _reached(data: Mapping, metric: str) -> Row:
     policies = data["evaluation"].get("policies", {})
     beside = [f"{name} {number(policies[name]['mean'][metric])}" for name in ("random", "idle")
               if metric in policies.get(name, {}).get("mean", {})]
-    if not beside and "return" in policies.get("trained", {}).get("mean", {}):
-        beside = [f"return {policies['trained']['unit']} "       # episodes do not end
-                  + ", ".join(f"{name} {number(score['mean']['return'])}"
-                              for name, score in policies.items())]
+    per_ticks = {name: score["mean"]["return_per_1000_ticks"] for name, score in policies.items()
+                 if "return_per_1000_ticks" in score["mean"]}
+    if not beside and "trained" in per_ticks:           # episodes do not end
+        beside = ["return per agent per 1000 ticks "
+                  + ", ".join(f"{name} {number(mean)}" for name, mean in per_ticks.items())]
     return Row("reached", "; ".join([text, ", ".join(beside)] if beside else [text]))
 
 

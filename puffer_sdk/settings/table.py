@@ -182,8 +182,10 @@ class Train:
 class Eval:
     """How a policy is measured."""
 
-    episodes: int = setting(100, "finished episodes to collect", low=1, high=10**9)
-    steps: int = setting(1000, "steps per agent, for environments without endings",
+    episodes: int = setting(100, "episodes of all agents together; each agent plays four at least",
+                            low=1, high=10**9)
+    steps: int = setting(1000, "ticks to play where episodes do not end; a first ending is "
+                              "waited for 20 times as long",
                          low=1, high=10**9)
     seed: int = setting(1, "seed of the evaluation's environments and actions",
                         low=0, high=MAX_SEED)

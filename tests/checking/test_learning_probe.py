@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from helpers.places import SPECIMENS
 
+import puffer_sdk
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.experiments import learning
 from puffer_sdk.checking.report import terminal
+from puffer_sdk.policy.entries import Entries
 from puffer_sdk.settings.config import resolve
 
 WHACK = SPECIMENS / "broken" / "puf702_whack"
@@ -53,6 +55,23 @@ def test_better_takes_more_than_chance():
                np.random.default_rng(4).normal(0, 1, (400, 2, 16)))
     assert wins <= 20                                               # 2.5 % of 400, and then some
     assert learning.is_better([1.0] * 8, [0.0] * 8)
+
+
+@pytest.mark.parametrize("outs", [0, 4])
+def test_returns_are_of_episodes_and_not_from_terminal_to_terminal(outs):
+    """A terminal only at each fourth ending, or at none: the log knows the other endings."""
+    with puffer_sdk.make(SPECIMENS / "innings", num_envs=4,
+                         env_settings={"outs": outs, "length": 50}) as vec:
+        entries, total = Entries(vec, learning.EPISODES, least=learning.TICKS), np.zeros(4)
+        vec.reset()
+        for _ in range(learning.TICKS):
+            vec.step()
+            total += vec.rewards
+            entries.look()
+            if entries.done.all():
+                break
+        found = learning.returns_of_envs(entries, total)
+    assert found == [50.0] * 4 if outs else found == [learning.TICKS] * 4
 
 
 def test_blind_agents_see_another_env():

@@ -391,8 +391,8 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
 
 
 @pytest.mark.parametrize(("options", "text"), [
-    ({"env_index": 16}, "the evaluation has no env 16"),
-    ({"grid": (4, 5)}, "the evaluation has no envs 0 to 19"),
+    ({"env_index": 32}, "the evaluation has no env 32"),
+    ({"grid": (4, 9)}, "the evaluation has no envs 0 to 35"),
     ({"grid": (0, 5)}, "--grid is out of range"), ({"grid": "4 by 4"}, "--grid is not understood"),
     ({"episodes": 0}, "--episodes is too small"), ({"ticks": 0}, "--ticks is too small"),
     ({"fps": 0.0}, "--fps is out of range"), ({"fps": math.nan}, "--fps is out of range"),

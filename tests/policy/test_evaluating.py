@@ -2,22 +2,22 @@
 import json
 import math
 import statistics
-from types import SimpleNamespace
 
 import pytest
+from helpers.places import SPECIMENS
 from helpers.playground import flags, overrides
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import eval as eval_command
-from puffer_sdk.env import build, library
-from puffer_sdk.policy import evaluate, players, scoring
+from puffer_sdk.policy import evaluate, scoring
 from puffer_sdk.policy.intervals import clustered_mean, student_t
 from puffer_sdk.policy.models import find_model
-from puffer_sdk.policy.scoring import PER_EPISODE, PER_TICKS
-from puffer_sdk.settings import config
+from puffer_sdk.policy.scoring import ENDLESS, PER_EPISODE
+from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, train
 
 pytest_plugins = ["helpers.playground_fixtures"]
+INNINGS = SPECIMENS / "innings"
 
 
 @pytest.fixture(scope="module")
@@ -44,19 +44,21 @@ def test_the_same_seeds_give_the_same_file(faulty, trained, tmp_path):
 
 
 def test_episodes_mean_and_interval(faulty, trained):
+    """64 episodes: four of each of 16 envs."""
     result = evaluate.evaluate(faulty, model=trained)
     assert result.path == trained / "episodes.json"
     written = json.loads(result.path.read_text())["policies"]
     assert list(written) == ["trained", "random", "idle"]
     seeds = [[e["seed"] for e in score["episodes"]] for score in written.values()]
-    assert seeds[0] == seeds[1] == seeds[2] and len(set(seeds[0])) == 64
+    assert seeds[0] == seeds[1] == seeds[2] and len(set(seeds[0])) == 16
     for name, score in written.items():
         episodes = score["episodes"]
         assert score["unit"] == PER_EPISODE and score["count"] == len(episodes) == 64
         for key, mean in score["mean"].items():
-            values = [e[key] for e in episodes]
-            assert mean == pytest.approx(statistics.fmean(values))
-            half = 1.998 * statistics.stdev(values) / math.sqrt(64)     # t, 63 degrees of freedom
+            assert mean == pytest.approx(statistics.fmean(e[key] for e in episodes))
+            envs = [statistics.fmean(e[key] for e in episodes if e["env"] == env)
+                    for env in range(16)]
+            half = 2.131 * statistics.stdev(envs) / math.sqrt(16)       # t, 15 degrees of freedom
             assert score["interval"][key] == pytest.approx(half, rel=0.01, abs=1e-12)
         assert {e["episode_length"] for e in episodes} == {7}
         assert [e["perf"] * 7 for e in episodes] == pytest.approx([e["score"] for e in episodes])
@@ -77,29 +79,37 @@ def test_the_interval_is_over_environments():
     assert clustered_mean(values, [0] * 8) == (2, None)
 
 
+def test_weights_count_within_an_env_and_envs_weigh_alike():
+    mean, half = clustered_mean([1, 4, 3], [0, 0, 1], [2, 1, 9])
+    assert mean == 2.5 and half == pytest.approx(12.706 * 0.5)      # envs: 2 and 3
+
+
 def test_every_agent_plays_the_same_number_of_episodes(faulty):
     scores = baselines(faulty, **{"eval.episodes": 200, "vec.total_agents": 64})
     for score in scores.values():
         agents = [e["agent"] for e in score.episodes]
-        assert score.count == 256 and {agents.count(agent) for agent in range(64)} == {4}
+        assert score.count == 200 and {agents.count(agent) for agent in range(50)} == {4}
 
 
 def test_envs_without_endings_are_judged_by_their_ticks(faulty):
-    scores = baselines(faulty, **env_settings(length=0), **{"eval.steps": 80})
+    scores = baselines(faulty, **env_settings(length=0), **{"eval.steps": 8})
     for score in scores.values():
-        assert (score.unit, score.ticks, score.count, score.episodes) == (PER_TICKS, 80, 64, [])
-        assert score.mean["return"] == pytest.approx(500, abs=60)
-        assert 0 < score.interval["return"] < 60
+        ticks = 8 * scoring.PATIENCE
+        assert (score.unit, score.ticks, score.count, score.episodes) == (ENDLESS, ticks, 0, [])
+        assert score.mean["return_per_1000_ticks"] == pytest.approx(500, abs=60)
+        assert 0 < score.interval["return_per_1000_ticks"] < 60
+        assert score.mean["entries_per_1000_ticks"] == 0
 
 
-def test_several_agents_an_env(faulty):
+def test_several_agents_an_env_have_the_columns_of_its_log(faulty):
     scores = baselines(faulty, **env_settings(agents=3), **{"vec.total_agents": 63,
                                                             "eval.episodes": 63,
                                                             "train.minibatch_size": 8})
     for score in scores.values():
-        assert score.count == 63 and score.unfinished == 0
-        assert {e["env"] for e in score.episodes} == set(range(21))
-        assert set(score.mean) == {"episode_return", "episode_length"}     # Log is of all agents
+        assert score.count == 8 * scoring.GAMES and score.unfinished == 0   # one entry a game
+        assert {e["env"] for e in score.episodes} == set(range(8))
+        assert list(score.mean) == ["perf", "score", "episode_return", "episode_length"]
+        assert score.mean["episode_length"] == 7 and 0 < score.mean["perf"] < 1
 
 
 def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said(faulty, capsys):
@@ -107,23 +117,52 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
     result = evaluate.evaluate(faulty, settings, model=None)
     for score in result.scores.values():
         assert score.ticks == 10 * scoring.PATIENCE
-        assert score.unfinished == 32 and score.count == 32
+        assert score.unfinished == 8 and score.count == 32
     eval_command.print_table(result)
-    assert "random play: 32 agents did not finish within 200 ticks" in capsys.readouterr().err
+    assert "random play: 8 agents ended no episode in 200 ticks" in capsys.readouterr().err
 
 
-def test_a_policy_that_outlives_eval_steps_is_waited_for_where_episodes_are_known_to_end(faulty):
-    """A good player's episodes may be longer than any of random play's."""
-    built = build.build(faulty)
-    settings = {**env_settings(length=100), "eval.steps": 30, "eval.episodes": 8}
-    resolved = config.resolve(faulty, settings, spec=built.spec)
-    link = SimpleNamespace(stop=False, watches=lambda: None, emit=lambda *_, **__: None)
-    scores = {}
-    for endings in (False, True):
-        scorer = scoring.Scorer(library.Library(built.library), resolved, "random", link)
-        scores[endings] = scorer.play(players.random_player(scorer.vec, resolved), endings)
-    assert (scores[False].unit, scores[False].ticks) == (PER_TICKS, 30)
-    assert (scores[True].unit, scores[True].ticks) == (PER_EPISODE, 100)
+@pytest.mark.parametrize("outs", [20, 0, 1])
+@pytest.mark.parametrize("agents", [1, 2])
+def test_each_log_entry_counts_once_with_a_terminal_or_without(outs, agents):
+    """Returns from terminal to terminal would be 20 x 199 = 3980."""
+    found = baselines(INNINGS, **env_settings(outs=outs, agents=agents))
+    for score in found.values():
+        mean = score.mean
+        assert mean["episode_return"] == mean["score"] == mean["episode_length"] == 199
+        assert score.count == len(score.episodes) >= 32
+        assert max(e["episode_return"] for e in score.episodes) == 199
+        assert mean["wickets"] == {20: 0, 0: 0, 1: 1}[outs]
+        assert mean["perf"] >= 0.75         # not the first game of each env alone
+
+
+def test_long_episodes_are_not_taken_for_endless_ones():
+    """2,040 ticks each, where [eval] steps is 1000."""
+    (score, _) = baselines(INNINGS, **env_settings(length=2040, outs=1)).values()
+    assert score.unit == PER_EPISODE and score.mean["episode_return"] == 2040
+
+
+def test_one_env_says_why_it_has_no_interval(capsys):
+    settings = {**env_settings(agents=64, outs=1), "vec.total_agents": 64}
+    result = evaluate.evaluate(INNINGS, settings, model=None)
+    assert set(result.scores["random"].interval.values()) == {None}
+    eval_command.print_table(result)
+    assert "no ± intervals: this is one env" in capsys.readouterr().err
+
+
+def test_a_goal_that_was_never_logged_is_not_met(capsys):
+    score = scoring.Score("trained", ENDLESS, 0, 10, 0, {"return_per_1000_ticks": 1.0}, {})
+    result = evaluate.Evaluation("innings", None, {"trained": score}, None, parse_goal("perf >= 0"))
+    assert result.solved is False
+    eval_command.print_result(result)
+    assert "not met: the environment logged no perf" in capsys.readouterr().out
+
+
+def test_a_table_in_a_pipe_keeps_its_digits(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    done = cli("eval", INNINGS, "--baselines", "--env.length", 1_000_000, "--eval.steps", 10)
+    assert done.returncode == 0 and "…" not in done.stdout
+    assert done.stdout.count("1,000.0 ± 0.0") == 2
 
 
 def test_greedy_play_is_the_likeliest_action(faulty, trained, tmp_path):

@@ -28,6 +28,6 @@ def test_target_is_learned(tmp_path, seed):
     folder = puffer_sdk.new("target", template="target", output_dir=tmp_path).folder
     result = puffer_sdk.train(folder, {"train.seed": seed, "train.total_timesteps": 1_000_000})
     scores = puffer_sdk.evaluate(folder, model=result.checkpoint).scores
-    assert scores["trained"].unit == "per agent per 1000 ticks"
-    goals = {name: score.mean["log_entries"] for name, score in scores.items()}
+    assert scores["trained"].unit == "episodes do not end"
+    goals = {name: score.mean["entries_per_1000_ticks"] for name, score in scores.items()}
     assert goals["trained"] > 2 * goals["random"] > goals["idle"]

@@ -17,6 +17,7 @@ from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
 from ...env.job import EnvJob
 from ...env.link import Link
+from ...policy.entries import Entries
 from ...settings.texts import parse_action
 from ...settings.values import Config
 from ...training import backends
@@ -171,34 +172,28 @@ class _Probe:
     # -- playing
 
     def play(self, make_player) -> tuple[list[float], bool]:
-        """Mean return of each env over its agents' first episodes; whether any ended.
+        """Mean return of each env over the first episodes that it logs; whether any ended.
 
-        An agent that comes to no end counts with what it got in TICKS ticks.
+        Where the env logs no return it is measured, from ending to ending. An env that comes to no
+        end counts with what its agents got in TICKS ticks.
         """
         import numpy as np
 
         vec = self.make_vec(self.job.agents, self.config.train.seed + 1)
         vec.reset()
         player = make_player(vec)
-        n = vec.num_agents
-        running, total, finished = np.zeros(n), np.zeros(n), np.zeros(n, int)
+        entries, total = Entries(vec, EPISODES, least=TICKS), np.zeros(vec.num_agents)
         for _ in range(TICKS):
             player(vec)
             vec.step()
             if not math.isfinite(float(vec.rewards.sum())):
                 raise RunError("rewards went bad: they are not finite in play")
-            running += vec.rewards
-            ended = (vec.terminals != 0) | (vec.truncations != 0)
-            counts = ended & (finished < EPISODES)
-            total[counts] += running[counts]
-            finished += counts
-            running[ended] = 0.0
-            if (finished >= EPISODES).all():
+            total += vec.rewards
+            entries.look()
+            if entries.done.all():
                 break
-        each = np.where(finished > 0, total / np.maximum(finished, 1), running)
-        means = [float(each[a:b].mean()) for a, b in zip(vec.first_row, vec.first_row[1:])]
         vec.close()
-        return means, bool(finished.any())
+        return returns_of_envs(entries, total), bool(entries.ended.any())
 
     def random_player(self, vec):
         from ...policy.players import random_player
@@ -295,6 +290,22 @@ class Blind:
         self.vec.step()
         self.mix()
         return self.observations, self.vec.rewards, self.vec.terminals, self.vec.truncations
+
+
+def returns_of_envs(entries: Entries, total) -> list[float]:
+    """total: (N,) what each agent got in the whole play"""
+    import numpy as np
+
+    means = np.add.reduceat(total, entries.vec.first_row[:-1]) / entries.sizes
+    if entries.ended.any():
+        sums, weights = np.zeros_like(means), np.zeros_like(means)
+        for entry in entries.counted:
+            value = entry.get("episode_return", math.nan)
+            if math.isfinite(value):
+                sums[entry["env"]] += entry["n"] * value
+                weights[entry["env"]] += entry["n"]
+        means = np.where(weights > 0, sums / np.maximum(weights, 1e-9), means)
+    return means.tolist()
 
 
 # -- what follows from the scores -----------------------------------------------------

@@ -1,0 +1,107 @@
+"""What counts of a play: the first log entries of every env.  VecEnv, tick by tick -> entries
+
+An environment logs a finished episode as an entry of its Log. Each entry counts once, with an
+ending (terminals, truncations) beside it or without one: many environments log an episode that a
+time limit ended and set no terminal.
+
+Every agent has the same quota. Collecting what ends first would favour short episodes, so an
+agent's episodes beyond its quota do not count while others of its env still play theirs.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+MEASURED = ("episode_return", "episode_length")     # what we measure where nothing is logged
+
+
+class Entries:
+    """Counts the entries of a vec. Call look() after every step.
+
+    quota       entries of each agent that count
+    least       ticks to play before an env without endings may be done
+    logged      [{"env", "seed", "tick", "n", name: mean of n entries}], and "agent" where one ended
+    episodes    [{"env", "seed", "agent", "n": 1, "episode_return", "episode_length"}]: measured
+                from rewards and endings, for environments that log nothing
+    finished    (N,) endings of each agent
+    done        (num_envs,) envs that have played their share
+    """
+
+    def __init__(self, vec, quota: int, least: int = 0):
+        self.vec, self.quota, self.least, self.tick = vec, quota, least, 0
+        self.sizes = np.diff(vec.first_row)
+        self.env_of = np.repeat(np.arange(vec.num_envs), self.sizes)
+        self.returns, self.lengths = np.zeros(vec.num_agents), np.zeros(vec.num_agents, int)
+        self.finished = np.zeros(vec.num_agents, int)
+        self.alone = np.zeros(vec.num_envs)             # entries that came without an ending
+        self.ended = np.zeros(vec.num_envs, bool)       # envs in which an episode has ended
+        self.done = np.zeros(vec.num_envs, bool)
+        self.logged: list[dict] = []
+        self.episodes: list[dict] = []
+
+    def look(self) -> None:
+        """Take what the step that was just made logged and ended."""
+        vec = self.vec
+        self.tick += 1
+        self.returns += vec.rewards
+        self.lengths += 1
+        ended = (vec.terminals != 0) | (vec.truncations != 0)
+        counts = ended & (self.finished < self.quota) & ~self.done[self.env_of]
+        logged = self._take_logs(ended, counts)
+        if not (logged or ended.any()):
+            if self.tick == self.least:
+                self._judge()
+            return
+        for agent in np.flatnonzero(counts):
+            self.episodes.append({
+                **self._place(int(self.env_of[agent])), "agent": int(agent), "n": 1.0,
+                "episode_return": float(self.returns[agent]),
+                "episode_length": int(self.lengths[agent])})
+        self.finished += ended
+        self.returns[ended], self.lengths[ended] = 0.0, 0
+        self.ended |= np.logical_or.reduceat(ended, vec.first_row[:-1])
+        self._judge()
+
+    def _take_logs(self, ended, counts) -> bool:
+        """Whether anything was logged. Of what is logged beside endings, the share counts that
+        agents within their quota have in these endings."""
+        found = False
+        for env, (first, last) in enumerate(zip(self.vec.first_row, self.vec.first_row[1:])):
+            log = self.vec.log_of(env)
+            if not log:
+                continue
+            found, n = True, log.pop("n")
+            endings, counted = int(ended[first:last].sum()), int(counts[first:last].sum())
+            if not endings and not self.done[env]:
+                self.alone[env] += n
+            share = counted / endings if endings else float(not self.done[env])
+            if share:
+                who = {"agent": int(first + ended[first:last].argmax())} if endings == 1 else {}
+                self.logged.append({**self._place(env), **who, "n": n * share, **log})
+        return found
+
+    def _place(self, env: int) -> dict:
+        return {"env": env, "seed": self.vec.env_seed(env), "tick": self.tick}
+
+    def _judge(self) -> None:
+        """Which envs have played their share."""
+        first = self.vec.first_row[:-1]
+        shares = np.add.reduceat(np.minimum(self.finished, self.quota), first)
+        enough = self.alone + shares >= self.quota * self.sizes
+        self.done |= enough & (self.ended | (self.tick >= self.least))
+
+    @property
+    def counted(self) -> list[dict]:
+        """What the env logged; what was measured where it logs nothing. Where each entry came with
+        an ending and names no return or length, it has those that were measured."""
+        if not self.logged:
+            return self.episodes
+        lacking = [name for name in MEASURED if name not in self.logged[0]]
+        if not lacking or self.alone.any():
+            return self.logged
+        beside: dict[tuple[int, int], list[dict]] = {}
+        for each in self.episodes:
+            beside.setdefault((each["env"], each["tick"]), []).append(each)
+        return [{**entry, **{name: float(np.mean([each[name] for each in found]))
+                             for name in lacking}}
+                for entry in self.logged
+                if (found := beside.get((entry["env"], entry["tick"])))]
