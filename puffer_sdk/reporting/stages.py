@@ -22,7 +22,6 @@ from ..base.errors import Interrupted, PufferError, UsageError
 from ..env import build as building
 from ..env.job import EnvJob
 from ..settings import config
-from ..settings.values import Config
 from ..training import checkpoint, runs
 from . import curves, machine, measuring
 from .keeping import HINT, Entry, Keeper
@@ -150,7 +149,7 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
 
     subject.job()                               # raises if it is not built
     home = keeper.folder / "runs"
-    run, resume = _unfinished(home / subject.name, entry.key, subject.config)
+    run, resume = _unfinished(home / subject.name, entry.key)
     if run is None or run.status != "finished":
         result = train(subject.folder, {**subject.settings, "train.seed": seed}, tag=entry.key,
                        resume=str(run.number) if resume else None, runs_dir=home,
@@ -170,20 +169,19 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
              "steps_per_second": facts["step"] / max(facts["seconds"], 1e-9)})
 
 
-def _unfinished(home: Path, tag: str, resolved: Config) -> tuple[runs.Run | None, bool]:
+def _unfinished(home: Path, tag: str) -> tuple[runs.Run | None, bool]:
     """The run of this tag that an earlier report began, and whether there is a point to go on
-    from. Only a regular checkpoint is one: from any other, training would take another way than
-    it does uninterrupted. What else was left lying there is removed.
+    from. A checkpoint from which training would take another way than it does uninterrupted is
+    none (training/worker.py). What else was left lying there is removed.
     """
     from ..training.locks import is_locked
 
-    epoch = resolved.vec.total_agents * resolved.train.horizon
-    found, resume, interval = None, False, resolved.base.checkpoint_interval
+    found, resume = None, False
     for run in runs.list_runs(home):
         if is_locked(run):
             continue
         regular = [path for path in run.checkpoints()
-                   if int(path.stem) and int(path.stem) // epoch % interval == 0]
+                   if int(path.stem) and checkpoint.leads_back(path)]
         if run.tag == tag and run.status == "finished" and run.checkpoints():
             found, resume = run, False
         elif run.tag == tag and regular and found is None:

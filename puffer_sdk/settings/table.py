@@ -57,10 +57,8 @@ class Base:
     env_name: str = setting("", "name of the environment, as its folder is called",
                             default_doc="the folder's name")
     checkpoint_interval: int = setting(AUTO,
-                                       "epochs between checkpoints; each "
-                                       "checkpoint restarts the environments", low=1, high=10**9,
-                                       auto="16384 ticks of each agent, so that long episodes "
-                                            "end in between")
+                                       "epochs between checkpoints that are kept",
+                                       low=1, high=10**9, auto="16384 ticks of each agent")
     reset_state: bool = setting(False,
                                 "zero the recurrent state at every "
                                 "rollout instead of carrying it over")

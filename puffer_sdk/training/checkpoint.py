@@ -9,6 +9,10 @@ holds what else a resumed run needs, as one JSON text under the key "puffer":
     counters         epoch, global step, ... (the trainer's own)
     epoch, step      where the run was
     goal             when it was first reached, if it was: {"goal", "step", "seconds"}
+    kept             whether later checkpoints leave it there
+    started          whether the environments start anew here, in any case
+    replay           what leads back to the middle of episodes (journal.py): the epoch in which the
+                     environments started, how many bytes of actions.journal to repeat, a checksum
 """
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base import files
-from ..base.errors import RunError, UsageError
+from ..base.errors import PufferError, RunError, UsageError
 from ..settings.goal import Goal
 
 FORMAT_VERSION = 1
@@ -46,8 +50,12 @@ class Checkpoint:
         return met if met and met["goal"] == str(goal) else None
 
 
-def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
-    """Write a checkpoint whole or not at all. Raises RunError (a full disk, say)."""
+def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,
+         durable: bool = True) -> Path:
+    """Write a checkpoint whole or not at all. Raises RunError (a full disk, say).
+
+    durable     wait until it is on the disk
+    """
     from safetensors.numpy import save as serialize
 
     facts = {"format_version": FORMAT_VERSION, **facts}
@@ -56,7 +64,7 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict) -> Path:
     with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
                        hint="free some space, or choose another place with --runs-dir"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, data, durable=True)
+        files.write(path, data, durable=durable)
     return path
 
 
@@ -102,6 +110,15 @@ def load(path: Path) -> Checkpoint:
         raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,
                        hint="take an earlier one from the same folder")
     return Checkpoint(path, tensors, facts)
+
+
+def leads_back(path: Path) -> bool:
+    """Whether a run that is resumed from this checkpoint ends as one that ran through."""
+    try:
+        facts = load(path).facts
+    except PufferError:
+        return False
+    return bool(facts.get("started", True) or facts.get("replay"))
 
 
 def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float]) -> None:

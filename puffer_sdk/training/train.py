@@ -181,6 +181,8 @@ class _Parent:
             self.board.update(payload)
         elif kind == "goal":
             self.goal = (payload["step"], payload["seconds"])
+        elif kind == "note":
+            ui.warn(payload["text"])
         elif kind == "checkpoint":
             self.saved = Path(payload["path"])
         if self.board:

@@ -1,9 +1,13 @@
 """Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
 
-A checkpoint is a barrier: after writing one, the trainer re-creates its envs from (seed, epoch)
-and zeroes its recurrent state, as a resumed run does. So a killed run that is resumed ends with
-the same bytes as one that ran through. A signal saves too: the last whole epoch, if the current
-one takes longer than RESCUE seconds.
+The envs start anew now and then: at epochs that settings and logs alone decide (journal.py). A
+checkpoint in between holds the learner, what the agents carry, and how many of the recorded
+actions belong to it. A resumed run repeats these in envs of the same seeds and goes on where it
+was: it ends with the same bytes as one that ran through, wherever it was stopped.
+
+Checkpoints at checkpoint_interval, at restarts and at the end are kept. Others replace one another:
+at the start, and every few seconds. A signal saves the last whole epoch, if the current one takes
+longer than RESCUE seconds.
 """
 from __future__ import annotations
 
@@ -20,9 +24,14 @@ from ..env.link import Link
 from ..settings.goal import GoalWatch, parse_goal
 from ..settings.values import Config
 from . import backends, checkpoint
+from .journal import EPISODES_UNRECORDED, Journal, Restarts, checksum
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
 SNAPSHOT = 1.0                      # seconds between snapshots that must wait for the GPU
+UNRECORDED = "with train.device cuda, or train.async, no actions are recorded"
+CLOCK = 2.0                         # seconds between checkpoints that replace one another; more
+CLOCK_SHARE = 0.01                  # ... where saving would take more than this share of them,
+CLOCK_MOST = 60.0                   # ... but never more than this
 
 
 @dataclass(frozen=True)
@@ -64,50 +73,143 @@ class _Worker:
                           "act_sizes": list(about.act_sizes)}
         if past:
             checkpoint.check_fits(past, self.env_facts, self.config.env)
-        epoch = past.facts["counters"]["epoch"] if past else 0
-        self.vec = make_vec(self.library, self.config, epoch, link)
+        self.past = past
+        self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
+        self.vec = make_vec(self.library, self.config, self.start, link)
         self.trainer = backends.make_trainer(self.vec, self.config)
         self.seconds_before = 0.0       # that earlier parts of the run took
         self.watch = GoalWatch(parse_goal(self.config.eval.goal))
         self.met = past and past.reached(self.watch.goal)       # the goal, and when it was reached
         self.watch.reached = bool(self.met)
         self.saving = threading.Lock()  # held while a checkpoint is written
+        self.passing: Path | None = None        # the checkpoint that the next one replaces
+        agents, horizon = self.vec.num_agents, self.config.train.horizon
+        self.journal = Journal(job.checkpoints.parent, agents, horizon, self.vec.act_sizes)
+        self.restarts = Restarts(self.vec.num_envs, self.journal.epoch_bytes)
         if past:
             self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
             self.seconds_before = float(past.facts["seconds"])
+            if not past.facts.get("kept", True):
+                self.passing = past.path
+            self.go_on(past)
+
+    # -- the envs of a resumed run
+
+    def go_on(self, past: checkpoint.Checkpoint) -> None:
+        """Repeat what was done since the envs' start; where that cannot be, they start anew."""
+        replay = past.facts.get("replay")
+        if replay is None:
+            if not past.facts.get("started", True):
+                self.link.emit("note", text=f"the environments start anew: {UNRECORDED}")
+            return
+        try:
+            problem = self.repeat(replay)
+        except (OSError, ValueError) as error:
+            problem = f"the recorded actions cannot be read ({error})"
+        if problem is None:
+            self.start = replay["epoch"]
+            self.restarts.load(replay["restarts"])
+            self.watch.entries, self.watch.total = replay["watch"]
+            self.trainer.proceed(self.vec, past.tensors)
+            return
+        self.link.emit("note", text=f"the environments start anew: {problem}")
+        self.journal.restart()
+        self.vec.close()
+        self.vec = make_vec(self.library, self.config, self.start, self.link)
+        self.trainer.barrier(self.vec)
+
+    def repeat(self, replay: dict) -> str | None:
+        """Play the recorded actions. Returns why the envs are not where they were, if so."""
+        if not self.trainer.repeatable:
+            return UNRECORDED
+        self.vec.close()
+        self.vec = vec = make_vec(self.library, self.config, replay["epoch"], self.link)
+        vec.reset()
+        for actions in self.journal.read(replay["bytes"]):
+            for tick in range(actions.shape[1]):
+                vec.actions[:] = actions[:, tick]
+                vec.step()
+            vec.log()                   # as after each epoch: envs may look at their own log
+        if checksum(vec) != replay["checksum"]:
+            return "with the same seeds and actions, they do not repeat what they did"
+        return None
+
+    # -- training
 
     def run(self) -> dict:
-        trainer, interval = self.trainer, self.config.base.checkpoint_interval
-        self.began, saved = time.perf_counter(), None
-        self.snapshot_time = self.began
-        self.snapshot = self.state()
+        self.began = time.perf_counter()
+        self.snapshot_time = self.saved_time = self.durable_time = self.began
+        self.clock = CLOCK
+        self.snapshot = self.state(started=True) if self.past is None else self.state()
         self.link.emit("ready")
         if self.met:
             self.link.emit("goal", **self.met)
         threading.Thread(target=self.rescue, daemon=True).start()
+        if self.past is None:
+            with self.saving:
+                self.save()
         while not self.is_over() and not self.link.stop:
             self.train_epoch()
             if self.needs_snapshot():
                 self.snapshot = self.state()
-            if trainer.epoch % interval == 0 and not self.is_over():
-                with self.saving:
-                    saved = self.save()
-                self.recreate_envs()
+            if not self.is_over():
+                self.look_after()
         self.saving.acquire()           # never released: nothing is left to rescue
-        if self.config.train.async_:
+        if self.is_over():
+            self.snapshot = self.state(started=True)
+            self.save(kept=True)
+            self.journal.finish()
+        else:
             self.snapshot = self.state()
-        if saved is None or saved.stem != self.snapshot[0].stem:
-            self.save()
+            self.save(kept=True)
         if not self.link.stop:
             self.vec.close()
         return self.outcome()
+
+    def look_after(self) -> None:
+        """After an epoch: start the envs anew, or save, if it is time."""
+        kept = self.is_kept_epoch()
+        if self.is_restart_epoch():
+            with self.saving:
+                self.snapshot = self.state(started=True)
+                self.save(kept=True)
+            self.restart()
+        elif kept or time.perf_counter() - self.saved_time > self.clock:
+            with self.saving:
+                self.save(kept=kept)
+
+    def is_kept_epoch(self) -> bool:
+        return self.trainer.epoch % self.config.base.checkpoint_interval == 0
+
+    def is_restart_epoch(self) -> bool:
+        """Whether the envs start anew after this epoch. Where no actions are recorded, a resumed
+        run must begin at such an epoch, so most checkpoints that are kept are one."""
+        if self.trainer.repeatable:
+            return self.restarts.due()
+        return self.restarts.full or (
+            self.is_kept_epoch() and self.restarts.due(EPISODES_UNRECORDED, 0))
+
+    def restart(self) -> None:
+        """New envs: continue as a resumed run would."""
+        if not self.restarts.entries:
+            ticks = self.restarts.ticks
+            self.link.emit("note", text=f"no episode has ended in {ticks:,} ticks; the "
+                           "environments start anew, and every episode is cut")
+        old, self.vec = self.vec, None
+        old.close()
+        self.start = self.trainer.epoch
+        self.vec = make_vec(self.library, self.config, self.start, self.link)
+        self.trainer.barrier(self.vec)
+        self.journal.restart()
+        self.restarts.begin()
+        self.watch.forget()
 
     def needs_snapshot(self) -> bool:
         """Whether to take a snapshot now. With train.async it waits for the GPU, so then only
         before a save, and once a second for rescue()."""
         now, due = time.perf_counter(), not self.config.train.async_
-        due |= self.trainer.epoch % self.config.base.checkpoint_interval == 0
+        due |= self.is_kept_epoch() or now - self.saved_time > self.clock
         if due or now - self.snapshot_time > SNAPSHOT:
             self.snapshot_time = now
             return True
@@ -125,7 +227,7 @@ class _Worker:
         time.sleep(RESCUE)
         self.saving.acquire()
         try:
-            self.save()
+            self.save(kept=True)
             self.link.emit("result", value=self.outcome())
         except PufferError as error:
             self.link.emit_error(error)
@@ -138,6 +240,9 @@ class _Worker:
         losses = self.trainer.update()
         now = time.perf_counter()
         timers, log = self.trainer.take_timers(), self.vec.log()
+        self.restarts.note(log, self.trainer.horizon)
+        if self.trainer.repeatable:
+            self.journal.append(self.trainer.actions)
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
                    "sps": self.trainer.batch_size / (now - began), "epoch": self.trainer.epoch,
@@ -150,35 +255,45 @@ class _Worker:
                         "seconds": metrics["seconds"]}
             self.link.emit("goal", **self.met)
 
-    def state(self) -> tuple[Path, dict, dict]:
-        """A checkpoint not yet written: (path, tensors, facts)."""
-        trainer = self.trainer
+    def state(self, *, started: bool = False) -> tuple[Path, dict, dict]:
+        """A checkpoint not yet written: (path, tensors, facts).
+
+        started     whether the envs of a resumed run are to start anew: nothing is to be repeated
+        """
+        trainer, tensors = self.trainer, self.trainer.state_tensors()
         facts = {"env": self.env_facts, "config": self.config.to_dict(),
                  "counters": trainer.counters, "epoch": trainer.epoch,
-                 "step": trainer.global_step,
+                 "step": trainer.global_step, "started": started,
                  "seconds": self.seconds_before + time.perf_counter() - self.began,
                  **({"goal": self.met} if self.met else {})}
+        if trainer.repeatable and not started and self.journal.size:
+            tensors |= trainer.carried()
+            facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
+                               "checksum": checksum(self.vec), "restarts": self.restarts.state,
+                               "watch": [self.watch.entries, self.watch.total]}
         path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
-        return path, trainer.state_tensors(), facts
+        return path, tensors, facts
 
-    def save(self) -> Path:
-        """Write the snapshot: the state after the last whole epoch, after that epoch's metrics."""
+    def save(self, *, kept: bool = False) -> Path:
+        """Write the snapshot: the state after the last whole epoch, after that epoch's metrics.
+
+        kept    not replaced by the next one
+        """
+        began = time.perf_counter()
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
         self.link.restore_descriptors()
-        checkpoint.save(path, tensors, facts)
+        durable = kept or began - self.durable_time > CLOCK_MOST
+        checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
         self.link.emit("checkpoint", path=str(path))
+        if self.passing and self.passing != path:
+            self.passing.unlink(missing_ok=True)
+        self.passing = None if kept else path
+        self.saved_time = time.perf_counter()
+        self.durable_time = self.saved_time if durable else self.durable_time
+        self.clock = min(max(CLOCK, (self.saved_time - began) / CLOCK_SHARE), CLOCK_MOST)
         return path
 
     def outcome(self) -> dict:
         facts = self.snapshot[2]
         return {"step": facts["step"], "seconds": facts["seconds"]}
-
-    def recreate_envs(self) -> None:
-        """The barrier: continue as a resumed run would."""
-        old, self.vec = self.vec, None
-        old.close()
-        self.vec = make_vec(self.library, self.config, self.trainer.epoch, self.link)
-        self.trainer.barrier(self.vec)
-        self.watch.forget()
-

@@ -32,6 +32,12 @@ def expected_codes(folder: Path) -> set[str]:
     return set(re.findall(r"PUF\d{3}", first))
 
 
+def is_proven(folder: Path) -> bool:
+    """Whether the proofs of its findings are made: in the short form for one specimen a code."""
+    earlier = [expected_codes(other) for other in BROKEN[:BROKEN.index(folder)]]
+    return LONG or not expected_codes(folder) <= set().union(*earlier)
+
+
 def budget_of(folder: Path) -> float:
     """The factor on the experiments' lengths: 1 in `make proof`, or where less is too little."""
     return 1.0 if LONG or folder.name in NEED_ALL else 0.25
@@ -56,10 +62,11 @@ def copy(tmp_path):
 @pytest.mark.proof
 @pytest.mark.parametrize("folder", BROKEN, ids=lambda p: p.name)
 def test_specimen_is_caught(folder, copy):
-    """Short: with fewer steps, where these are enough."""
+    """Short: with fewer steps, where these are enough, and one specimen of each code proven."""
     first = (folder / f"{folder.name}.h").read_text().splitlines()[0]
+    prove = is_proven(folder)
     result = check(copy(folder), learn="(--learn)" in first, learn_seconds=3,
-                   budget=budget_of(folder))
+                   budget=budget_of(folder), prove=prove)
     found = {finding.code for finding in result.findings}
     assert found == expected_codes(folder), "\n".join(
         f"{f.code} {f.message} {f.file}:{f.line}" for f in result.findings)
@@ -69,7 +76,8 @@ def test_specimen_is_caught(folder, copy):
         assert finding.file, f"{finding.code} names no file"
         assert (folder / finding.file).is_file()
     proven = {f.code for f in result.findings if f.repro}
-    assert {f.code for f in result.findings if f.severity == "error" and f.seen_in} == proven
+    assert proven == {f.code for f in result.findings
+                      if prove and f.severity == "error" and f.seen_in}
 
 
 @pytest.mark.proof

@@ -14,7 +14,7 @@ import numpy as np
 from ...base.errors import UsageError
 from ...env import abi
 from ...env.vec import whole_number
-from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes
+from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes, check_tensors
 from .envs import bind_envs, check_arrays, find_program
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 from .library import PATHS, library
@@ -129,6 +129,39 @@ class NativePPO(Schedules):
         check_same_envs(vec, self.vec)
         self.vec, self._envs = vec, None
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether a resumed run can go on in the middle of episodes: actions and carried state are
+        at hand after each epoch, and no rollout is under way."""
+        return self.device == "cpu" and not self.settings.async_
+
+    @property
+    def actions(self) -> np.ndarray:
+        """(N, T, K) the last rollout's, without a copy; where `repeatable`."""
+        return self._open.arrays("ROLLOUT")["actions"]
+
+    def carried(self) -> dict[str, np.ndarray]:
+        """What agents carry from rollout to rollout besides their envs, as a copy."""
+        return {"carried.state": self._open.arrays("ROLLOUT")["state"].copy()}
+
+    def proceed(self, vec, carried: Mapping[str, np.ndarray]) -> None:
+        """Go on with envs in the middle of their episodes: no reset. carried: of carried()"""
+        check_same_envs(vec, self.vec)
+        handle = self._open
+        state = handle.arrays("ROLLOUT")["state"]
+        check_tensors({"carried.state": state.shape}, carried)
+        self.vec = vec
+        self._attach(reset=False)
+        state[...] = carried["carried.state"]
+
+    def _attach(self, *, reset: bool) -> None:
+        handle, envs = self._open, bind_envs(self.vec, self._open, self.threads, self.program)
+        if reset:
+            self.vec.reset()
+        handle.plays = self.program is not None
+        handle.call("attach", envs.c)
+        self._envs = handle.envs = envs     # what C looks at lives as long as it may look
+
     def rollout(self) -> None:
         """T ticks of all agents into the buffers, then the value of what comes next.
 
@@ -137,12 +170,7 @@ class NativePPO(Schedules):
         """
         handle, began = self._open, time.perf_counter()
         if self._envs is None:
-            envs = bind_envs(self.vec, handle, self.threads, self.program)
-            self.vec.reset()
-            handle.plays = self.program is not None
-            handle.call("attach", envs.c)
-            self._envs = envs
-            handle.envs = envs          # what C looks at lives as long as it may look
+            self._attach(reset=True)
             self._meter.seconds["env"] += time.perf_counter() - began
         envs, before = self._envs, self.global_step
         envs.check()

@@ -24,6 +24,7 @@ from ..schedules import (
     Schedules,
     check_same_envs,
     check_sizes,
+    check_tensors,
 )
 from .actions import Actor, apply_mask
 from .finite import raise_if_bad, weights_of
@@ -324,6 +325,22 @@ class TorchPPO(Schedules):
         self._env = {name: torch.from_numpy(getattr(vec, name))
                      for name in ("observations", "actions", "rewards", "truncations")}
         self.actor.reset()
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a resumed run can go on in the middle of episodes."""
+        return self.device.type == "cpu"
+
+    def carried(self) -> dict[str, np.ndarray]:
+        """What agents carry from rollout to rollout besides their envs, as a copy."""
+        return {"carried.state": self.actor.state.numpy().copy()}
+
+    def proceed(self, vec, carried: Mapping[str, np.ndarray]) -> None:
+        """Go on with envs in the middle of their episodes: no reset. carried: of carried()"""
+        self.barrier(vec)
+        check_tensors({"carried.state": tuple(self.actor.state.shape)}, carried)
+        self.actor.state.copy_(torch.from_numpy(np.array(carried["carried.state"])))
+        self._unreset = False
 
     def state_tensors(self) -> dict[str, np.ndarray]:
         """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""

@@ -1,0 +1,171 @@
+"""What was done since the envs were last started, so that a resume can repeat it.
+
+The actions of every agent and tick are appended to a file in the run's folder, packed in as
+few bits as a head needs. A checkpoint says how much of the file belongs to it. Restarts says when
+the envs start anew: then the file begins again, which bounds its size and a resume's work.
+"""
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..base import files
+
+NAME = "actions.journal"        # in the run's folder
+MOST_BYTES = 256 << 20          # of the file: the envs start anew when it would be longer
+FINISHED_BYTES = 4 << 20        # of the file, that a finished run keeps at most
+LEAST_TICKS = 16384             # between two starts
+EPISODES = 8                    # of mean length, between two starts
+EPISODES_UNRECORDED = 2         # the same where each kept checkpoint starts the envs anew
+
+
+class Journal:
+    """The file of actions.  (N, T, K) float32, an epoch at a time -> bytes, and back"""
+
+    def __init__(self, folder: Path, agents: int, horizon: int, act_sizes: Sequence[int]):
+        self.path = folder / NAME
+        self.shape = (agents, horizon)
+        self.bits = [bits_of(width) for width in act_sizes]
+        self.epoch_bytes = sum(packed_size(agents * horizon, bits) for bits in self.bits)
+        self.size = 0           # bytes that count; what lies behind is an abandoned future
+
+    def append(self, actions: np.ndarray) -> None:
+        """Raises RunError (a full disk)."""
+        data = b"".join(pack(actions[..., head], bits) for head, bits in enumerate(self.bits))
+        with files.refused("cannot record the actions; the checkpoints are untouched",
+                           where=self.path, hint="free some space, or choose another place with "
+                                                 "--runs-dir"), \
+                self.path.open("rb+" if self.path.exists() else "wb") as file:
+            file.seek(self.size)
+            file.write(data)
+        self.size += len(data)
+
+    def read(self, size: int) -> Iterator[np.ndarray]:
+        """The epochs in the first `size` bytes, each (N, T, K) float32; `append` then follows on.
+
+        Raises OSError, or ValueError where the file is shorter than that.
+        """
+        self.size = size
+        with self.path.open("rb") as file:
+            for _ in range(size // self.epoch_bytes):
+                data = file.read(self.epoch_bytes)
+                if len(data) < self.epoch_bytes:
+                    raise ValueError("the file is too short")
+                heads, at = [], 0
+                for bits in self.bits:
+                    count = packed_size(self.shape[0] * self.shape[1], bits)
+                    heads.append(unpack(data[at:at + count], bits, self.shape))
+                    at += count
+                yield np.stack(heads, -1)
+
+    def restart(self) -> None:
+        """Nothing counts any more."""
+        self.size = 0
+
+    def finish(self) -> None:
+        """The run is over: a long file goes. A short one may stay, for checkpoints before."""
+        if self.size > FINISHED_BYTES:
+            self.path.unlink(missing_ok=True)
+
+
+def bits_of(width: int) -> int:
+    """Bits of one action of a head: 1, 2, 4, 8 or 16 for an id; 32 for a continuous value."""
+    if width == 1 or width > 1 << 16:
+        return 32
+    return next(bits for bits in (1, 2, 4, 8, 16) if width <= 1 << bits)
+
+
+def packed_size(count: int, bits: int) -> int:
+    return -(-count * bits // 8)
+
+
+def pack(values: np.ndarray, bits: int) -> bytes:
+    """Float32 ids below 2^bits, or any values where bits is 32."""
+    if bits >= 8:
+        kind = {8: np.uint8, 16: np.uint16, 32: np.float32}[bits]
+        return np.ascontiguousarray(values).astype(kind).tobytes()
+    ids = np.ascontiguousarray(values).astype(np.uint8).reshape(-1)
+    if bits == 1:
+        return np.packbits(ids, bitorder="little").tobytes()
+    per = 8 // bits
+    ids = np.pad(ids, (0, -len(ids) % per)).reshape(-1, per)
+    out = ids[:, 0].copy()
+    for place in range(1, per):
+        out |= ids[:, place] << (bits * place)
+    return out.tobytes()
+
+
+def unpack(data: bytes, bits: int, shape: tuple[int, ...]) -> np.ndarray:
+    """What pack took, as float32 of this shape."""
+    count = int(np.prod(shape))
+    if bits >= 8:
+        kind = {8: np.uint8, 16: np.uint16, 32: np.float32}[bits]
+        return np.frombuffer(data, kind, count).astype(np.float32).reshape(shape)
+    raw = np.frombuffer(data, np.uint8)
+    if bits == 1:
+        ids = np.unpackbits(raw, count=count, bitorder="little")
+    else:
+        shifts = np.arange(0, 8, bits, dtype=np.uint8)
+        ids = ((raw[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count]
+    return ids.astype(np.float32).reshape(shape)
+
+
+def checksum(vec) -> int:
+    """CRC-32 of what the envs show: a replay that repeats them ends with the same."""
+    crc = zlib.crc32(vec.observations)
+    for array in (vec.rewards, vec.terminals, vec.truncations):
+        crc = zlib.crc32(array, crc)
+    return crc
+
+
+class Restarts:
+    """When the envs start anew: settings and logs alone decide, never the clock.
+
+    After EPISODES episodes of the mean length that was logged, and LEAST_TICKS at least; or when
+    the journal is full. So long episodes end between two starts.
+    """
+
+    def __init__(self, envs: int, epoch_bytes: int):
+        self.envs, self.epoch_bytes = envs, epoch_bytes
+        self.begin()
+
+    def begin(self) -> None:
+        """The envs have just started."""
+        self.ticks = self.epochs = 0
+        self.entries = self.length = 0.0
+
+    def note(self, log: Mapping[str, float], ticks: int) -> None:
+        """An epoch of so many ticks has logged this."""
+        self.ticks += ticks
+        self.epochs += 1
+        if log:
+            mean = log.get("episode_length", np.nan)
+            self.entries += log["n"]
+            self.length += log["n"] * (mean if mean > 0 else ticks * self.envs / log["n"])
+
+    @property
+    def full(self) -> bool:
+        """Whether the journal has no room for another epoch."""
+        return (self.epochs + 1) * self.epoch_bytes > MOST_BYTES
+
+    def due(self, episodes: int = EPISODES, least: int = LEAST_TICKS) -> bool:
+        """Whether the envs are to start anew now."""
+        if self.full:
+            return True
+        if not self.entries or self.ticks < least:
+            return False
+        mean = self.length / self.entries
+        return not mean * episodes > self.ticks
+
+    @property
+    def state(self) -> dict:
+        """For a checkpoint; load() takes it."""
+        return {"ticks": self.ticks, "epochs": self.epochs, "entries": self.entries,
+                "length": self.length}
+
+    def load(self, state: Mapping) -> None:
+        self.ticks, self.epochs = int(state["ticks"]), int(state["epochs"])
+        self.entries, self.length = float(state["entries"]), float(state["length"])
