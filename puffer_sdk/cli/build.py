@@ -30,10 +30,10 @@ from .pages import Page
 @click.option("--arch", metavar="CC",
               help="With --cuda: the GPU's compute capability without its point, such as 90.  "
                    "[default: this machine's GPU, else 90]")
-@click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
+@click.option("--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
               shell_complete=completing.models_or_none,
-              help="The policy that programs play: 'latest', 'none', a run's number or folder, or "
-                   "a checkpoint file.")
+              help="The policy that programs play: 'best' or 'latest' of the newest run, 'none', "
+                   "a run's number or folder (its best), or a checkpoint file.")
 @runs_dir_option
 @format_option
 @verbose_option
@@ -84,12 +84,14 @@ def _programs(env, settings, targets, model, runs_dir, format_, verbose):
         ui.out(json.dumps({"programs": [
             {"target": program.target, "path": str(program.path), "bytes": program.bytes,
              "seconds": program.seconds, "cached": program.cached,
-             "policy": str(program.policy) if program.policy else None,
+             "policy": str(program.policy) if program.policy else None, "plays": program.chosen,
              "command": program.command} for program in made]}))
         return
     for program in made:
         size = f", {program.bytes / 1000:.0f} KB" if program.target == "web" else ""
         _tell(program.path, program.cached, program.seconds, program.warnings, size)
+    if made[-1].chosen:
+        ui.say(f"policy {made[-1].chosen}")
     if "web" in targets:
         page = shlex.quote(str(paths.shown(made[-1].path.parent)))
         ui.say(f"to see the page: python3 -m http.server -d {page}")

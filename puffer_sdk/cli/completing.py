@@ -79,13 +79,13 @@ def _models(ctx, incomplete: str, words: tuple[str, ...]) -> Iterator:
 @_quiet
 def models(ctx, param, incomplete: str) -> Iterator:
     """What --load-model-path takes."""
-    yield from _models(ctx, incomplete, ("latest",))
+    yield from _models(ctx, incomplete, ("latest", "best"))
 
 
 @_quiet
 def models_or_none(ctx, param, incomplete: str) -> Iterator:
     """What --load-model-path takes where no policy is needed."""
-    yield from _models(ctx, incomplete, ("latest", "none"))
+    yield from _models(ctx, incomplete, ("latest", "best", "none"))
 
 
 @_quiet

@@ -24,8 +24,8 @@ from .pages import Page
 @click.option("--ocean", is_flag=True,
               help="Export the environment with its policy, for a pull request to PufferLib.")
 @click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
-              help="The policy: 'latest', a run's number or folder, or a checkpoint file.  "
-                   "[default: latest]")
+              help="The policy: 'best' or 'latest' of the newest run, a run's number or folder "
+                   "(its best), or a checkpoint file.  [default: best]")
 @click.option("--output", metavar="PATH", type=click.Path(path_type=Path),
               help="The file to write; with --ocean, the folder.  [default: NAME_policy.bin, "
                    ".onnx or .pt2, or NAME_ocean, in the current folder]")
@@ -51,8 +51,7 @@ def command(run, to, ocean, model, output, runs_dir, format_):
         ui.out(json.dumps({"path": str(done.path), "to": to, "bytes": size,
                            "checkpoint": str(done.policy.path), **done.policy.about()}))
         return
-    ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB, trained for "
-           f"{done.policy.step:,} steps)")
+    ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB; {done.policy.chosen})")
     for line in done.usage():
         ui.out(f"    {line}")
 

@@ -32,7 +32,8 @@ runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, pa
 model_option = click.option(
     "--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
     shell_complete=completing.models,
-    help="The policy: 'latest', a run's number or folder, or a checkpoint file.")
+    help="The policy: 'latest' or 'best' of the newest run, a run's number or folder, or a "
+         "checkpoint file.")
 verbose_option = click.option("--verbose", "-v", is_flag=True, help="Print compiler commands.")
 
 _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)

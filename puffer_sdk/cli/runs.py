@@ -191,12 +191,13 @@ def _find(text: str, env: str | None, runs_dir: Path | None) -> runs.Run:
 
 
 def _row(env: str, run: runs.Run) -> dict:
-    info, last = run.info, run.last_metrics()
+    info, last, reached = run.info, run.last_metrics(), run.reached()
+    seconds = last.get("seconds")
     return {"env": env, "number": run.number, "status": run.status, "tag": run.tag,
             "started": info.get("started"), "step": last.get("step", info.get("step")),
-            "total": info.get("total"), "sps": last.get("sps"), "perf": last.get("env/perf"),
-            "score": last.get("env/score"), "checkpoints": len(run.checkpoints()),
-            "folder": str(run.folder)}
+            "total": info.get("total"), "sps": last["step"] / seconds if seconds else None,
+            "perf": reached.get("perf"), "score": reached.get("score"),
+            "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}
 
 
 _COLOURS = {"running": "cyan", "finished": "green", "interrupted": "yellow", "failed": "red",

@@ -49,17 +49,21 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
         ui.out(json.dumps(without_nan({
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
-            "missed": result.missed, "metrics": result.metrics})))
+            "missed": result.missed, "lost": result.lost, "metrics": result.metrics})))
         return
-    shown = ", ".join(f"{name} {result.metrics[f'env/{name}']:.3f}"
-                      for name in ("perf", "score", "episode_return")
-                      if f"env/{name}" in result.metrics)
+    reached = result.reached
+    shown = ", ".join(f"{name} {reached[name]:.3f}"
+                      for name in ("perf", "score", "episode_return") if name in reached)
     rate = result.steps / max(result.seconds, 1e-9)
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
     if shown:
-        ui.out(f"reached  {shown}")
+        episodes = ui.plural(round(reached["n"]), "episode")
+        ui.out(f"reached  {shown}: the mean of the last {episodes}")
     if result.goal:
         ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
+    if result.lost:
+        ui.out(f"lost     the goal {result.lost} again; best.safetensors in the run has the "
+               "weights that were best")
     if result.missed:
         ui.out(f"missed   the goal {result.missed}")
     ui.out(f"run      {paths.shown(result.folder)}")

@@ -7,12 +7,16 @@ from ..base.errors import UsageError
 from ..training import runs
 
 
-def find_model(home: Path, which: str | Path) -> Path:
-    """The checkpoint file that --load-model-path names. Raises UsageError where there is none."""
-    path = Path(which)
+def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:
+    """The checkpoint file that --load-model-path names. Raises UsageError where there is none.
+
+    which   "latest", "best" (of the newest run), a run's number or folder, or a file
+    best    of a run, its best weights instead of its last; "latest" stays the last
+    """
+    path, best = Path(which), which == "best" or (best and which != "latest")
     if path.is_file():
         return path.resolve()
-    if which == "latest":
+    if which in ("latest", "best"):
         run = runs.latest_run(home, with_checkpoint=True)
         if run is None:
             raise UsageError("there is no trained policy yet", where=home,
@@ -27,10 +31,13 @@ def find_model(home: Path, which: str | Path) -> Path:
     if not found:
         raise UsageError("this run has no checkpoint", where=run.folder,
                          hint="puffer-sdk runs lists what there is")
-    return found[-1]
+    return run.best_path if best and run.best_path.is_file() else found[-1]
 
 
 def run_folder(checkpoint: Path | None) -> Path | None:
     """The folder of the run that a checkpoint belongs to; None if the file lies elsewhere."""
-    return checkpoint.parent.parent if checkpoint and checkpoint.parent.name == "checkpoints" \
-        else None
+    if checkpoint and checkpoint.parent.name == "checkpoints":
+        return checkpoint.parent.parent
+    if checkpoint and (checkpoint.parent / "run.json").is_file():
+        return checkpoint.parent
+    return None

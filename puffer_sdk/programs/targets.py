@@ -32,6 +32,7 @@ from ..toolchain import compilers
 from . import webpage
 
 TARGETS = ("local", "fast", "web")
+USUAL = ("best", "latest")      # models that programs do without where there is none
 RUNTIME = paths.PACKAGE / "programs" / "runtime"     # our C files that are linked into programs
 
 LOCAL = ("-g", "-O1", "-fno-omit-frame-pointer",
@@ -59,6 +60,7 @@ class Program:
     warnings: str = ""      # the compiler's
     bytes: int = 0          # of the executable, or of all the page's files
     policy: Path | None = None      # the exported policy that it plays, if any
+    chosen: str = ""                # which one that is
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,13 @@ class _Plan:
 
 
 def build_programs(env=None, settings: Mapping[str, object] | None = None,
-                   targets: Sequence[str] = ("fast",), *, model: str | Path | None = "latest",
+                   targets: Sequence[str] = ("fast",), *, model: str | Path | None = "best",
                    runs_dir: Path | None = None, verbose: bool = False,
                    on_progress: Callable[[str, int, int], None] | None = None) -> list[Program]:
     """Make programs of ENV (a folder or a name), one per target.
 
-    model    the policy that they play: "latest", a run's number or folder, a checkpoint file; None
-             for random play. Without a run they play at random.
+    model    the policy that they play: "best" or "latest", a run's number or folder (its best), a
+             checkpoint file; None for random play. Without a run they play at random.
     Raises UsageError for a refused setting or model, BuildError with the author's file and line.
     """
     folder = paths.find_env(env)
@@ -110,7 +112,7 @@ def build_programs(env=None, settings: Mapping[str, object] | None = None,
 
 
 def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float],
-                  model: str | Path | None = "latest", runs_dir: Path | None = None,
+                  model: str | Path | None = "best", runs_dir: Path | None = None,
                   verbose: bool = False,
                   on_progress: Callable[[str, int, int], None] | None = None) -> Program:
     """Make one program of the environment in `folder`, unless it is up to date.
@@ -124,7 +126,7 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
     source = _find_source(spec)
     build_dir = paths.writable(paths.build_dir(spec.folder), purpose="build products")
     binding.write_config_header(spec, env_settings, build_dir)
-    policy = _write_policy(spec, env_settings, model, runs_dir, build_dir)
+    policy, chosen = _write_policy(spec, env_settings, model, runs_dir, build_dir)
     served = drawing.static("web" if target == "web" else "desktop", verbose=verbose,
                             on_progress=on_progress)
     began = time.perf_counter()
@@ -140,7 +142,7 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
         files.write_if_changed(record, json.dumps({"key": key, "files": made}))
     size = sum(path.stat().st_size for path in map(plan.product.parent.joinpath, _files(plan)))
     return Program(target, plan.product, plan.shown(), time.perf_counter() - began, cached,
-                   warnings, size, policy)
+                   warnings, size, policy, chosen)
 
 
 def _find_source(spec: Spec) -> Path:
@@ -303,10 +305,11 @@ def _is_done(record: Path, key: str, product: Path) -> bool:
 
 
 def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Path | None,
-                  runs_dir: Path | None, build_dir: Path) -> Path | None:
-    """Write build/NAME_policy.bin of the model. None: the program plays at random.
+                  runs_dir: Path | None, build_dir: Path) -> tuple[Path | None, str]:
+    """Write build/NAME_policy.bin of the model, and say which. None: the program plays at random.
 
-    If "latest" does not fit, this warns and the program plays at random; a named model must fit.
+    If "best" or "latest" does not fit, this warns and the program plays at random; a named model
+    must fit.
     """
     from ..policy import export
     from ..policy.models import find_model
@@ -316,23 +319,23 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     home = paths.runs_dir(spec.folder, runs_dir).resolve()
     if model is None:
         target.unlink(missing_ok=True)
-        return None
-    if model == "latest" and runs.latest_run(home, with_checkpoint=True) is None:
-        return target if target.is_file() else None         # the author's own export, perhaps
+        return None, ""
+    if model in USUAL and runs.latest_run(home, with_checkpoint=True) is None:
+        return (target, "") if target.is_file() else (None, "")     # the author's own, perhaps
     try:
-        policy = export.read_policy(find_model(home, model))
+        policy = export.read_policy(find_model(home, model, best=True))
         _check_fits(policy, spec, env_settings)
         data = export.pack(policy)
     except UsageError as error:
         target.unlink(missing_ok=True)
-        if model != "latest":
+        if model not in USUAL:
             raise
         ui.warn_once(f"{error.message}: {spec.name} plays at random",
                      f"puffer-sdk train {spec.name}; or choose one: --load-model-path")
-        return None
+        return None, ""
     if not target.is_file() or target.read_bytes() != data:
         files.save(target, data, what="the policy")
-    return target
+    return target, policy.chosen
 
 
 def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:

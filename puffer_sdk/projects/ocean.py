@@ -159,7 +159,8 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
     """Prepare a pull request to PufferLib: its layout in a new folder, checked against ENV.
 
     output    a new or empty folder; the default is NAME_ocean
-    model     the policy to include: "latest", a run's number or folder, or a checkpoint file
+    model     the policy to include: "best" (the default) or "latest" of the newest run, a run's
+              number or folder, or a checkpoint file
     """
     folder = paths.find_env(env)
     target = Path(output or f"{folder.name}_ocean").expanduser().absolute()
@@ -191,7 +192,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
     from ..policy import export
 
     home = paths.runs_dir(folder, runs_dir).resolve()
-    if model in (None, "latest") and runs.latest_run(home, with_checkpoint=True) is None:
+    if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         if model is not None:
             raise UsageError("there is no trained policy yet", where=home,
                              hint=f"puffer-sdk train {folder.name}, or leave the option out")

@@ -155,15 +155,16 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
                        resume=str(run.number) if resume else None, runs_dir=home,
                        verbose=verbose)
         run = runs.Run(result.folder)
-    path = run.checkpoints()[-1]
-    past = checkpoint.load(path)
-    facts = past.facts
+    last = run.checkpoints()[-1]
+    path = run.best_path if run.best_path.is_file() else last
+    past, facts = checkpoint.load(path), checkpoint.load(last).facts
     goal = facts.get("goal") or {}
     files.save(entry.path(".safetensors"), path.read_bytes(), what="the policy",
                hint=HINT)
     rows = run.metrics()
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
              "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
+             "best": past.facts.get("best"),
              "final": curves.final(rows), "curves": curves.sample(rows, subject.config)},
             {"seed": seed, "seconds": facts["seconds"], "goal_seconds": goal.get("seconds"),
              "steps_per_second": facts["step"] / max(facts["seconds"], 1e-9)})

@@ -34,7 +34,7 @@ class Dashboard:
         self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
         self.name = run.folder.parent.name
         self.row: dict = {}
-        self.env: dict = {}             # the last known value of every env/ key
+        self.env: dict = {}             # the window's mean of every env/ key; n: of the last epoch
         self.curve: list[float] = []    # perf (or the next of HEADLINE) of each epoch with episodes
         self.stopping = False           # after a signal: the child is saving
         self.began = self.drawn = time.monotonic()
@@ -66,8 +66,9 @@ class Dashboard:
     def update(self, row: dict) -> None:
         """Take a new row of metrics."""
         self.row = row
-        self.env.update({k.removeprefix("env/"): v for k, v in row.items()
-                         if k.startswith("env/")})
+        for kind in ("env/", "window/"):
+            self.env.update({key.removeprefix(kind): value for key, value in row.items()
+                             if key.startswith(kind) and key != "window/n"})
         headline = self.headline()
         if headline and f"env/{headline}" in row and math.isfinite(self.env[headline]):
             self.curve.append(self.env[headline])

@@ -5,6 +5,7 @@
                            "step", "total"}: written whole, under a temporary name, then renamed
       config.ini          the resolved settings          spec.json      the header's Spec
       metrics.jsonl       one object per logged epoch    checkpoints/   *.safetensors
+      best.safetensors    the weights of the best window
 
 Two processes that start at once get two folders: a run is prepared under a hidden name and
 renamed to the next free number, which only one of them can take.
@@ -79,6 +80,11 @@ class Run:
     def checkpoints_path(self) -> Path:
         return self.folder / "checkpoints"
 
+    @property
+    def best_path(self) -> Path:
+        """The weights of the best window (training/window.py); there from the first one on."""
+        return self.folder / "best.safetensors"
+
     def set_status(self, status: str, **facts: object) -> None:
         """Store the status, and facts such as step=4096 or error='...'.
 
@@ -125,6 +131,17 @@ class Run:
         except OSError:
             return {}
         return records[-1] if records else {}
+
+    def reached(self) -> dict[str, float]:
+        """Means over the window of its latest entries, {"perf": 0.98, ..., "n": entries}; of the
+        last epoch in a run that an older version made. {} where nothing was logged."""
+        last = self.last_metrics()
+        for kind in ("window/", "env/"):
+            found = {key.removeprefix(kind): value for key, value in last.items()
+                     if key.startswith(kind) and isinstance(value, (int, float))}
+            if found:
+                return found
+        return {}
 
     def settings(self) -> dict[str, str]:
         """config.ini as {'train.gamma': '0.99'}, unchecked; {} if it cannot be read."""
@@ -227,23 +244,24 @@ def delete_run(run: Run) -> None:
 def compare_runs(first: Run, second: Run) -> dict:
     """What differs: {'settings': {key: (a, b)}, 'metrics': {key: (a, b)}}; None for a missing key.
 
-    Metrics are the last record of each, env/ first, times left out.
+    Metrics are the last record of each: the window's means first, without single epochs' and times.
     """
     a, b = first.settings(), second.settings()
     settings = {key: (a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])
                 if a.get(key) != b.get(key)}
     a, b = first.last_metrics(), second.last_metrics()
-    keys = [key for key in dict.fromkeys([*a, *b]) if not key.startswith("time/")]
-    keys.sort(key=lambda key: (not key.startswith("env/"), "/" in key))
+    out = ("time/", "env/") if any(key.startswith("window/") for key in a | b) else ("time/",)
+    keys = [key for key in dict.fromkeys([*a, *b]) if not key.startswith(out)]
+    keys.sort(key=lambda key: (not key.startswith(("window/", "env/")), "/" in key))
     return {"settings": settings, "metrics": {key: (a.get(key), b.get(key)) for key in keys}}
 
 
 def best_score(runs: list[Run]) -> dict | None:
-    """{'metric': 'perf', 'value': 0.98, 'run': 7}: the best last perf, or else score."""
-    last = [(run, run.last_metrics()) for run in runs]
+    """{'metric': 'perf', 'value': 0.98, 'run': 7}: the best perf that a run reached, or else
+    score."""
+    last = [(run, run.reached()) for run in runs]
     for metric in ("perf", "score"):
-        scored = [(record[f"env/{metric}"], run.number) for run, record in last
-                  if isinstance(record.get(f"env/{metric}"), (int, float))]
+        scored = [(means[metric], run.number) for run, means in last if metric in means]
         if scored:
             value, number = max(scored)
             return {"metric": metric, "value": value, "run": number}

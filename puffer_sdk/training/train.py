@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -38,6 +39,14 @@ class TrainResult:
     goal: tuple[int, float] | None = None   # steps and seconds until it was first reached
     metrics: dict = field(default_factory=dict)     # the last value of every key
     missed: str = ""                # the goal, if there is one and it was not reached
+    lost: str = ""                  # the goal, if it was reached and the last window misses it
+
+    @property
+    def reached(self) -> dict[str, float]:
+        """Means of what was logged last, over a window of episodes (training/window.py), by name;
+        "n" is their number."""
+        return {name.removeprefix("window/"): value for name, value in self.metrics.items()
+                if name.startswith("window/")}
 
 
 def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
@@ -72,7 +81,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
         run = past.run if past else runs.create_run(home, tag or "")
         job = TrainJob.of(built, backends.with_class_file(resolved, folder),
                           spec_hash=built.spec.hash(), checkpoints=run.checkpoints_path,
-                          resume=past.checkpoint.path if past else None)
+                          best=run.best_path, resume=past.checkpoint.path if past else None)
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
@@ -151,8 +160,12 @@ class _Parent:
                 raise
             finally:
                 self.close_folder(status)
+        goal = parse_goal(self.config.eval.goal)
+        last = self.last.get(f"window/{goal.name}") if goal else None
+        lost = bool(self.goal and last is not None and not goal.is_met(last))
         return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.goal,
-                           self.last, "" if self.goal else self.config.eval.goal)
+                           self.last, "" if self.goal else self.config.eval.goal,
+                           str(goal) if lost else "")
 
     def write_folder(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; drop metrics after the epoch."""
@@ -177,6 +190,11 @@ class _Parent:
                 self.run, self.config, backends.where_trained(self.config)))
         elif kind == "metrics":
             self.last.update(payload)
+            bad = [key for key, value in payload.items() if key.startswith("env/")
+                   and not math.isfinite(value)]
+            if bad:
+                ui.warn_once(f"the environment logs {payload[bad[0]]} as {bad[0][4:]}: its means, "
+                             "and the goal, say nothing", "puffer-sdk check finds where")
             self.sinks.log(payload)
             self.board.update(payload)
         elif kind == "goal":

@@ -25,6 +25,7 @@ from ..settings.goal import GoalWatch, parse_goal
 from ..settings.values import Config
 from . import backends, checkpoint
 from .journal import EPISODES_UNRECORDED, Journal, Restarts, checksum
+from .window import Best, Window
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
 SNAPSHOT = 1.0                      # seconds between snapshots that must wait for the GPU
@@ -40,6 +41,7 @@ class TrainJob(EnvJob):
 
     spec_hash: str
     checkpoints: Path       # folder to save them in
+    best: Path              # the file of the best weights
     resume: Path | None     # the checkpoint to resume
 
 
@@ -86,7 +88,12 @@ class _Worker:
         agents, horizon = self.vec.num_agents, self.config.train.horizon
         self.journal = Journal(job.checkpoints.parent, agents, horizon, self.vec.act_sizes)
         self.restarts = Restarts(self.vec.num_envs, self.journal.epoch_bytes)
+        self.window, self.best = Window(), Best(self.watch.goal)
+        self.best_state: tuple | None = None    # of the best window, not yet written
         if past:
+            self.window.load(past.facts.get("window", []))
+            if job.best.is_file():
+                self.best.met = checkpoint.load(job.best).facts.get("best")
             self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
             self.seconds_before = float(past.facts["seconds"])
@@ -243,10 +250,12 @@ class _Worker:
         self.restarts.note(log, self.trainer.horizon)
         if self.trainer.repeatable:
             self.journal.append(self.trainer.actions)
+        self.window.add(self.trainer.global_step, log)
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
                    "sps": self.trainer.batch_size / (now - began), "epoch": self.trainer.epoch,
                    **{f"env/{name}": value for name, value in log.items()},
+                   **{f"window/{name}": value for name, value in self.window.means.items()},
                    **losses, "time/rollout": rolled - began,
                    **{f"time/{name}": value for name, value in timers.items()}}
         self.link.emit("metrics", **metrics)
@@ -254,6 +263,9 @@ class _Worker:
             self.met = {"goal": str(self.watch.goal), "step": metrics["step"],
                         "seconds": metrics["seconds"]}
             self.link.emit("goal", **self.met)
+        if log and self.best.look(self.trainer.global_step, self.window):
+            _, tensors, facts = self.state(started=True)
+            self.best_state = tensors, {**facts, "best": self.best.met, "kept": True}
 
     def state(self, *, started: bool = False) -> tuple[Path, dict, dict]:
         """A checkpoint not yet written: (path, tensors, facts).
@@ -265,7 +277,7 @@ class _Worker:
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step, "started": started,
                  "seconds": self.seconds_before + time.perf_counter() - self.began,
-                 **({"goal": self.met} if self.met else {})}
+                 "window": self.window.state, **({"goal": self.met} if self.met else {})}
         if trainer.repeatable and not started and self.journal.size:
             tensors |= trainer.carried()
             facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
@@ -283,6 +295,9 @@ class _Worker:
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
         self.link.restore_descriptors()
+        if self.best_state:             # first: a checkpoint's run has reached it
+            checkpoint.save(self.job.best, *self.best_state, durable=kept)
+            self.best_state = None
         durable = kept or began - self.durable_time > CLOCK_MOST
         checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
         self.link.emit("checkpoint", path=str(path))

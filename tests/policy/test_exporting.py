@@ -429,10 +429,10 @@ def test_the_page_works_as_written(project, tmp_path):
     text = PAGE.read_text()
     run = tmp_path / "runs" / "my_env" / "0007"
     shutil.copytree(project / "runs" / "squared" / "0002", run)
-    path = next((run / "checkpoints").glob("*"))
-    past = checkpoint.load(path)
-    checkpoint.save(path, past.tensors, {**past.facts, "env": {**past.facts["env"],
-                                                              "name": "my_env"}})
+    for path in (next((run / "checkpoints").glob("*")), run / "best.safetensors"):
+        past = checkpoint.load(path)
+        checkpoint.save(path, past.tensors, {**past.facts, "env": {**past.facts["env"],
+                                                                  "name": "my_env"}})
     folder = shutil.copytree(project / "squared", tmp_path / "my_env",
                              ignore=shutil.ignore_patterns("build"))
     (folder / "squared.h").rename(folder / "my_env.h")

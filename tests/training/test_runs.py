@@ -215,7 +215,7 @@ def test_best_score(folder):
 def three(folder, tmp_path):
     (tmp_path / ".git").mkdir()
     finished(folder, "base", "[train]\ngamma = 0.9\nseed = 1\n",
-             [{"step": 1_500_000, "sps": 250_000.0, "env/perf": 0.5, "time/env": 1.0}])
+             [{"step": 1_500_000, "sps": 9e5, "seconds": 6.0, "env/perf": 0.5, "time/env": 1.0}])
     finished(folder, "long", "[train]\ngamma = 0.99\nseed = 1\n",
              [{"step": 3_000_000, "sps": 260_000.0, "env/perf": 0.75, "env/score": 0.1}])
     create_run(folder, "now")
