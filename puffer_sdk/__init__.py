@@ -14,6 +14,7 @@
     puffer_sdk.load("my_env")           the same, opened
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.evaluate("my_env")       how good it is
+    puffer_sdk.Policy.load("runs/my_env/0001")      it acts in your own loop
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
     puffer_sdk.play("my_env")           a window, and you
     puffer_sdk.record("my_env", gif="my_env.gif")   what it looks like
@@ -34,7 +35,7 @@ _PUBLIC = {
     "train": "training.train", "evaluate": "policy.evaluate", "record": "pictures.record",
     "play": "playing.play", "export": "policy.export", "configure": "env.opening",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
-    "review": "reviewing.review",
+    "review": "reviewing.review", "Policy": "policy.acting",
     "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
     "RunError": "base.errors", "Interrupted": "base.errors",
 }

@@ -25,12 +25,15 @@ from .pages import Page
 @click.option("--resume", is_flag=False, flag_value="latest", metavar="[RUN]",
               shell_complete=completing.run_numbers,
               help="Continue a run from its last checkpoint.  [default: the newest run]")
+@click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
+              help="Start from these weights, with another seed or other settings: 'latest' or "
+                   "'best' of the newest run, a run's number or folder, or a checkpoint file.")
 @click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, verbose):
+def command(env, settings, tag, resume, model, wandb, tensorboard, runs_dir, format_, verbose):
     """Train a policy on ENV.
 
     Recurrent PPO, in C that is compiled on first use. Writes settings, metrics and checkpoints
@@ -40,8 +43,8 @@ def command(env, settings, tag, resume, wandb, tensorboard, runs_dir, format_, v
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
         env, resume = resume, "latest"          # train --resume my_env
-    result = train(env, settings, tag=tag, resume=resume, runs_dir=runs_dir, wandb=wandb,
-                   tensorboard=tensorboard, verbose=verbose)
+    result = train(env, settings, tag=tag, resume=resume, model=model, runs_dir=runs_dir,
+                   wandb=wandb, tensorboard=tensorboard, verbose=verbose)
     if format_ == "json":
         import json
 

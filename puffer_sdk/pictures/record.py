@@ -18,11 +18,11 @@ import numpy as np
 from ..base import files, paths
 from ..base.errors import UsageError
 from ..env import build, child
-from ..policy.models import find_model, run_folder
 from ..raylib import drawing
 from ..settings import config
 from ..settings.values import Config
 from ..training import backends, checkpoint
+from ..training.models import find_model, run_folder
 from . import montage
 from . import writers as images
 from .film import FilmJob, Ring

@@ -10,9 +10,9 @@ from pathlib import Path
 from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..env import child
-from ..policy.models import find_model
 from ..settings.values import Config
 from ..training import backends, checkpoint
+from ..training.models import find_model
 from .rebuilding import PlayJob, build_player
 
 

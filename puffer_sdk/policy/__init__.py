@@ -2,8 +2,9 @@
 
 In reading order:
 
-    models        which checkpoint --load-model-path names
+    acting        Policy: observations -> actions, in your own loop
     players       what plays: a trained policy, random play, idle play
+    entries       which log entries count
     scoring       the child: plays the episodes and scores them
     intervals     means with 95 % intervals
     evaluate      the parent: the comparison, episodes.json

@@ -14,7 +14,7 @@ from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
-from .models import find_model, run_folder
+from ..training.models import find_model, run_folder
 from .players import PlayersJob
 from .scoring import Score
 

@@ -26,7 +26,7 @@ from ..base import files, paths
 from ..base.errors import RunError, UsageError
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
-from .models import find_model
+from ..training.models import find_model
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022

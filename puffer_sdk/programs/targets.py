@@ -312,8 +312,8 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     must fit.
     """
     from ..policy import export
-    from ..policy.models import find_model
     from ..training import runs
+    from ..training.models import find_model
 
     target = build_dir / f"{spec.name}_policy.bin"
     home = paths.runs_dir(spec.folder, runs_dir).resolve()

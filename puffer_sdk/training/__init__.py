@@ -12,6 +12,9 @@ In reading order:
     runs          run folders: create, find, list, compare, delete
     locks         one process trains a run
     checkpoint    checkpoint files: save, load, does it fit
+    journal       the actions that lead a resumed run back; when envs start anew
+    window        what was reached: means over the latest episodes, and the best of them
+    models        which checkpoint --load-model-path names
     metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard
     dashboard     what the terminal shows during training
     profiling     where the time of training goes

@@ -25,6 +25,7 @@ from . import metrics as sinks
 from .dashboard import Dashboard
 from .locks import is_locked, locked, still_running
 from .metrics import open_sinks
+from .models import find_model
 from .worker import TrainJob
 
 
@@ -50,12 +51,15 @@ class TrainResult:
 
 
 def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
-          resume: str | None = None, runs_dir: Path | None = None, wandb: bool = False,
-          tensorboard: bool = False, verbose: bool = False) -> TrainResult:
+          resume: str | None = None, model: str | Path | None = None,
+          runs_dir: Path | None = None, wandb: bool = False, tensorboard: bool = False,
+          verbose: bool = False) -> TrainResult:
     """Train on ENV (a folder or a name) and return where the result is.
 
     settings    {"train.learning_rate": 0.01, "env.size": 9}: over the ini's values
     resume      "latest", or a run's number or folder: go on from its last good checkpoint
+    model       start a new run from these weights: "latest", "best", a run's number or folder, or a
+                checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
@@ -66,6 +70,10 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     folder = paths.find_env(env)
     home = paths.runs_dir(folder, runs_dir).resolve()
     past = find_resumable(home, resume) if resume else None
+    if model and resume:
+        raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
+                         hint="--resume goes on with a run; --load-model-path starts a new one")
+    start = find_model(home, model) if model else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
     built = build.build(folder, verbose=verbose)
@@ -81,7 +89,8 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
         run = past.run if past else runs.create_run(home, tag or "")
         job = TrainJob.of(built, backends.with_class_file(resolved, folder),
                           spec_hash=built.spec.hash(), checkpoints=run.checkpoints_path,
-                          best=run.best_path, resume=past.checkpoint.path if past else None)
+                          best=run.best_path, model=start,
+                          resume=past.checkpoint.path if past else None)
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
@@ -178,6 +187,8 @@ class _Parent:
         text = "".join(json.dumps(row) + "\n" for row in kept)
         files.save(run.metrics_path, text, what="the metrics")
         facts = {"tag": self.tag} if self.tag else {}
+        if self.job.model:
+            facts["model"] = str(self.job.model)
         run.set_status("running", total=self.config.train.total_timesteps, **facts)
 
     def on_event(self, kind: str, payload: dict) -> None:

@@ -43,6 +43,7 @@ class TrainJob(EnvJob):
     checkpoints: Path       # folder to save them in
     best: Path              # the file of the best weights
     resume: Path | None     # the checkpoint to resume
+    model: Path | None      # the checkpoint whose weights a new run starts from
 
 
 def work(job: TrainJob, link: Link) -> dict:
@@ -73,12 +74,15 @@ class _Worker:
         self.env_facts = {"name": job.name, "spec_hash": job.spec_hash,
                           "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
                           "act_sizes": list(about.act_sizes)}
-        if past:
-            checkpoint.check_fits(past, self.env_facts, self.config.env)
+        model = checkpoint.load(job.model) if job.model else None
+        for found in filter(None, (past, model)):
+            checkpoint.check_fits(found, self.env_facts, self.config.env)
         self.past = past
         self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
         self.vec = make_vec(self.library, self.config, self.start, link)
         self.trainer = backends.make_trainer(self.vec, self.config)
+        if model:
+            self.trainer.load_weights(model.tensors)
         self.seconds_before = 0.0       # that earlier parts of the run took
         self.watch = GoalWatch(parse_goal(self.config.eval.goal))
         self.met = past and past.reached(self.watch.goal)       # the goal, and when it was reached

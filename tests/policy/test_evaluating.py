@@ -11,10 +11,10 @@ from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import eval as eval_command
 from puffer_sdk.policy import evaluate, scoring
 from puffer_sdk.policy.intervals import clustered_mean, student_t
-from puffer_sdk.policy.models import find_model
 from puffer_sdk.policy.scoring import ENDLESS, PER_EPISODE
 from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, train
+from puffer_sdk.training.models import find_model
 
 pytest_plugins = ["helpers.playground_fixtures"]
 INNINGS = SPECIMENS / "innings"

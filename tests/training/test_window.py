@@ -10,9 +10,9 @@ from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.policy import evaluate
-from puffer_sdk.policy.models import find_model
 from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, runs
+from puffer_sdk.training.models import find_model
 from puffer_sdk.training.window import LEAST, MOST, Best, Window
 
 INNINGS = SPECIMENS / "innings"

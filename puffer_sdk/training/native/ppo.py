@@ -276,6 +276,11 @@ class NativePPO(Schedules):
         self._open.fetch("WEIGHT")
         return {name: array.copy() for name, array in self._state.items()}
 
+    def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Only the weights, by name; the optimiser's state stays as it is."""
+        self._open.fetch("WEIGHT")
+        load_tensors(self._open, self._open.arrays("WEIGHT"), tensors)
+
     def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
         """What state_tensors() gave. Missing names and other sizes are refused before any copy."""
         self._open.fetch("WEIGHT")

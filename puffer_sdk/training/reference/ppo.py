@@ -347,6 +347,10 @@ class TorchPPO(Schedules):
         return {name: tensor.detach().cpu().numpy().copy()
                 for name, tensor in self._all_tensors().items()}
 
+    def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Only the weights, by name; the optimiser's state stays as it is."""
+        copy_by_name(dict(self.policy.named_parameters()), tensors)
+
     def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
         """Load what state_tensors() gave. Checks all names and sizes before it copies any."""
         copy_by_name(self._all_tensors(), tensors)

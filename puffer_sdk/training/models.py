@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..base.errors import UsageError
-from ..training import runs
+from . import runs
 
 
 def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:

@@ -1,0 +1,120 @@
+"""Act with a trained policy in Python.  a run or a checkpoint -> Policy; observations -> actions"""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from ..base.errors import UsageError
+from ..settings.values import Config
+from ..training import backends, checkpoint
+from ..training.models import find_model
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Policy:
+    """A trained policy and what its agents carry from tick to tick.
+
+        policy = puffer_sdk.Policy.load("runs/my_env/0007")
+        vec.reset()
+        while True:
+            vec.actions[:] = policy.act(vec.observations, vec.action_mask)
+            vec.step()
+            policy.ended(vec.terminals)
+
+    The number of agents is that of the first call of act(). The same seed gives the same actions.
+
+    Attributes: path, env (a name), step (agent steps trained), obs_size, obs_dtype, act_sizes,
+    config (the settings it was trained with), n (agents; 0 before the first act()).
+    """
+
+    def __init__(self, past: checkpoint.Checkpoint, *, greedy: bool = False, seed: int = 0):
+        import numpy as np
+
+        env = past.facts["env"]
+        self.path, self.step, self.env = past.path, past.step, str(env["name"])
+        self.obs_size, self.obs_dtype = int(env["obs_size"]), np.dtype(env["obs_dtype"])
+        self.act_sizes = tuple(int(width) for width in env["act_sizes"])
+        self.config = Config.from_dict(past.facts["config"])
+        self.greedy, self.seed, self.n = greedy, seed, 0
+        self._tensors, self._actor = past.tensors, None
+
+    @classmethod
+    def load(cls, run: str | os.PathLike, *, best: bool = False, greedy: bool = False,
+             seed: int = 0) -> Policy:
+        """The policy of a run's folder, or of a checkpoint file (Trainer.save() writes them too).
+
+        best        of a run, its best weights instead of its last
+        greedy      take the likeliest action instead of drawing one
+        Raises UsageError for a file that is missing, damaged or no checkpoint; where the policy
+        needs PyTorch and that is not installed; BuildError where the C does not compile.
+        """
+        path = Path(run).expanduser()
+        if not path.exists():
+            raise UsageError("there is no such run or checkpoint", where=path,
+                             expected="runs/NAME/NNNN, or a .safetensors file",
+                             hint="puffer-sdk runs lists what there is")
+        past = checkpoint.load(find_model(path.resolve().parent, path, best=best))
+        policy = cls(past, greedy=greedy, seed=seed)
+        backends.require_actor(policy.config)
+        return policy
+
+    def act(self, observations: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """observations (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32: ids, or values of
+        continuous heads. One observation (D,) gives one action (K,). Moves `state` on.
+
+        Raises UsageError for another shape, or another number of agents than before.
+        """
+        import numpy as np
+
+        observations = np.asarray(observations, self.obs_dtype)
+        single = observations.ndim == 1
+        rows = observations[None] if single else observations
+        if rows.ndim != 2 or rows.shape[1] != self.obs_size:
+            raise UsageError("these observations have another shape",
+                             expected=f"(n, {self.obs_size})", actual=observations.shape)
+        if mask is not None:
+            mask = np.asarray(mask, np.uint8).reshape(len(rows), -1)
+        if self._actor is None:
+            self._make_actor(len(rows))
+        if len(rows) != self.n:
+            raise UsageError("these are not as many agents as before", expected=self.n,
+                             actual=len(rows), hint="load the policy again for others")
+        actions = self._actor.act(np.ascontiguousarray(rows), mask)
+        return actions[0] if single else actions
+
+    def ended(self, terminals: np.ndarray) -> None:
+        """(n,) nonzero where an episode has just ended: the agent carries nothing over."""
+        import numpy as np
+
+        if self._actor is not None:
+            ended = np.atleast_1d(np.asarray(terminals) != 0)
+            self._actor.ended(ended.astype(np.float32))
+
+    def reset(self) -> None:
+        """All agents begin anew."""
+        if self._actor is not None:
+            self._actor.reset()
+
+    @property
+    def state(self):
+        """(n, L, H) what the agents carry: a NumPy array, or the network's own tensor. Writing into
+        it is allowed. None before the first act()."""
+        return None if self._actor is None else self._actor.state
+
+    def _make_actor(self, n: int) -> None:
+        import numpy as np
+
+        sizes = SimpleNamespace(observations=np.empty(0, self.obs_dtype), obs_size=self.obs_size,
+                                act_sizes=self.act_sizes, num_agents=n)
+        self._actor = backends.make_actor(sizes, self.config, self._tensors, self.seed,
+                                          greedy=self.greedy)
+        self.n = n
+
+    def __repr__(self) -> str:
+        heads = "x".join(map(str, self.act_sizes))
+        return (f"<Policy {self.env}: {self.obs_size} {self.obs_dtype.name} observations, actions "
+                f"{heads}, trained for {self.step:,} steps>")
