@@ -48,6 +48,12 @@ COMMANDS = {name: line for entries in SECTIONS.values() for name, line in entrie
 LATER = ("sweep",)      # names that a later version has
 
 
+# what other tools call it -> what to type here
+MEANT = {"init": "new", "create": "new", "resume": "train --resume", "test": "check",
+         "lint": "check", "render": "play", "watch": "play", "view": "play", "run": "train",
+         "learn": "train", "evaluate": "eval", "compile": "build", "record": "eval --gif FILE"}
+
+
 class LazyGroup(click.Group):
     """Imports a command's module only when that command runs: --help stays fast."""
 
@@ -71,8 +77,10 @@ class LazyGroup(click.Group):
         if name in LATER:
             raise errors.UsageError(f"this version does not have '{name}' yet")
         if name and name not in COMMANDS and not name.startswith("-"):
-            raise errors.UsageError(f"there is no command '{name}'",
-                                    hint=errors.did_you_mean(name, COMMANDS))
+            hint = f"did you mean 'puffer-sdk {MEANT[name]}'?" if name in MEANT \
+                else errors.did_you_mean(name, COMMANDS)
+            raise errors.UsageError(f"there is no command '{name}'", where="command line",
+                                    hint=hint or "puffer-sdk --help lists them")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx, formatter):

@@ -137,11 +137,22 @@ def _missing_value(arg: str, name: str, following: str | None) -> UsageError:
                       actual=following if following is not None else "nothing", hint=hint)
 
 
+# what other trainers call a setting
+MEANT = {"lr": "train.learning_rate", "steps": "train.total_timesteps",
+         "timesteps": "train.total_timesteps", "total_steps": "train.total_timesteps",
+         "batch_size": "train.minibatch_size", "n_envs": "vec.total_agents",
+         "agents": "vec.total_agents", "threads": "vec.num_threads",
+         "entropy_coef": "train.ent_coef", "hidden": "policy.hidden_size",
+         "layers": "policy.num_layers", "lambda": "train.gae_lambda"}
+
+
 def _unknown_option(error: click.NoSuchOption) -> UsageError:
     """The same error, with a hint at the setting that may have been meant."""
     option = error.option_name
     word = option.lstrip("-").replace("-", "_")
     exact = [key.flag for key in used_keys() if key.name == word]
+    if word in MEANT:
+        exact = [KEYS[MEANT[word]].flag]
     if not exact and word in RENAMED:
         exact = [KEYS[RENAMED[word]].flag]
     own = [name for name in error.possibilities or [] if name.startswith("--")]

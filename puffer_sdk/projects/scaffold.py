@@ -7,6 +7,7 @@ project (force), files are replaced one by one, and all are restored if one fail
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import re
@@ -17,6 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from ..base import paths, ui
@@ -91,6 +93,25 @@ def find_template(template: str | os.PathLike) -> str:
                      hint=did_you_mean(text, TEMPLATES) + "; or give a folder or a URL")
 
 
+def package() -> str:
+    """What pip installs to get this puffer-sdk: the repository that it was installed from, if that
+    is known and open to all; else its name."""
+    try:
+        text = distribution("puffer-sdk").read_text("direct_url.json")
+    except PackageNotFoundError:
+        text = None
+    origin = json.loads(text) if text else {}
+    url = str(origin.get("url", ""))
+    if url.startswith("file://"):
+        done = subprocess.run(["git", "-C", url.removeprefix("file://"), "remote", "get-url",
+                               "origin"], capture_output=True, text=True, check=False)
+        url = done.stdout.strip()
+    if not re.fullmatch(r"https://[\w.-]+/[\w./-]+", url):      # no password, no local folder
+        return "puffer-sdk"
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    return f"puffer-sdk @ git+{url}" + (f"@{commit}" if commit else "")
+
+
 def is_ours(source: str) -> bool:
     """True for the templates that the package carries."""
     return Path(source).parent == paths.data_dir("templates")
@@ -112,7 +133,7 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
         with _quiet_cookiecutter(scratch, trusted=accept_hooks or is_ours(source)):
             made = cookiecutter(source, no_input=True, output_dir=str(staging),
                                 extra_context={"name": name, "struct": struct,
-                                               "__struct": struct},
+                                               "__struct": struct, "package": package()},
                                 default_config=config, accept_hooks=accept_hooks)
     except FailedHookException as error:
         raise RunError("a hook of the template failed", where=source, detail=str(error)) from error
@@ -129,6 +150,8 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
         raise UsageError("the template does not make an environment", where=source,
                          expected=f"{name}/{name}.h", actual="a project without it",
                          hint="name folder and header {{cookiecutter.name}}")
+    for folder in list(made.rglob("__pycache__")):      # pip compiles what lies in a template
+        shutil.rmtree(folder)
     _warn_about_hooks(source, scratch, accept_hooks)
     return made
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from puffer_sdk import cli
-from puffer_sdk.cli.commands import COMMANDS, LATER
+from puffer_sdk.cli.commands import COMMANDS, LATER, MEANT
 
 
 def run(*args, cwd=None, **env):
@@ -63,6 +63,10 @@ def test_without_a_command_the_page_of_help_is_shown():
     ("clean --all --dry-run",
      "name an environment, or clean only the cache: puffer-sdk clean --cache"),
     ("clean --dry-run", "name an environment, or make one: puffer-sdk new my_env"),
+    # words of other tools
+    *((word, f"did you mean 'puffer-sdk {meant}'?") for word, meant in MEANT.items()),
+    ("train --lr 0.1", "did you mean --train.learning-rate?"),
+    ("train --steps 5", "did you mean --train.total-timesteps?"),
 ])
 def test_a_refused_line_hints_at_its_own_command(words, hint, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.places import ROOT
@@ -510,3 +511,32 @@ def test_at_a_terminal_the_name_is_asked_for(here):
     os.close(ours)
     assert child.returncode == 0
     assert "made " in output and (here / "walker/walker.h").is_file()
+
+
+def test_what_python_compiled_beside_a_template_is_left_out(tmp_path, monkeypatch):
+    """`pip install .` compiles the tests that lie in the templates."""
+    copy = shutil.copytree(ROOT / "templates" / "squared", tmp_path / "squared")
+    for folder in (copy / "{{cookiecutter.name}}" / "tests", copy / "{{cookiecutter.name}}"):
+        (folder / "__pycache__").mkdir(exist_ok=True)
+        (folder / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"\x00")
+    made = scaffold.new("game", template=copy, output_dir=tmp_path / "out")
+    assert not list(made.folder.rglob("__pycache__")) and not any("pyc" in f for f in made.files)
+
+
+@pytest.mark.parametrize(("origin", "found"), [
+    ({"url": "https://example.com/o/puffer-sdk.git",
+      "vcs_info": {"commit_id": "abc", "vcs": "git"}},
+     "puffer-sdk @ git+https://example.com/o/puffer-sdk.git@abc"),
+    ({"url": "https://me:secret@example.com/o/p"}, "puffer-sdk"),
+    ({"url": "ssh://git@example.com/o/p"}, "puffer-sdk"),
+    ({"url": "file:///nowhere"}, "puffer-sdk"),
+    (None, "puffer-sdk")])
+def test_a_projects_workflow_installs_from_where_we_were_installed(origin, found, monkeypatch,
+                                                                   tmp_path):
+    monkeypatch.setattr(scaffold, "distribution", lambda name: SimpleNamespace(
+        read_text=lambda file: json.dumps(origin) if origin else None))
+    assert scaffold.package() == found
+    made = scaffold.new("game", output_dir=tmp_path)
+    workflow = (made.folder / ".github/workflows/check.yml").read_text()
+    assert f'PACKAGE: "{found}"' in workflow
+    assert "pypi.org" not in (made.folder / "README.md").read_text()
