@@ -83,6 +83,18 @@ def out(text: str = "", style: str | None = None) -> None:
     _print(text, style=style, markup=False)
 
 
+def out_plain(text: str) -> None:
+    """Lines that carry their own colours, to stdout."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        _silence(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            raise RunError("cannot write the result to stdout",
+                           detail=error.strerror or str(error)) from None
+
+
 def out_renderable(item) -> None:
     """A rich table, to stdout; as wide as it is where that is no terminal."""
     if not sys.stdout.isatty():

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -33,9 +34,9 @@ class _ListByDefault(GroupPage):
 @click.group(cls=_ListByDefault, examples=[
     ("puffer-sdk runs my_env", "all its runs, newest last"),
     ("puffer-sdk runs compare 3 7 --env my_env", "settings that differ, and the last metrics"),
-    ("puffer-sdk runs delete 1 2", "asks first")])
+    ("puffer-sdk runs plot 3 7 --env my_env", "their learning curves")])
 def command():
-    """List, compare and delete runs.
+    """List, compare, plot and delete runs.
 
     Without a command, it lists. Name a run by its number, by 'latest', as my_env/7, or by its
     folder.
@@ -80,6 +81,9 @@ def compare_command(ctx, first, second, env, format_, runs_dir):
     names = [f"{run.folder.parent.name}/{run.number}" for run in pair]
     _print_pairs("settings that differ", result["settings"], names, "none")
     _print_pairs("last metrics", result["metrics"], names, "none yet")
+    from ..training import plotting
+    with suppress(UsageError):          # nothing was logged yet
+        _draw(*plotting.curves(pair, together=False))
 
 
 def _not_two(words: list[str]) -> UsageError:
@@ -92,6 +96,40 @@ def _not_two(words: list[str]) -> UsageError:
         form = "my_env/3 my_env/7"
     return UsageError("compare takes two runs", where="command line", expected="A B",
                       actual=" ".join(words), hint=f"puffer-sdk runs compare {form}")
+
+
+@command.command("plot", cls=Page, examples=[
+    ("puffer-sdk runs plot my_env/3", "in the terminal"),
+    ("puffer-sdk runs plot 3 4 5 --env my_env -o curves.svg", "seeds of the same settings: a band"),
+    ("puffer-sdk runs plot --env my_env --metric score", "the newest run")])
+@click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=completing.run_numbers)
+@click.option("--metric", "-m", metavar="NAME",
+              help="What to draw: a name that the environment logs, or a key of metrics.jsonl.  "
+                   "[default: the goal's, else perf]")
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE",
+              help="A picture: FILE.svg, .png or .html.  [default: draw in the terminal]")
+@env_option
+@runs_dir_option
+def plot_command(names, metric, output, env, runs_dir):
+    """Draw learning curves of runs; runs that differ only in their seed are one curve and a band.
+
+    Without a name it draws the newest run. Files need matplotlib: the extra [plot].
+    """
+    from ..training import plotting
+
+    chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in names or ["latest"]))
+    metric, found = plotting.curves(chosen, metric)
+    if output:
+        ui.out(f"plotted  {paths.shown(plotting.save(metric, found, output))}")
+    else:
+        _draw(metric, found)
+
+
+def _draw(metric: str, found: list) -> None:
+    from ..training import plotting
+
+    fancy = ui.console().is_terminal
+    ui.out_plain(plotting.terminal(metric, found, width=ui.width() or 80, colour=fancy))
 
 
 @command.command("delete", cls=Page, examples=[

@@ -10,6 +10,7 @@ In reading order:
     native/       the trainer in C and CUDA
     reference/    the trainer in plain PyTorch, to read and to test against
     runs          run folders: create, find, list, compare, delete
+    plotting      learning curves of runs, in the terminal and as files
     locks         one process trains a run
     checkpoint    checkpoint files: save, load, does it fit
     journal       the actions that lead a resumed run back; when envs start anew
