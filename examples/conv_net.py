@@ -1,8 +1,7 @@
 """A network of your own: a small convolution over a square board, in PyTorch.
 
     puffer-sdk new my_env
-    cp examples/conv_net.py my_env/
-    puffer-sdk train my_env --policy.torch-class conv_net.py:Net
+    puffer-sdk train my_env --policy.torch-class conv_net.py:Net     # beside the header, or here
 
 puffer_sdk.training.reference.policy.Policy states the interface: n agents or segments, T ticks,
 D elements of an observation, A the sum of the action heads' widths.

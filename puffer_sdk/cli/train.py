@@ -61,7 +61,7 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, runs_dir, for
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
     if shown:
         episodes = ui.plural(round(reached["n"]), "episode")
-        ui.out(f"reached  {shown}: the mean of the last {episodes}")
+        ui.out(f"reached  {shown} (mean of {episodes})")
     if result.goal:
         ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
     if result.lost:
