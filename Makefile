@@ -74,6 +74,7 @@ container-test:
 	@$(PYTHON) tools/container.py Dockerfile
 
 docs: $(VENV)/.docs
+	@echo "the pages' games are compiled for the browser and trained: minutes at first, then they are kept"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "made     build/site/index.html"
 

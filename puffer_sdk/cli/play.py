@@ -50,4 +50,5 @@ def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, 
         played = play(env, settings, model=None if model == "none" else model, runs_dir=runs_dir,
                       seed=seed, greedy=greedy, watch=watch, paused=paused, ticks=ticks,
                       on_said=ui.say, on_progress=bar.update, verbose=verbose)
-    ui.out(f"played  {played.ticks:,} ticks, {played.episodes:,} episodes")
+    ui.out(f"played  {ui.plural(played.ticks, 'tick')}, "
+           f"{ui.plural(played.episodes, 'episode')}")

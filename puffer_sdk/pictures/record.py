@@ -7,10 +7,12 @@ actions.
 """
 from __future__ import annotations
 
+import base64
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +114,18 @@ class Recording:
     def seconds(self) -> float:
         """How long the recording plays."""
         return self.frames / self.fps
+
+    def _repr_html_(self) -> str:
+        """The GIF or the film itself, where a notebook shows it; else where the pictures are."""
+        for path in self.paths:
+            kind = {".gif": "image/gif", ".mp4": "video/mp4"}.get(path.suffix.lower())
+            if kind and path.is_file():
+                data = base64.b64encode(path.read_bytes()).decode()
+                source = f'src="data:{kind};base64,{data}" width="{self.width}"'
+                alt = escape(f"{self.env}, played by {' and '.join(self.policies)}")
+                return (f'<img {source} alt="{alt}">' if kind == "image/gif" else
+                        f'<video {source} aria-label="{alt}" controls loop muted></video>')
+        return "<br>".join(escape(str(path)) for path in self.paths)
 
     def to_dict(self) -> dict:
         """JSON-able."""

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from html import escape
 from pathlib import Path
 
-from ..base import files, paths
-from ..base.errors import UsageError
+from ..base import files, paths, ui
+from ..base.errors import RunError, UsageError
 from ..env import build, child
 from ..settings import config
 from ..settings.goal import Goal, parse_goal
@@ -43,12 +45,32 @@ class Evaluation:
         return bool(self.goal and "trained" in self.scores
                     and self.goal.name in self.scores["trained"].mean)
 
+    def _repr_html_(self) -> str:
+        """A table, where a notebook shows it."""
+        scores = list(self.scores.values())
+        names = dict.fromkeys(name for score in scores for name in score.mean)
+        head = "".join(f"<th>{escape(score.policy)}</th>" for score in scores)
+        rows = "".join(
+            f"<tr><td>{escape(name.replace('_', ' '))}</td>" + "".join(
+                f"<td>{_measure(score.mean.get(name), score.interval.get(name))}</td>"
+                for score in scores) + "</tr>" for name in names)
+        counts = "".join(f"<td>{score.count:,}</td>" for score in scores)
+        title = escape(f"{self.env}, {scores[0].unit}") if scores else escape(self.env)
+        return (f"<table><caption>{title}</caption><tr><th></th>{head}</tr>{rows}"
+                f"<tr><td>entries</td>{counts}</tr></table>")
+
     def to_dict(self) -> dict:
         """JSON-able; a number that is not finite becomes None."""
         return without_nan({
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
             "goal": str(self.goal) if self.goal else None, "solved": self.solved,
             "policies": {name: asdict(score) for name, score in self.scores.items()}})
+
+
+def _measure(mean: float | None, half: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:,.4g}" + (f" ± {half:,.2g}" if half is not None else "")
 
 
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
@@ -69,8 +91,13 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     if past:
         backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
     home = run_folder(found)
+    asked = output is not None
     if output is None and found:
         output = home / "episodes.json" if home else found.with_suffix(".episodes.json")
+        if not os.access(output.parent, os.W_OK):       # somebody else's run, perhaps
+            ui.warn(f"{paths.shown(output.parent)} cannot be written to, so the episodes are not "
+                    "saved", hint="--output FILE saves them elsewhere")
+            home = output = None
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
     built = build.build(folder, verbose=verbose)
@@ -87,7 +114,14 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     result = Evaluation(built.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal))
-    if output is not None:
+    if output is None:
+        return result
+    try:
         files.save(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
                    what="the episodes")
+    except RunError as error:
+        if asked:
+            raise
+        ui.warn(f"{error.message}: {error.detail}", hint="--output FILE saves them elsewhere")
+        return replace(result, path=None)
     return result

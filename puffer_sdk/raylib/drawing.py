@@ -177,6 +177,7 @@ def _build(source: Path, recipe: Recipe, verbose: bool, report: Progress) -> Pat
 def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
              report: Progress) -> None:
     what = f"raylib for {recipe.platform}"
+    ui.say(f"compiling {what}: once on this machine, about a minute at most")
     env = emscripten_environment() if recipe.platform == "web" else None
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".objects-",
                                      ignore_cleanup_errors=True) as scratch:

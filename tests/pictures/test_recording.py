@@ -269,6 +269,15 @@ def test_the_episodes_are_those_of_the_evaluation(drawing, trained, tmp_path):
     assert film.episodes[0]["episode_return"] > film.episodes[1]["episode_return"]
 
 
+def test_a_notebook_shows_the_recording(drawing, tmp_path):
+    for name, tag in (("gif", '<img src="data:image/gif;base64,R0lGOD'),
+                      ("mp4", '<video src="data:video/mp4;base64,')):
+        made = record.record(drawing, model=None, ticks=3, **{name: tmp_path / f"a.{name}"})
+        assert made._repr_html_().startswith(tag) and "played by random" in made._repr_html_()
+    made = record.record(drawing, model=None, ticks=3, frames=tmp_path / "frames")
+    assert made._repr_html_().endswith("frames")
+
+
 def test_beside_shows_each_as_it_is_alone(drawing, trained, tmp_path):
     shots = {}
     for name, options in (("both", {"beside": "random"}), ("trained", {}),

@@ -2,6 +2,7 @@
 import json
 import math
 import statistics
+import xml.etree.ElementTree as ET
 
 import pytest
 from helpers.places import SPECIMENS
@@ -243,6 +244,27 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_played(faulty,
     with pytest.raises(UsageError, match="no such folder"):
         evaluate.evaluate(faulty, overrides("EXIT_IN_RESET"), model=None,
                           output=tmp_path / "no/e.json")
+
+
+def test_a_run_that_cannot_be_written_to_is_evaluated_all_the_same(trained, faulty, monkeypatch,
+                                                                   capsys):
+    (trained / "episodes.json").unlink(missing_ok=True)
+    (trained / "episodes.json").mkdir()             # root may write anywhere else
+    result = evaluate.evaluate(faulty, model=trained)
+    assert result.path is None and result.scores["trained"].count == 64
+    assert "cannot save the episodes" in capsys.readouterr().err
+    monkeypatch.setattr(evaluate.os, "access", lambda place, how: False)
+    result = evaluate.evaluate(faulty, model=trained)
+    assert result.path is None and result.scores["trained"].count == 64
+    assert "cannot be written to, so the episodes are not saved" in capsys.readouterr().err
+    (trained / "episodes.json").rmdir()
+
+
+def test_a_notebook_shows_the_table(faulty, trained, tmp_path):
+    result = evaluate.evaluate(faulty, model=trained, output=tmp_path / "e.json")
+    shown = result._repr_html_()
+    assert ET.fromstring(shown).tag == "table" and shown.count("<tr>") == 6
+    assert all(text in shown for text in ("faulty, per episode", "trained", "episode return", "±"))
 
 
 def test_the_table_fits_80_columns(faulty, trained, cli):
