@@ -102,7 +102,7 @@ def package() -> str:
         text = None
     origin = json.loads(text) if text else {}
     url = str(origin.get("url", ""))
-    if url.startswith("file://"):
+    if url.startswith("file://") and shutil.which("git"):
         done = subprocess.run(["git", "-C", url.removeprefix("file://"), "remote", "get-url",
                                "origin"], capture_output=True, text=True, check=False)
         url = done.stdout.strip()
