@@ -61,7 +61,7 @@ def print_table(found) -> None:
     who = named(found.gpu) if found.gpu else f"{found.threads} threads"
     reach = "reaches" if found.gpu and gpus == 1 else "reach"
     ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
-           f"{most:,.0f} that {who} {reach} in matrix products only")
+           f"{most:,.0f} that {who} {reach} in matrix products")
     if found.gpu:
         print_kernels(found)
         return
