@@ -14,7 +14,7 @@ from puffer_sdk.training import train
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
-CLOSING = 48                            # ticks of the whole run: its envs are closed once, at its end
+CLOSING = 48        # ticks of the whole run: its envs are closed once, at its end
 
 # fault -> (function, cause, tick on which it strikes in `train`, text that is shown as well)
 DEATHS = {
