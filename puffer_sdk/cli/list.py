@@ -10,12 +10,15 @@ import click
 
 from ..base import paths, ui
 from ..base.errors import PufferError
-from ..env import header
+from ..base.spec import Spec
+from ..env import header, job
 from ..settings import inifile
 from ..settings.config import find_ini
 from ..training.runs import best_score, list_runs
 from .options import format_option, runs_dir_option
 from .pages import Page
+
+_SETS_AGENTS = re.compile(r"\bnum_agents\s*=(?!=)")
 
 
 @click.command(cls=Page, examples=[
@@ -31,7 +34,11 @@ def command(format_, runs_dir):
     here = Path.cwd()
     if paths.is_env_folder(here):
         folders = [here, *(folder for folder in folders if folder != here)]
-    rows = [_describe(folder, runs_dir) for folder in folders]
+    rows = []
+    with ui.Progress() as bar:
+        for folder in folders:
+            bar.update("environments", len(rows), len(folders))
+            rows.append(_describe(folder, runs_dir))
     if format_ == "json":
         ui.out(json.dumps({"environments": rows}, indent=2))
     elif not rows:
@@ -58,19 +65,22 @@ def _describe(folder: Path, runs_dir: Path | None) -> dict:
     row["actions"] = spec.act_sizes
     if spec.act_widths:
         row["actions"] = "{" + ", ".join(map(str, spec.act_widths)) + "}"
-    row["agents"] = _agents(folder, by_default=None if spec.binding else 1)
+    row["agents"] = _agents(folder, spec)
     return row
 
 
-def _agents(folder: Path, by_default: int | None) -> int | None:
-    """Agents of one env: [env] num_agents."""
-    ini = find_ini(folder)
+def _agents(folder: Path, spec: Spec) -> int | None:
+    """Agents of one env: [env] num_agents; where init or a binding sets them, what it sets."""
+    sources = [path for path in folder.glob("*.[ch]") if path.name != f"{spec.name}.c"]
     try:
+        if any(_SETS_AGENTS.search(path.read_text(errors="replace")) for path in sources):
+            return job.count_agents(folder)
+        ini = find_ini(folder)
         entries = inifile.read(ini)[0] if ini else []
         return next((int(entry.text) for entry in entries
-                     if (entry.section, entry.key) == ("env", "num_agents")), by_default)
-    except (PufferError, ValueError):
-        return by_default
+                     if (entry.section, entry.key) == ("env", "num_agents")), 1)
+    except (PufferError, OSError, ValueError):
+        return None
 
 
 def _tidy(macro: str | None) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..base import paths
 from ..settings.values import Config
 
 if TYPE_CHECKING:
@@ -41,3 +42,23 @@ class EnvJob:
         from .library import Library
 
         return Library(self.library, self.folder)
+
+
+def count_agents(folder: Path) -> int:
+    """The agents of one env with the settings of its ini, by its init; it is built for that.
+
+    Raises BuildError, UsageError, and RunError where init dies or does not return.
+    """
+    from ..settings import config
+    from . import build, child
+
+    built = build.build(folder)
+    resolved = config.resolve(folder, spec=built.spec)
+    return child.run("puffer_sdk.env.job:count_work", EnvJob.of(built, resolved),
+                     lambda kind, payload: None, cwd=paths.working_dir(folder),
+                     step_timeout=resolved.vec.step_timeout)
+
+
+def count_work(job: EnvJob, link) -> int:
+    """The child's target of count_agents."""
+    return job.open().agents_per_env(job.config.env, link.watches())

@@ -52,8 +52,8 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     built, resolved = build_player(folder, served.headers, overrides, verbose=verbose)
     job = PlayJob.of(built, resolved, model=found, greedy=greedy,
                      director=canvas.build(served, verbose=verbose), raylib=served.library,
-                     headers=served.headers, settings=overrides, watch=watch, paused=paused,
-                     ticks=ticks, pictures=Path.cwd(),
+                     headers=served.headers, settings=overrides, spec=built.spec, watch=watch,
+                     paused=paused, ticks=ticks, pictures=Path.cwd(),
                      seed=resolved.eval.seed if seed is None else seed)
 
     def on_event(kind: str, payload: dict) -> None:

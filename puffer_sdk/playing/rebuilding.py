@@ -24,6 +24,7 @@ class Rebuilt:
     """A rebuilt library."""
 
     library: Path
+    spec: Spec
     config: Config
     same_state: bool        # the struct's fields and the [env] settings are unchanged
     seconds: float          # since the file was saved
@@ -42,6 +43,7 @@ class PlayJob(PlayersJob):
     ticks: int | None       # end after so many
     pictures: Path          # folder that pictures are saved in
     seed: int               # of the first game
+    spec: Spec              # of what was built
 
 
 class Rebuilder:
@@ -79,7 +81,7 @@ class Rebuilder:
         same = self._spec is not None and resolved.env == self._config.env and \
             _state(built.spec) == _state(self._spec)
         self._spec, self._config = built.spec, resolved
-        return Rebuilt(built.library, resolved, same, time.perf_counter() - began)
+        return Rebuilt(built.library, built.spec, resolved, same, time.perf_counter() - began)
 
 
 def _state(spec: Spec) -> list[tuple[str, str]]:

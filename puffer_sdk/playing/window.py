@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import PufferError, RunError
+from ..base.spec import Spec
+from ..checking.source import fields
 from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
@@ -20,6 +22,7 @@ from ..pictures.screen import canvas
 from ..settings.texts import parse_action
 from ..settings.values import Config
 from ..training import checkpoint
+from . import panel
 from .game import DicePlayer, Game, PolicyPlayer
 from .rebuilding import PlayJob, Rebuilder
 
@@ -44,7 +47,9 @@ class Window:
 
     def __init__(self, game: Game, screen: canvas.Screen, job: PlayJob, link):
         self.game, self.screen, self.job, self.link = game, screen, job, link
-        self.paused, self.panel, self.speed = bool(job.paused), True, 0
+        self.paused, self.speed = bool(job.paused), 0
+        self.page: int | None = 0                           # of the panel; None: hidden
+        self.names = _names(job.spec, game.vec)
         self.agent, self.message, self.message_time = 0, "", 0.0
         self.frames: list[np.ndarray] | None = None         # of the GIF that is being recorded
         self.frame, self.ticks = 0, 0
@@ -70,8 +75,7 @@ class Window:
             if ticked:
                 for _ in range(at_once):
                     self._advance()
-            if self.panel or self.message:
-                self._fill_panel()
+            self._fill_panel()
             self._show(keep=ticked and self.frames is not None)
             limit = self.job.ticks
             if limit is not None and self.ticks >= limit:
@@ -120,8 +124,7 @@ class Window:
             step = 1 if pressed(KEY["RIGHT_BRACKET"]) else -1
             self.agent = (self.agent + step) % self.game.vec.num_agents
         if pressed(KEY["F1"]):
-            self.panel = not self.panel
-            self._fill_panel()
+            self.page = 0 if self.page is None else self.page + 1
         if pressed(KEY["F2"]):
             self._switch_player()
         if pressed(KEY["F5"]) or pressed(KEY["F6"]):
@@ -215,51 +218,64 @@ class Window:
         self.hand, self.drives = _hand(library, self.game.vec, found.config)
         self.agent = min(self.agent, self.game.vec.num_agents - 1)
         self.low = self.high = None
+        self.names = _names(found.spec, self.game.vec)
 
     def _fill_panel(self) -> None:
         if self.message and time.monotonic() - self.message_time > 3:
             self.message = ""
-        if not self.panel:
-            self.screen.panel(None)
-            return
         game, agent = self.game, self.agent
         observed = game.vec.observations[agent].astype(np.float32)
         low, high = self._bounds(observed)
+        if self.page is not None:
+            kind = game.vec.observations.dtype
+            found = panel.pages(self._lines(), observed, kind == np.uint8, self.names.fields,
+                                [f"sSHIFT {self.drives}", *self.HELP], self.screen.height)
+            if self.page >= len(found):
+                self.page = None
+        if self.page is None:
+            self.screen.panel(None)
+            return
         span = np.where(high > low, high - low, 1)
-        side = math.isqrt(len(observed))
-        curve = [values[agent] for values in game.curve]
-        self.screen.panel(self._lines(observed), (observed - low) / span,
-                         side if side * side == len(observed) else 16, np.array(curve))
+        curve = np.array([values[agent] for values in game.curve])
+        self.screen.panel(found[self.page], (observed - low) / span, curve)
 
     def _bounds(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(low, high) of each observation. Bytes share one scale; each float has its own so far."""
+        """(low, high) of each element: as promised, else bytes share one scale, and each float has
+        its own so far."""
         if self.low is None:
             self.low = self.high = observed
         self.low, self.high = np.minimum(self.low, observed), np.maximum(self.high, observed)
+        low, high = self.low, self.high
         if self.game.vec.observations.dtype == np.uint8:
-            return np.zeros_like(observed), np.full_like(observed, max(1, self.high.max()))
-        return self.low, self.high
+            low, high = np.zeros_like(low), np.full_like(high, max(1, high.max()))
+        return panel.bounds(self.names.fields, low, high)
 
-    def _lines(self, observed: np.ndarray) -> list[str]:
-        game, agent = self.game, self.agent
-        state = self.message or ("paused" if self.paused else f"seed {game.vec.seed}")
+    def _lines(self) -> list[str]:
+        """The panel above the observation."""
+        game, agent, vec = self.game, self.agent, self.game.vec
+        state = self.message or ("paused" if self.paused else f"seed {vec.seed}")
         if self.frames is not None:
             state = f"recording, {len(self.frames)} frames"
         who = "you" if self.by_hand and agent == 0 else game.player.name
-        if game.vec.num_agents > 1:
-            who += f", agent {agent} of {game.vec.num_agents}"
-        actions = game.history[game.tick - 1][agent] if game.tick else ()
-        action = " ".join(f"{a:.4g}" for a in actions) or "-"
-        lines = [f"h{self.job.name}", f"s{state}", "-", f"ttick {game.tick}",
-                 f"sepisode {game.episode}" + (f", the last returned {game.last:.4g}"
-                                               if game.episode > 1 else ""),
-                 f"taction {action}"[:26], f"s{who}", f"treward {game.rewards[agent]:+.4g}",
-                 f"treturn {game.returns[agent]:.4g}"]
+        if vec.num_agents > 1:
+            who += f", agent {agent} of {vec.num_agents}"
+        items = [("tick", f"{game.tick:,}"), ("episode", f"{game.episode:,}"),
+                 ("reward", f"{game.rewards[agent]:+.4g}"),
+                 ("return", f"{game.returns[agent]:.4g}")]
         if game.values is not None:
-            lines += [f"tvalue {game.values[agent]:.4g}", "v"]
-        kind = "bytes" if game.vec.observations.dtype == np.uint8 else "floats"
-        return [*lines, "-", f"sSHIFT {self.drives}", *self.HELP, "-",
-                f"sobservation, {len(observed)} {kind}", "o"]
+            items.append(("value", f"{game.values[agent]:.4g}"))
+        if game.episode > 1:
+            items.append(("last return", f"{game.last:.4g}"))
+        done = game.history[game.tick - 1][agent] if game.tick else ()
+        did = panel.actions(done, self.names, vec.act_sizes) if len(done) else [("action", "-")]
+        kind = "bytes" if vec.observations.dtype == np.uint8 else "floats"
+        return [f"h{self.job.name}", f"s{state}", "-", *panel.pairs(items),
+                *(["v"] if game.values is not None else []), "-", f"s{who}", *panel.pairs(did),
+                "-", f"sobservation, {vec.observations.shape[1]} {kind}"]
+
+
+def _names(spec: Spec, vec: VecEnv) -> fields.Names:
+    return fields.read_names(spec, vec.observations.shape[1], vec.act_sizes)
 
 
 def _hand(library: Library, vec: VecEnv, config: Config):

@@ -101,7 +101,7 @@ class Dashboard:
             return
         self.printed = row["epoch"]
         width = len(f"{self.total:,}")
-        parts = [f"{min(1.0, row['step'] / self.total):4.0%}", f"{row['step']:{width},} steps",
+        parts = [f"{progress(row['step'], self.total):3}%", f"{row['step']:{width},} steps",
                  f"{short(row['sps']):>5}/s"]
         parts += [f"{NAMES.get(name, name)} {self.env[name]:.3f}"
                   for name in HEADLINE if name in self.env]
@@ -139,7 +139,7 @@ class Dashboard:
 
         step, sps = self.row.get("step", 0), self.row.get("sps", 0.0)
         share = min(1.0, step / self.total)
-        right = f"  {share:4.0%}"
+        right = f"  {progress(step, self.total):3}%"
         bar = max(10, width - len(right))
         full = round(bar * share)
         gone = self.row.get("seconds", time.monotonic() - self.began)
@@ -228,6 +228,11 @@ def quiet_keys() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(fd, termios.TCSANOW, old)
+
+
+def progress(step: int, total: int) -> int:
+    """Percent that are done: 100 once all are."""
+    return min(100, 100 * step // total)
 
 
 def short(value: float) -> str:

@@ -97,6 +97,15 @@ def test_table_is_aligned_and_degrades_to_ascii():
     assert moments.table(rows, None) == moments.table(rows, "ascii")
 
 
+def test_a_share_that_is_not_all_is_never_shown_as_all():
+    def shown(zeros):
+        row = moments.Quantity("reward", 0.0, 1.0, 0.0, zeros, [0] * 16).to_dict()
+        return moments.table([row])[1].split()[4]
+
+    assert [shown(zeros) for zeros in (0.0, 1e-9, 0.5, 0.99, 0.999, 1 - 1e-9, 1.0)] == [
+        "0%", "<1%", "50%", "99%", ">99%", ">99%", "100%"]
+
+
 def test_report_shows_a_short_table_and_a_long_one_on_demand(changed):
     result = check(changed("correct/bandit"), budget=0.1)
     text = [line for line, _ in terminal.lines(result)]

@@ -6,12 +6,14 @@ import dataclasses
 import json
 import math
 import pickle
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 from helpers.places import ROOT as REPO
+from helpers.places import SPECIMENS
 
 from puffer_sdk import cli
 from puffer_sdk.base import ui
@@ -731,6 +733,22 @@ def test_config_command_still_shows_settings_of_a_broken_header(env, capsys):
     assert cli.main(["config", "grid"]) == 0
     captured = capsys.readouterr()
     assert "grid.ini:2" in captured.out and "warning" in captured.err
+
+
+def test_list_counts_the_agents_that_init_sets(tmp_path, capsys):
+    for name in ("broken/puf411_tugboats", "broken/puf301_wolves"):
+        shutil.copytree(SPECIMENS / name, tmp_path / Path(name).name)
+    text = (tmp_path / "puf411_tugboats/puf411_tugboats.ini").read_text()
+    assert "boats = 3" in text
+    (tmp_path / "puf411_tugboats/puf411_tugboats.ini").write_text(
+        text.replace("boats = 3", "boats = 5"))
+    header = tmp_path / "puf301_wolves/puf301_wolves.h"
+    header.write_text(header.read_text().replace("w->num_agents = WOLVES;",
+                                                 "w->num_agents = WOLVES; __builtin_trap();"))
+    assert cli.main(["list", "--format", "json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["environments"]}
+    assert rows["puf411_tugboats"]["agents"] == 5
+    assert rows["puf301_wolves"]["agents"] is None and rows["puf301_wolves"]["problem"] is None
 
 
 def test_list_command(env, tmp_path, capsys):

@@ -8,7 +8,7 @@ from rich.console import Console
 from puffer_sdk.base import ui
 from puffer_sdk.settings import config
 from puffer_sdk.training import dashboard, runs
-from puffer_sdk.training.dashboard import Dashboard, clock, number, short, sparkline
+from puffer_sdk.training.dashboard import Dashboard, clock, number, progress, short, sparkline
 
 ROW = {"step": 512, "epoch": 1, "seconds": 1.5, "sps": 41_620.9, "env/perf": 0.5379,
        "env/score": 3.7656, "env/episode_return": -1234.5, "env/episode_length": 25.25,
@@ -105,6 +105,7 @@ def test_plain_lines_come_slower_as_the_run_grows_old(board):
 
 
 def test_numbers():
+    assert [progress(x, 3000) for x in (0, 29, 30, 2999, 3000, 3001)] == [0, 0, 1, 99, 100, 100]
     assert [short(x) for x in (0, 7, 999, 999.6, 1000, 12_345, 999_999, 1.234e6, 45.6e9)] == [
         "0", "7", "999", "1.00k", "1.00k", "12.3k", "1.00M", "1.23M", "45.6B"]
     assert [number(x) for x in (0, 0.5, -0.0123, 999.9994, 1234.5, 1e-5, 1e7, math.nan, None)] == [

@@ -34,8 +34,10 @@ class Quantity:
     element: int | str | None = None
 
     def to_dict(self) -> dict:
-        numbers = {key: _round(getattr(self, key)) for key in ("low", "high", "mean", "zeros")}
-        return {"name": self.name, "element": self.element, **numbers,
+        numbers = {key: _round(getattr(self, key)) for key in ("low", "high", "mean")}
+        # Rounded down from 1, so that a single reward among millions is not "always zero"
+        zeros = _round(self.zeros) if self.zeros == 1 else min(_round(self.zeros), 0.999999)
+        return {"name": self.name, "element": self.element, **numbers, "zeros": zeros,
                 "histogram": self.histogram}
 
 

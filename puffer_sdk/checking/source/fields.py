@@ -1,4 +1,5 @@
-"""What an author calls the elements of an observation, and which bounds are promised.
+"""What an author calls the elements of an observation and the actions, and which bounds are
+promised.
 
 An environment's folder -> [Field]:
 
@@ -10,18 +11,23 @@ An environment's folder -> [Field]:
     };
 
 The name is the enumerator's, the extent reaches to the next one, and the bounds are the first
-`[low, high]` of the comment after it.
+`[low, high]` of the comment after it. Actions are named in the same way:
+
+    enum { ACT_STAY, ACT_LEFT, ACT_RIGHT };     // the ids of an env with one head
+    enum { HEAD_TURN, HEAD_THRUST };            // the heads of one with two, or ACT_ for HEAD_
 """
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.spec import Spec
 
-_ENUM = re.compile(r"\benum\b[^;{]*\{[^}]*\bOBS_\w")
+_ENUM = re.compile(r"\benum\b[^;{]*\{[^}]*\b(?:OBS|ACT|HEAD)_\w")
+_TOTAL = re.compile(r"(?:OBS|ACT|HEAD)_(?:SIZE|COUNT|NUM|N|LEN|LENGTH|TOTAL|END|DIM)")
 _NUMBER = (r"[-+]?\s*(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|\d*\.?\d*\s*\*?\s*(?:pi|PI|π)|"
            r"inf(?:inity)?)f?")
 _BOUNDS = re.compile(rf"[\[]\s*({_NUMBER})\s*(?:,|\.\.)\s*({_NUMBER})\s*[\])]")
@@ -51,14 +57,54 @@ class Field:
         return f"[{self.low:g}, {self.high:g}]"
 
 
+@dataclass(frozen=True)
+class Names:
+    """What an author calls things."""
+
+    fields: tuple[Field, ...] = ()      # of the observation
+    heads: tuple[str, ...] = ()         # HEAD_TURN, one for each head; empty: they have no names
+    ids: tuple[str, ...] = ()           # ACT_STAY, one for each id of the only head; or empty
+
+
 def read(spec: Spec, obs_size: int) -> list[Field]:
     """The fields of an observation of obs_size elements; none where no enum names them."""
-    texts = {path: path.read_text(encoding="utf-8", errors="replace")
-             for path in sorted(spec.folder.glob("*.[ch]"))}
-    if not any(_ENUM.search(text) for text in texts.values()):
-        return []
+    texts = _texts(spec)
+    return _fields(_enums(spec, texts), texts, spec, obs_size)
+
+
+def read_names(spec: Spec, obs_size: int, act_sizes: Sequence[int]) -> Names:
+    """The names of an observation of obs_size elements and of heads of these sizes."""
+    texts = _texts(spec)
+    enums = _enums(spec, texts)
+    fields = tuple(_fields(enums, texts, spec, obs_size))
+    heads, ids = _full(enums, "HEAD_", len(act_sizes)), ()
+    if len(act_sizes) > 1:
+        heads = heads or _full(enums, "ACT_", len(act_sizes))
+    elif act_sizes[0] > 1:
+        ids = _full(enums, "ACT_", act_sizes[0])
+    return Names(fields, heads, ids)
+
+
+def _full(enums: list[list], prefix: str, count: int) -> tuple[str, ...]:
+    """The names of 0 to count - 1 in an enum that names all of these and no more."""
+    for enum in enums:
+        names = {c[1]: c[0] for c in reversed(enum)
+                 if c[0].startswith(prefix) and not _TOTAL.fullmatch(c[0])}
+        if sorted(names) == list(range(count)):
+            return tuple(names[value] for value in range(count))
+    return ()
+
+
+def _texts(spec: Spec) -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8", errors="replace")
+            for path in sorted(spec.folder.glob("*.[ch]"))}
+
+
+def _fields(enums: list[list], texts: dict[Path, str], spec: Spec, obs_size: int) -> list[Field]:
     found = []
-    for enum in _enums(spec):
+    for enum in enums:
+        if not any(name.startswith("OBS_") for name, *_ in enum):
+            continue
         fields = _lay_out(enum, texts, spec.folder, obs_size)
         if fields and _are_indices(enum, fields, spec, texts):
             found += fields
@@ -115,8 +161,10 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _enums(spec: Spec) -> list[list]:
-    """The author's enums with an OBS_ name in them: (name, value, path, line, column) of each."""
+def _enums(spec: Spec, texts: dict[Path, str]) -> list[list]:
+    """The author's enums that name such things: (name, value, path, line, column) of each."""
+    if not any(_ENUM.search(text) for text in texts.values()):
+        return []
     from clang import cindex
 
     from ...base import paths
@@ -137,12 +185,12 @@ def _enums(spec: Spec) -> list[list]:
         found.append([(c.spelling, c.enum_value, Path(c.location.file.name).resolve(),
                        c.location.line, c.location.column) for c in cursor.get_children()
                       if c.kind == cindex.CursorKind.ENUM_CONSTANT_DECL])
-    return [enum for enum in found if any(name.startswith("OBS_") for name, *_ in enum)]
+    return found
 
 
 def _lay_out(enum: list, texts: dict[Path, str], folder: Path, obs_size: int) -> list[Field]:
     ours = [c for c in enum if c[0].startswith("OBS_") and 0 <= c[1] < obs_size
-            and not re.fullmatch(r"OBS_(SIZE|COUNT|NUM|N|LEN|LENGTH|TOTAL|END|DIM)", c[0])]
+            and not _TOTAL.fullmatch(c[0])]
     starts = sorted({c[1] for c in enum if 0 <= c[1] <= obs_size} | {obs_size})
     resolved = {path.resolve(): (path, text.splitlines()) for path, text in texts.items()}
     fields, seen = [], set()

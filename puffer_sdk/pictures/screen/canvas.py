@@ -152,12 +152,12 @@ class Screen:
         """Whether the window's own button was pressed."""
         return bool(self._lib.screen_should_close())
 
-    def panel(self, lines: Sequence[str] | None, cells: np.ndarray | None = None, columns: int = 1,
+    def panel(self, lines: Sequence[str] | None, cells: np.ndarray | None = None,
               curve: np.ndarray | None = None) -> None:
         """Set what the panel at the window's right side shows from the next frame on.
 
         lines     each begins with its style, a character that screen.h explains; None hides it
-        cells     (n,) in [0, 1], drawn `columns` to a row
+        cells     (n,) in [0, 1], which lines of cells show
         curve     (m,) any unit
         """
         make = ffi()
@@ -165,5 +165,5 @@ class Screen:
         cells, curve = (np.ascontiguousarray([] if array is None else array, np.float32)
                         for array in (cells, curve))
         self._shown = text, cells, curve            # C borrows them
-        self._lib.screen_panel(text, make.cast("float*", cells.ctypes.data), len(cells), columns,
+        self._lib.screen_panel(text, make.cast("float*", cells.ctypes.data), len(cells),
                                make.cast("float*", curve.ctypes.data), len(curve))

@@ -21,7 +21,7 @@
     X(InitWindow) X(CloseWindow) X(WindowShouldClose) X(EndDrawing) X(SetTargetFPS) \
     X(SetExitKey) X(SetTraceLogLevel) X(SetWindowSize) X(GetScreenWidth) X(GetScreenHeight) \
     X(GetRenderWidth) X(GetRenderHeight) X(IsKeyDown) X(IsKeyPressed) \
-    X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MemFree) \
+    X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MeasureText) X(MemFree) \
     X(DrawLineV) X(GetTime) X(GetFrameTime)
 // clang-format on
 
@@ -53,7 +53,7 @@ static struct {
     unsigned char* copy;            // raylib's memory, where it has to copy them
     const char* text;               // the panel; NULL hides it
     const float *cells, *curve;
-    int count, columns, points;
+    int count, points;
 } own;
 
 //-- Opening and closing ----------------------------------------------------------
@@ -164,16 +164,34 @@ static Color shade(float x) {    // dark blue over teal to pale yellow: ordered 
     return (Color){rgb[0], rgb[1], rgb[2], 255};
 }
 
-static int draw_cells(int x, int y, int room) {
-    int inside = PANEL_WIDTH - 2 * MARGIN;
-    int columns = own.columns > 0 ? own.columns : 1;
-    int side = inside / columns < 16 ? inside / columns : 16;
-    if (side < 2) side = 2, columns = inside / side;
-    int rows = (own.count + columns - 1) / columns;
-    for (int i = 0; i < own.count && (i / columns + 1) * side <= room; i++)
+static int draw_cells(const char* text, int x, int y) {
+    int first = 0, count = 0, columns = 1, side = 2;
+    sscanf(text, "%d %d %d %d", &first, &count, &columns, &side);
+    if (columns < 1) columns = 1;
+    for (int i = 0; i < count && first + i < own.count; i++)
         real.DrawRectangle(x + i % columns * side, y + i / columns * side, side - (side > 3),
-                           side - (side > 3), shade(own.cells[i]));
-    return (rows * side < room ? rows * side : room) + 6;
+                           side - (side > 3), shade(own.cells[first + i]));
+    return (count + columns - 1) / columns * side + 6;
+}
+
+static int draw_pairs(const char* text, int x, int y) {
+    const int gap = 16;
+    char parts[4][64] = {{0}};
+    int count = 0;
+    for (const char* at = text; count < 4; count++) {
+        size_t length = strcspn(at, "\t");
+        snprintf(parts[count], sizeof parts[count], "%.*s", (int)length, at);
+        at += length;
+        if (*at == '\0') break;
+        at += 1;
+    }
+    int wide = PANEL_WIDTH - 2 * MARGIN;
+    if (count > 1) wide = (wide - gap) / 2;
+    for (int i = 0; i <= count && i < 4; i += 2, x += wide + gap) {
+        real.DrawText(parts[i], x, y, 10, FAINT);
+        real.DrawText(parts[i + 1], x + wide - real.MeasureText(parts[i + 1], 10), y, 10, INK);
+    }
+    return 16;
 }
 
 static int draw_curve(int x, int y) {
@@ -200,7 +218,8 @@ static int draw_line(char style, const char* text, int x, int y) {
     case 'h': real.DrawText(text, x, y, 20, ACCENT); return 26;
     case 't': real.DrawText(text, x, y, 20, INK); return 24;
     case 's': real.DrawText(text, x, y, 10, FAINT); return 16;
-    case 'o': return draw_cells(x, y, window_height() - y - MARGIN);
+    case 'k': return draw_pairs(text, x, y);
+    case 'o': return draw_cells(text, x, y);
     case 'v': return draw_curve(x, y);
     default: real.DrawRectangle(x, y + 3, PANEL_WIDTH - 2 * MARGIN, 1, RULE); return 10;
     }
@@ -222,13 +241,12 @@ static void draw_panel(void) {
     }
 }
 
-EXPORT void screen_panel(const char* text, const float* cells, int32_t count, int32_t columns,
-                         const float* curve, int32_t points) {
+EXPORT void screen_panel(const char* text, const float* cells, int32_t count, const float* curve,
+                         int32_t points) {
     int was = own.text != NULL;
     own.text = text;
     own.cells = cells;
     own.count = count;
-    own.columns = columns;
     own.curve = curve;
     own.points = points;
     if (info.ready && was != (text != NULL)) real.SetWindowSize(window_width(), window_height());

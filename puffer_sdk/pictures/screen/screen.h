@@ -46,9 +46,11 @@ void screen_forget_keys(
               // env though it is up again: a tap between two ticks is not lost
 int32_t screen_should_close(void);    // the window's own button
 
-// The panel shows lines of text. A line's first character is its style: 'h' heading, 't' text,
-// 's' small print, 'o' the observation as cells, 'v' the values as a curve, '-' a rule.
+// The panel shows lines of text. A line's first character is its style, in brackets its pixels:
+//   'h' heading [26], 't' text [24], 's' small print [16], '-' a rule [10], 'v' the curve [52],
+//   'k' names and values, one or two pairs with tabs between all four [16],
+//   'o' cells: "FIRST COUNT COLUMNS SIDE", a square of SIDE pixels each [rows * SIDE + 6]
 // The arrays are borrowed until the next call. text NULL hides the panel
-//   cells (count) in [0, 1], columns of them in a row; curve (points), any unit
-void screen_panel(const char* text, const float* cells, int32_t count, int32_t columns,
-                  const float* curve, int32_t points);
+//   cells (count) in [0, 1]; curve (points), any unit
+void screen_panel(const char* text, const float* cells, int32_t count, const float* curve,
+                  int32_t points);
