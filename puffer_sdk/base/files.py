@@ -78,11 +78,14 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
         raise
 
 
-def temporary(place: Path, *, mode: int = 0o666) -> Path:
-    """A new, empty file in the folder of `place`: .a.png.4711.png. Raises OSError."""
+def temporary(place: Path, *, mode: int = 0o666, suffix: str | None = None) -> Path:
+    """A new, empty file in the folder of `place`: .a.png.4711.png. Raises OSError.
+
+    suffix    of its name, for a library that goes by it; that of `place` unless given
+    """
     for number in itertools.count():
         again = f"-{number}" if number else ""
-        draft = place.with_name(f".{place.name}.{os.getpid()}{again}{place.suffix}")
+        draft = place.with_name(f".{place.name}.{os.getpid()}{again}{suffix or place.suffix}")
         with contextlib.suppress(FileExistsError):
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
             return draft
@@ -138,16 +141,17 @@ class Finished:
 class Draft:
     """A stream to a temporary file: `keep` renames it to PATH, `drop` removes it.
 
-    what    "the GIF": what an error says could not be written
+    what      "the GIF": what an error says could not be written
+    suffix    of the temporary file; that of PATH unless given
     """
 
-    def __init__(self, path: Path, *, what: str):
+    def __init__(self, path: Path, *, what: str, suffix: str | None = None):
         self.path, self.what = Path(path), what
         check(self.path, what)
         self.place = self.path.resolve()
         self.temporary = None
         with self.errors():
-            self.temporary = temporary(self.place)
+            self.temporary = temporary(self.place, suffix=suffix)
             self.file = self.temporary.open("rb+")
 
     @contextlib.contextmanager

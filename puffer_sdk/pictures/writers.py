@@ -6,18 +6,17 @@ A writer takes frames one at a time and keeps none of them in memory:
         for frame in frames:
             writer.write(frame)
 
-A file gets its name once it is complete. All frames of a file have one size.
+A file gets its name once it is complete. All frames of a file have one size. Films and single
+pictures are written by imageio; GIFs by gif.py.
 """
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -45,12 +44,17 @@ def write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
 
 def write_png(path: Path, frame: np.ndarray) -> None:
     """Write one frame. Raises RunError where it cannot be written."""
-    from PIL import Image
-
     draft = Draft(path, what="the picture")
     with draft.errors():
-        Image.fromarray(np.ascontiguousarray(frame)).save(draft.file, "PNG")
+        _save_png(draft.file, frame)
     draft.keep()
+
+
+def _save_png(file: BinaryIO, frame: np.ndarray) -> None:
+    import imageio.v3 as imageio
+
+    imageio.imwrite(file, np.ascontiguousarray(frame), plugin="pillow", extension=".png",
+                    compress_level=3)
 
 
 def require_video() -> None:
@@ -66,84 +70,78 @@ class Mp4Writer(Finished):
     Sides that are odd get one more row or column of the same colours: the format needs even ones.
     """
 
-    OUTPUT = ["-f", "mp4", "-crf", "16", "-preset", "medium", "-movflags", "+faststart",
+    OUTPUT = ("-f", "mp4", "-crf", "16", "-preset", "medium", "-movflags", "+faststart",
               # Stated, so that no player has to guess the colour space
               "-vf", "scale=out_color_matrix=bt709:out_range=tv:flags=accurate_rnd",
               "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709",
-              "-color_range", "tv"]
+              "-color_range", "tv")
 
     def __init__(self, path: Path, fps: float):
         if not fps > 0:
             raise UsageError("a film needs more than 0 frames per second", actual=fps)
         require_video()
         self.fps, self.count, self._shape = float(fps), 0, None
-        self._draft = Draft(path, what="the film")
-        self._ffmpeg = self._stderr = None
+        self._draft = Draft(path, what="the film", suffix=".mp4")
+        self._film = None
 
     def write(self, frame: np.ndarray) -> None:
         height, width = frame.shape[:2]
-        if self._ffmpeg is None:
-            self._open(height, width)
+        if self._film is None:
+            self._open(frame.shape)
         if frame.shape != self._shape:
             raise ValueError(f"a frame of {frame.shape} among frames of {self._shape}")
         if height % 2 or width % 2:
             frame = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
         with self._errors():
-            self._ffmpeg.stdin.write(np.ascontiguousarray(frame))
+            self._film.append_data(frame)
         self.count += 1
 
-    def _open(self, height: int, width: int) -> None:
-        import imageio_ffmpeg
+    def _open(self, shape: tuple[int, int, int]) -> None:
+        import imageio.v2 as imageio
 
-        self._shape = (height, width, 3)
-        size = f"{width + width % 2}x{height + height % 2}"
-        rate = str(Fraction(self.fps).limit_denominator())
+        self._shape = shape
         with self._errors():
-            self._stderr = tempfile.TemporaryFile()       # noqa: SIM115 - ends with the writer
-            self._ffmpeg = subprocess.Popen(
-                [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error",
-                 "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", rate, "-i", "-",
-                 "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p", *self.OUTPUT,
-                 str(self._draft.temporary)],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._stderr,
-                start_new_session=True)         # Ctrl-C goes to us; we end it
+            self._film = imageio.get_writer(
+                self._draft.temporary, format="FFMPEG", mode="I", fps=self.fps, codec="libx264",
+                pixelformat="yuv420p", quality=None, macro_block_size=1, ffmpeg_log_level="error",
+                output_params=list(self.OUTPUT))
 
     @contextlib.contextmanager
     def _errors(self):
-        """Turns errors into a RunError with ffmpeg's last lines; leaves no file."""
+        """Turns errors into a RunError; leaves no file. ffmpeg's own words are above it."""
         try:
             yield
-        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        except (OSError, RuntimeError) as error:
             self.abandon()
-            lines = [line for line in self._stderr_text().splitlines() if line.strip()]
             raise RunError("ffmpeg cannot write the film", where=self._draft.path,
-                           detail="\n".join(lines[-4:]) or str(error),
+                           detail=str(error).partition("\n")[0],
                            hint="free some space, or make a GIF: --gif out.gif") from None
-
-    def _stderr_text(self) -> str:
-        if self._stderr is None:
-            return ""
-        self._stderr.seek(0)
-        return self._stderr.read().decode(errors="replace")
 
     def close(self, on_progress=None) -> None:
         """Finish the film and put it in its place."""
-        if self._ffmpeg is None:
+        if self._film is None:
             self.abandon()
             raise UsageError("a film needs at least one frame", where=self._draft.path)
         with self._errors():
-            self._ffmpeg.stdin.close()
-            # Only its status tells of a film that was cut off, by a full disk for example
-            if status := self._ffmpeg.wait():
-                raise subprocess.CalledProcessError(status, "ffmpeg")
+            self._film.close()
+            if (kept := self._frames()) != self.count:      # imageio does not ask how ffmpeg ended
+                raise OSError(f"it holds {kept:,} of {self.count:,} frames")
         self._draft.keep()
 
+    def _frames(self) -> int:
+        """How many frames the file holds; 0 if it was cut off, by a full disk for example."""
+        import imageio.v2 as imageio
+
+        try:
+            with imageio.get_reader(self._draft.temporary, format="FFMPEG") as film:
+                return film.count_frames()
+        except (OSError, IndexError, RuntimeError):
+            return 0
+
     def abandon(self) -> None:
-        if self._ffmpeg is not None:
-            self._ffmpeg.kill()
-            self._ffmpeg.wait()
-            with contextlib.suppress(OSError):      # frames that it has not read
-                self._ffmpeg.stdin.close()
+        if self._film is not None:
+            with contextlib.suppress(OSError):      # frames that ffmpeg has not read
+                self._film.close()
         self._draft.drop()
 
 
@@ -174,13 +172,11 @@ class PngWriter(Finished):
                              hint="name another folder, or write among them: --force")
 
     def write(self, frame: np.ndarray) -> None:
-        from PIL import Image
-
         name = FRAME_NAME.format(self.count)
         with self._errors():
             self._drafts.append(temporary(self.folder / name))
         with self._errors(), self._drafts[-1].open("wb") as file:
-            Image.fromarray(np.ascontiguousarray(frame)).save(file, "PNG", compress_level=3)
+            _save_png(file, frame)
         self.count += 1
 
     @contextlib.contextmanager
