@@ -15,16 +15,18 @@ import os
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from bench import machine, replace_marked, write_figures
-from training_runs import close, flops_per_step, open_trainer, rate, solve
+from training_runs import WINDOW, close, flops_per_step, open_trainer, rate, solve
 
 import puffer_sdk
 from puffer_sdk.training.native import library
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
+SLOW = ROOT / "benchmarks" / "slow"
 MARK = "<!-- training: written by `make bench` -->"
 SEEDS, ROUNDS = (1, 2, 3, 4, 5), 5
 WIDE = {"vec.total_agents": 4096, "train.horizon": 64, "train.minibatch_size": 32768,
@@ -40,11 +42,12 @@ def network(hidden: int, layers: int, base: dict) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="little of everything, write nothing")
-    parser.add_argument("--only", choices=("speed", "split", "scaling", "solving"))
+    parser.add_argument("--only", choices=("speed", "split", "scaling", "slow", "solving"))
     asked = parser.parse_args()
     rounds, seeds = (1, SEEDS[:1]) if asked.quick else (ROUNDS, SEEDS)
     parts = {"speed": lambda: bench_speed(rounds), "split": bench_split,
-             "scaling": lambda: bench_scaling(asked.quick), "solving": lambda: bench_solving(seeds)}
+             "scaling": lambda: bench_scaling(asked.quick),
+             "slow": lambda: bench_slow(asked.quick), "solving": lambda: bench_solving(seeds)}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         puffer_sdk.new("squared", template="squared")
@@ -138,6 +141,27 @@ def bench_scaling(quick: bool) -> dict[str, dict[str, float]]:
     return out
 
 
+def bench_slow(quick: bool) -> dict[str, dict[str, float]]:
+    """Microseconds of a step -> threads -> steps a second of 64 envs in a rollout."""
+    out = {}
+    for micros in (100, 10_000) if quick else (1, 10, 100, 1000, 10_000):
+        say(f"steps of {micros} us ...")
+        out[str(micros)] = {}
+        for threads in (1, 2, 8, 32):
+            vec, trainer = open_trainer(SLOW, {"env.micros": micros, "vec.num_threads": threads})
+            trainer.rollout()
+            rates = []
+            for _ in range(3):
+                began, steps = time.perf_counter(), 0
+                while time.perf_counter() - began < WINDOW:
+                    trainer.rollout()
+                    steps += trainer.batch_size
+                rates.append(steps / (time.perf_counter() - began))
+            out[str(micros)][str(threads)] = statistics.median(rates)
+            close(vec, trainer)
+    return out
+
+
 # ---- seconds to solve -------------------------------------------------------------------------
 
 def bench_solving(seeds) -> list[dict]:
@@ -184,6 +208,16 @@ def tables(figures: dict) -> str:
     for what, rates in figures["scaling"].items():
         cells = [f"{value}: {millions(sps)}" for value, sps in rates.items()]
         lines.append(f"- {what}: " + ", ".join(cells))
+    lines += ["", "### Slow steps", "", "Steps a second of 64 envs in a rollout; in brackets, the "
+              "share of what so many threads could do at most. Steps below 100 microseconds keep "
+              "a core busy, longer ones sleep.", ""]
+    threads = list(next(iter(figures["slow"].values())))
+    lines += ["| a step takes | " + " | ".join(f"{n} threads" for n in threads) + " |",
+              "|---" * (len(threads) + 1) + "|"]
+    for micros, rates in figures["slow"].items():
+        cells = [f"{sps:,.0f} ({sps * int(micros) * 1e-6 / min(int(n), 64):.0%})"
+                 for n, sps in rates.items()]
+        lines.append(f"| {int(micros):,} us | " + " | ".join(cells) + " |")
     lines += ["", f"(`make bench`, {about['cores']} cores of an {about['cpu']}, {about['date']})"]
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.native_fixtures import VARIANTS, as_bytes, make_native, run
+from helpers.places import ROOT
 from helpers.ppo_fixtures import FakeVec, one_thread, settings  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.env import abi, opening, vec
@@ -74,6 +75,19 @@ def test_threads_blocks_and_buffers_change_no_bit(request, name, alpha, variant)
     locked = {False} if trainer.device == "cuda" else {True, False}
     assert {lockstep for lockstep, _ in ways} == locked and len(ways) > len(locked)
     assert np.frombuffer(want["ended"], np.float32).any() or name == "target"
+
+
+def test_few_envs_are_cut_small_only_while_their_steps_are_slow(squared, tmp_path):
+    """Four threads take sixteen blocks of four slow envs, or four blocks of sixteen fast ones."""
+    slow = tmp_path / "slow"
+    shutil.copytree(ROOT / "benchmarks" / "slow", slow)
+    for folder, env_settings, later in ((slow, {"micros": 500}, 16), (squared, {"size": 5}, 4)):
+        envs = vec.VecEnv(opened(folder), seed=3, total_agents=64, env_settings=env_settings)
+        trainer = make_native(vec=envs, threads=4, **SMALL)
+        for _ in range(2):
+            trainer.rollout()
+            assert trainer.stats()["blocks"] == later
+        envs.close()
 
 
 @every_variant

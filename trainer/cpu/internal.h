@@ -52,6 +52,8 @@ enum {    // what time is spent on
     PHASES
 };
 
+enum { UNKNOWN, CHEAP, DEAR };    // what a step of the envs costs
+
 typedef struct Matrix {    // a weight matrix, its gradient and Muon's view of it
     const char* name;
     int32_t rows, cols;         // as stored; the encoder is stored transposed, (D, H)
@@ -156,6 +158,7 @@ struct PufferTrainer {
     int64_t tick;       // of the random numbers
     Block* blocks;
     int32_t block_count, block_rows, lockstep;
+    int32_t steps_are;            // UNKNOWN, CHEAP or DEAR, beside the network
     Replay replay;                // of the next update
     int32_t stale;                // weights were written: the packed copies are old
     int32_t bad_row, bad_kind;    // what a worker found wrong in a rollout

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LOCKSTEP_PRODUCTS 1e7    // multiply-adds of a tick: a tenth of a millisecond
+#define BATCH_ROWS        16     // fewer rows cost the network more than they take
 
 // ---- one tick of a few rows -------------------------------------------------------------------
 
@@ -234,10 +235,15 @@ int32_t rollout_plan(PufferTrainer* trainer, Error* error) {
     if (envs->first_row[envs->num_envs] != N)
         return fail(error, "the envs have %lld agents, the trainer was made for %d",
                     (long long)envs->first_row[envs->num_envs], N);
+    // Meeting twice a tick costs some ten microseconds: worth it where a tick takes many more
+    const Policy* policy = &trainer->policy;
+    double products = (double)N * policy->H * (policy->D + 3.0 * policy->L * policy->H);
+    int pays = products > LOCKSTEP_PRODUCTS || trainer->config.block_agents > 0;
     int32_t wanted = trainer->config.block_agents;
     if (wanted < 1) {
+        int32_t least = threads == 1 || pays || trainer->steps_are == CHEAP ? BATCH_ROWS : 1;
         wanted = N / (4 * threads);
-        wanted = wanted > BLOCK_ROWS ? BLOCK_ROWS : wanted < 16 ? 16 : wanted;
+        wanted = wanted > BLOCK_ROWS ? BLOCK_ROWS : wanted < least ? least : wanted;
     }
     trainer->block_rows = wanted;
     trainer->block_count = 0;
@@ -250,10 +256,6 @@ int32_t rollout_plan(PufferTrainer* trainer, Error* error) {
         block->envs = env - block->first_env;
         block->rows = (int32_t)envs->first_row[env] - block->first_row;
     }
-    // meeting twice a tick costs some ten microseconds: worth it where a tick takes many more
-    const Policy* policy = &trainer->policy;
-    double products = (double)N * policy->H * (policy->D + 3.0 * policy->L * policy->H);
-    int pays = products > LOCKSTEP_PRODUCTS || trainer->config.block_agents > 0;
     trainer->lockstep = envs->whole_steps || (trainer->block_count < threads && pays);
     if (!trainer->lockstep) return 0;
     if (wanted > BLOCK_ROWS) wanted = BLOCK_ROWS;
@@ -264,6 +266,21 @@ int32_t rollout_plan(PufferTrainer* trainer, Error* error) {
         block->rows = N - row < wanted ? N - row : wanted;
     }
     return 0;
+}
+
+static uint64_t clock_ticks(const PufferTrainer* trainer, int first, int last) {
+    uint64_t sum = 0;
+    for (int w = 0; w < trainer->config.threads; w++)
+        for (int phase = first; phase <= last; phase++) sum += trainer->work[w].ticks[phase];
+    return sum;
+}
+
+// Few envs are cut small at first, so that slow ones keep all workers busy. Where the network
+// takes longer than they do, it is better off with more rows at a time
+static int32_t weigh_steps(PufferTrainer* trainer, Error* error) {
+    uint64_t network = clock_ticks(trainer, PHASE_COPY, PHASE_SAMPLE);
+    trainer->steps_are = clock_ticks(trainer, PHASE_ENV, PHASE_ENV) > network ? DEAR : CHEAP;
+    return trainer->steps_are == CHEAP ? rollout_plan(trainer, error) : 0;
 }
 
 int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
@@ -279,7 +296,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     trainer->envs.ticks += trainer->config.horizon;
     trainer->counters.global_step += (int64_t)trainer->config.agents * trainer->config.horizon;
     trainer->rollout_seconds += seconds_now() - began;
-    return 0;
+    return trainer->steps_are == UNKNOWN ? weigh_steps(trainer, error) : 0;
 }
 
 typedef struct {
