@@ -55,6 +55,12 @@ class Spec:
     has_init: bool
     has_truncations: bool
     log_is_tag: bool = False            # "struct Log" without a typedef
+    has_mask: bool = False              # it writes an action mask
+
+    @property
+    def mask_size(self) -> int:
+        """Bytes of one agent's action mask; 0 without, or where ACT_SIZES is no constant."""
+        return sum(self.act_widths or ()) if self.has_mask else 0
 
     @property
     def settable(self) -> tuple[CField, ...]:
@@ -75,13 +81,14 @@ class Spec:
 
     def to_dict(self) -> dict:
         """As written to spec.json: paths relative to the environment's folder."""
+        masked = {"has_mask": True} if self.has_mask and not self.binding else {}
         return {
             "name": self.name, "struct": self.struct, "obs_dtype": self.obs_dtype,
             "obs_size": self.obs_size, "act_sizes": self.act_sizes,
             "fields": {f.name: f.type for f in self.fields},
             "log": {f.name: f.type for f in self.log_fields},
             "has_truncations": self.has_truncations,
-            "binding": self.binding.name if self.binding else None,
+            "binding": self.binding.name if self.binding else None, **masked,
         }
 
     def hash(self) -> str:

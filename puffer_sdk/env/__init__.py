@@ -1,5 +1,6 @@
 """An environment, from the author's C to NumPy arrays.
 
+    contract    what the contract asks of it, as tables and rules
     probe       constants of C source, evaluated by libclang
     header      read the source: NAME.h -> Spec
     binding     write the C that makes a library of it

@@ -14,22 +14,8 @@ from ..base.errors import BuildError, PufferError
 from ..base.spec import CField, Spec
 from ..raylib import headers
 from ..toolchain import compilers
-from . import probe
-
-FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
-OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
-TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32"}        # what OBS_TENSOR_T may be
-BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
-                  "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT")
-REQUIRED = {                        # field -> types that will do, and how to write the first
-    "log": ((), "Log log;"),       # the types of Log are looked up
-    "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*)"),
-    "actions": (("float *",), "float* actions;"),
-    "rewards": (("float *",), "float* rewards;"),
-    "terminals": (("float *",), "float* terminals;"),
-    "num_agents": (("int",), "int num_agents;"),
-    "rng": (("unsigned int",), "unsigned int rng;"),
-}
+from . import contract, probe
+from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 
 
 def read(folder: Path) -> Spec:
@@ -183,7 +169,7 @@ class _Reader:
             act_sizes=text.get("ACT_SIZES"), act_widths=widths,
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
             binding=self.binding, has_init="init" in functions,
-            log_is_tag=not self.logs and "struct Log" in self.structs,
+            log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
             has_truncations="truncations" in types)
 
     def env_struct(self):
@@ -253,12 +239,12 @@ class _Reader:
             self.problem("PUF102", f"{self.struct_name}.truncations has the wrong type",
                          lines["truncations"], expected="float* truncations;",
                          actual=types["truncations"])
-        if "MY_ACTION_MASK" in self.binding_macros and (
-                types.get("action_mask") not in ("unsigned char *", "char *")):
-            self.problem("PUF102", "MY_ACTION_MASK needs a field 'action_mask'",
-                         lines.get("action_mask") or self.place(struct),
-                         expected="unsigned char* action_mask;",
-                         actual=types.get("action_mask", "none"))
+        by_macro = "MY_ACTION_MASK" in self.binding_macros
+        if wrong := contract.wrong_mask_field(types, by_macro, bool(self.binding)):
+            self.absent |= {"action_mask"} - set(types)
+            self.problem("PUF102", wrong, lines.get("action_mask") or self.place(struct),
+                         expected=contract.MASK_FIELD, actual=types.get("action_mask", "none"))
+        self.has_mask = contract.is_masked(types, by_macro, bool(self.binding))
 
     def struct_title(self) -> str:
         return f"struct {self.struct_name.removeprefix('struct ')}"
@@ -331,6 +317,11 @@ class _Reader:
             if values and None not in values:
                 widths = tuple(values)
                 self.check_widths(widths)
+                stated = self.evaluate("puffer_probe_mask")
+                if wrong := contract.wrong_mask_size(stated, widths):
+                    self.problem("PUF112", wrong, self.binding_macros["MY_ACTION_MASK"],
+                                 expected=sum(widths), actual=stated,
+                                 hint="one byte for each action, head after head")
             elif not lists and "ACT_SIZES" in self.macros:
                 text = self.macros["ACT_SIZES"][0]
                 self.problem("PUF112", "ACT_SIZES is not a list of widths",

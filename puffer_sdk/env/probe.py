@@ -12,6 +12,9 @@ static const int puffer_probe_acts[] = ACT_SIZES;
 #ifdef NUM_ATNS
 static const int puffer_probe_heads = NUM_ATNS;
 #endif
+#ifdef MY_ACTION_MASK
+static const int puffer_probe_mask = MY_ACTION_MASK;
+#endif
 #ifdef OBS_SIZE
 static const int puffer_probe_obs = OBS_SIZE;
 #endif

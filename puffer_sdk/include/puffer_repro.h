@@ -110,6 +110,7 @@ static const struct {
     {"within", repro_look_values, NULL},    // [low, high]
     {"zero-or-one", repro_look_values, NULL},
     {"with-terminal", repro_look_values, NULL},    // a truncation never comes alone
+    {"one-legal", repro_look_legal, NULL},         // a mask leaves one of these actions
     {"let-go", repro_look_let_go, NULL},           // flags that are set are cleared again
     {"shown", repro_look_shown, NULL},             // after an ending, the new state is observed
     {"reset", repro_look_reset, NULL},             // after an ending the state begins anew

@@ -31,6 +31,19 @@ REPRO_FN void repro_look_values(ReproBatch* b) {
     }
 }
 
+REPRO_FN void repro_look_legal(ReproBatch* b) {
+    ReproSpan s = repro_span(b);
+    for (int agent = s.agent; agent < s.agents; agent++) {
+        bool legal = false;
+        for (int k = s.first; k <= s.last; k++)
+            legal |= repro_value(b, repro_it.env, s.array, s.each * (size_t)agent + (size_t)k) != 0;
+        if (!legal)
+            REPRO_FAIL(REPRO_FAILED,
+                       "%s and all of its head are 0, expected one action to be legal",
+                       repro_called(s, agent, s.first));
+    }
+}
+
 // A block of flags that is set and never cleared moves in one direction within an episode
 REPRO_FN void repro_look_let_go(ReproBatch* b) {
     static double* start;

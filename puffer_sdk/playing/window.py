@@ -19,6 +19,7 @@ from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
+from ..policy.players import same_actions
 from ..settings.texts import parse_action
 from ..settings.values import Config
 from ..training import checkpoint
@@ -308,6 +309,7 @@ def _generic_keys(vec: VecEnv, screen: canvas.Screen, idle: tuple[float, ...]) -
     smooth = [head for head, width in enumerate(vec.act_sizes) if width == 1]
     for head, (more, less) in zip(smooth, pairs):
         vec.actions[0, head] = float(screen.is_down(KEY[more])) - float(screen.is_down(KEY[less]))
+    vec.actions[0] = same_actions(vec, vec.actions[0])[0]       # a key for what a mask forbids
 
 
 def work(job: PlayJob, link) -> dict:

@@ -63,6 +63,20 @@ def random_actions(vec, rng, drawn: int = 0):
     return actions
 
 
+def same_actions(vec, action):
+    """(N, K): this action (K,) for every agent; where a mask forbids an id, the next legal one."""
+    import numpy as np
+
+    actions, column = np.tile(np.asarray(action, np.float32), (vec.num_agents, 1)), 0
+    for head, width in enumerate(vec.act_sizes if vec.action_mask is not None else ()):
+        if width > 1:
+            legal = np.roll(vec.action_mask[:, column:column + width] != 0, -int(action[head]),
+                            axis=1)
+            actions[:, head] = (int(action[head]) + legal.argmax(1)) % width
+        column += width
+    return actions
+
+
 def random_player(vec, resolved: Config):
     """Plays random_actions, seeded by [eval] seed."""
     import numpy as np
@@ -76,7 +90,7 @@ def random_player(vec, resolved: Config):
 
 
 def idle_player(vec, resolved: Config):
-    """Always plays the same action: [eval] idle_action, or zeros."""
+    """Plays same_actions: [eval] idle_action, or zeros."""
     text = resolved.eval.idle_action
     action = parse_action(text) if text else (0.0,) * vec.num_atns
     if len(action) != vec.num_atns:
@@ -84,7 +98,7 @@ def idle_player(vec, resolved: Config):
                          expected=f"{vec.num_atns} numbers", actual=text)
 
     def play(vec) -> None:
-        vec.actions[:] = action
+        vec.actions[:] = same_actions(vec, action)
 
     return play
 

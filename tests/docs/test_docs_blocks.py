@@ -32,6 +32,7 @@ CLAIMED = {
     "share/container.html": ("project/test_container.py", "container.md"),
     "reference/contract.html": ("docs/test_docs.py", "test_contract_page_python_runs"),
     "guides/export.html": ("policy/test_exporting.py", '"docs" / "guides" / "export.md"'),
+    "guides/masks.html": ("env/test_masks.py", '"docs/guides/masks.md"'),
     "share/pull-requests.html": ("projects/test_ocean_export.py", "pull-requests.md"),
     "share/report.html": ("reporting/test_report.py", '"docs" / "share" / "report.md"'),
     "share/review.html": ("reviewing/test_review.py", '"docs" / "share" / "review.md"'),

@@ -18,6 +18,7 @@ from ...env import build, child
 from ...env.job import EnvJob
 from ...env.link import Link
 from ...policy.entries import Entries
+from ...policy.players import random_player, same_actions
 from ...settings.texts import parse_action
 from ...settings.values import Config
 from ...training import backends
@@ -196,8 +197,6 @@ class _Probe:
         return returns_of_envs(entries, total), bool(entries.ended.any())
 
     def random_player(self, vec):
-        from ...policy.players import random_player
-
         return random_player(vec, self.config)
 
     def idle(self) -> tuple[float, ...]:
@@ -227,19 +226,8 @@ class _Probe:
     def constant(action):
         """Makes the player of one action; where a mask forbids it, the next that it allows."""
         def make(vec):
-            import numpy as np
-
             def play(vec) -> None:
-                vec.actions[:] = action
-                if vec.action_mask is None:
-                    return
-                column = 0
-                for head, width in enumerate(vec.act_sizes):
-                    if width > 1:
-                        legal = np.roll(vec.action_mask[:, column:column + width] != 0,
-                                        -int(action[head]), axis=1)
-                        vec.actions[:, head] = (int(action[head]) + legal.argmax(1)) % width
-                    column += width
+                vec.actions[:] = same_actions(vec, action)
             return play
         return make
 

@@ -67,7 +67,8 @@ struct Ledger {
     Envelope* envs;       // (E)
     int64_t rewards, terminals, truncations, rounds, entries, goals;
     double logged;
-    Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf;
+    Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf,
+        empty_mask;
     Sample paid, returns, lengths;
     Entries ret, length;
     bool lockstep;    // all agents of all envs end together, after equal times
@@ -130,6 +131,22 @@ static void check_flags(Ledger* l, const PufferBuffers* rows, int e, int agent) 
             sight(&l->odd_truncation, e, agent, rows->truncations[agent]);
         } else if (terminal == 0.0f) {
             sight(&l->lone_truncation, e, agent, terminal);
+        }
+    }
+}
+
+// A head of which every action is forbidden
+static void check_mask(Ledger* l, const PufferBuffers* rows, int e, int agent) {
+    const unsigned char* mask = rows->action_mask + (size_t)agent * (size_t)desc.mask_size;
+    for (int h = 0; h < desc.num_atns; mask += desc.act_sizes[h++]) {
+        if (desc.act_sizes[h] > 1 && memchr(mask, 1, (size_t)desc.act_sizes[h]) == NULL) {
+            int legal = 0;
+            for (int k = 0; k < desc.act_sizes[h]; k++) {
+                legal |= mask[k];
+            }
+            if (!legal) {
+                sight(&l->empty_mask, e, agent, (float)h);
+            }
         }
     }
 }
@@ -304,6 +321,9 @@ void ledger_step(Ledger* l) {
             if (terminal != 0.0f || rows->truncations) {
                 check_flags(l, rows, e, agent);
             }
+            if (desc.mask_size > 0) {
+                check_mask(l, rows, e, agent);
+            }
             if (reward != 0.0f || terminal != 0.0f) {
                 note_event(l, &a[agent], env, terminal != 0.0f);
             }
@@ -380,6 +400,7 @@ static void report_silence(const Ledger* l) {
 void ledger_close(Ledger* l, FILE* samples) {
     report_sighting(reward_not_finite, 0, &l->odd_reward);
     report_sighting(reward_scale, 0, &l->wide_reward);
+    report_sighting(mask_empty, 0, &l->empty_mask);
     report_sighting(terminal_value, 0, &l->odd_terminal);
     report_sighting(truncation_value, 0, &l->odd_truncation);
     report_sighting(truncation_alone, 0, &l->lone_truncation);

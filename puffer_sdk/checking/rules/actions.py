@@ -1,8 +1,9 @@
-"""PUF411: does what an agent chooses change anything?"""
+"""PUF411, PUF412: does what an agent chooses change anything, and can it choose at all?"""
 from __future__ import annotations
 
+from ..claims import Proof
 from ..facts import Fact, Facts, ranges
-from ..finding import Finding
+from ..finding import Finding, span
 from .registry import NotTested, need, rule
 
 ENOUGH = 40             # moments at which a value must have been tried
@@ -90,3 +91,39 @@ def _same_values(facts: Facts, fact: Fact, which: str, place: dict):
                       expected=f"{fact.values} different actions",
                       actual=f"no difference at {min(m for _, m in members)} moments",
                       hint="is the value handled? can it be reached?")
+
+
+@rule("PUF412", "mask-forbids-all", proof=Proof("one-legal", "action_mask"))
+def mask_forbids_all(facts: Facts):
+    """The action mask forbids every action of a head.
+
+    Why it ruins training: there is nothing to sample. Training, evaluation and exported policies
+    end with an error, perhaps after hours, when a game first gets there.
+
+    Bad:
+
+        env->action_mask[ACT_UP] = env->rung < env->rungs - 1;
+        env->action_mask[ACT_DOWN] = env->rung > 0 && env->oiled;
+
+    Good:
+
+        env->action_mask[ACT_WAIT] = 1;
+        env->action_mask[ACT_UP] = env->rung < env->rungs - 1;
+        env->action_mask[ACT_DOWN] = env->rung > 0 && env->oiled;
+
+    Fix: leave one action legal, such as one that does nothing; or end the episode where an agent
+    cannot move.
+    """
+    need(facts, "run")
+    fact = facts.fact("run", "mask_empty")
+    if fact:
+        head = int(fact.value)
+        heads = sorted(facts.all("probe", "head"), key=lambda each: each.head)
+        first = sum(each.width for each in heads[:head])
+        width = heads[head].width
+        yield Finding("PUF412", f"the mask forbids every action of head {head}",
+                      **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
+                      element=span(first, first + width - 1),
+                      expected=f"a 1 among these {width} bytes of action_mask", actual="zeros only",
+                      seed=facts.seed, seen_in="run",
+                      hint="leave one legal, such as an action that does nothing")

@@ -1,0 +1,59 @@
+"""What the contract asks of an environment's C, as tables and rules. header.py holds C against it.
+
+An env that masks its actions has a field, which its c_reset and c_step write:
+
+    unsigned char* action_mask;     // (num_agents, A): A = all of ACT_SIZES added; 1 = legal
+
+That is enough where the binding is generated. The header or a hand-written binding may state A as
+MY_ACTION_MASK; then the field must be there.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
+OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
+TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32"}        # what OBS_TENSOR_T may be
+BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
+                  "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT")
+REQUIRED = {                        # field -> types that will do, and how to write the first
+    "log": ((), "Log log;"),       # the types of Log are looked up
+    "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*)"),
+    "actions": (("float *",), "float* actions;"),
+    "rewards": (("float *",), "float* rewards;"),
+    "terminals": (("float *",), "float* terminals;"),
+    "num_agents": (("int",), "int num_agents;"),
+    "rng": (("unsigned int",), "unsigned int rng;"),
+}
+MASK_FIELD = "unsigned char* action_mask;"
+MASK_TYPES = ("unsigned char *", "char *")
+
+
+def is_masked(types: Mapping[str, str], by_macro: bool, binding: bool) -> bool:
+    """Whether the env writes masks.
+
+    types       field -> type, of the env struct
+    by_macro    MY_ACTION_MASK is defined
+    binding     it is hand-written: then the macro alone decides
+    """
+    return types.get("action_mask") in MASK_TYPES and (by_macro or not binding)
+
+
+def wrong_mask_field(types: Mapping[str, str], by_macro: bool, binding: bool) -> str | None:
+    """What is wrong with the field: a sentence, or None. A number of that name is the author's."""
+    kind = types.get("action_mask")
+    if kind in MASK_TYPES:
+        return None
+    if by_macro:
+        return "MY_ACTION_MASK needs a field 'action_mask'"
+    if not binding and kind is not None and re.search(r"[*\]]$", kind):
+        return "the field 'action_mask' has the wrong type"
+    return None
+
+
+def wrong_mask_size(stated: int | None, widths: Sequence[int] | None) -> str | None:
+    """What is wrong with MY_ACTION_MASK, or None. stated: its value, where it is a constant."""
+    if stated is None or widths is None or stated == sum(widths):
+        return None
+    return "MY_ACTION_MASK is not the number of actions of all heads"
