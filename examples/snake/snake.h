@@ -35,7 +35,7 @@
 #endif
 
 //-- Interface: what a snake sees and does ----------------------------------------
-// The square around its head, `vision` tiles each way, one byte a tile, row by row: the head
+// grid (2 * env->vision + 1) x (2 * env->vision + 1) of 5 ids: the tiles around its head, which
 // is the one in the middle. All snakes look alike, its own body too
 #define OBS_SIZE ((2 * env->vision + 1) * (2 * env->vision + 1))
 

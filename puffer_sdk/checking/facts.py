@@ -10,10 +10,10 @@ import numpy as np
 
 from ..base.errors import PufferError
 from ..base.spec import Spec
+from ..env.row import Row
 from ..settings.values import Config
 from .experiments.moments import Statistics
 from .harness.kinds import Fact, known
-from .source.fields import Field
 from .source.layout import Layout
 from .source.model import Source
 
@@ -80,7 +80,7 @@ class Facts:
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
     setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
-    fields: list[Field] = field(default_factory=list)       # the observation's OBS_ names
+    row: Row = Row(0)                                       # names and bounds of observations
     statistics: Statistics | None = None                    # of the long run
     variants: list[Variant] = field(default_factory=list)   # other settings: see variants.py
     without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values

@@ -29,11 +29,15 @@ def command(env, settings, explain, format_):
     Takes the same --section.key options as train, so you can see their effect first.
     """
     folder = paths.find_env(env)
-    config = resolve(folder, settings, _spec(folder))
+    spec = _spec(folder)
+    config = resolve(folder, settings, spec)
+    found = _row(spec, config)
     if format_ == "json":
-        ui.out(json.dumps(_document(folder, config), indent=2))
+        ui.out(json.dumps(_document(folder, config, found), indent=2))
     else:
         _print(folder, config, explain)
+        if found:
+            _print_row(spec, found)
 
 
 def _spec(folder):
@@ -47,7 +51,14 @@ def _spec(folder):
         return None
 
 
-def _document(folder, config: Config) -> dict:
+def _row(spec, config: Config):
+    """The Row of an observation under these settings; None if the source does not tell its size."""
+    from ..env import row
+
+    return row.read(spec, None, spec.act_widths or (), config.env) if spec else None
+
+
+def _document(folder, config: Config, row) -> dict:
     ini = find_ini(folder)
     rows = {}
     for full, value in config.items():
@@ -55,7 +66,8 @@ def _document(folder, config: Config) -> dict:
         rows[full] = {"value": value, "origin": config.origin.get(full, "default"),
                       "help": key.help if key else None}
     return {"env": folder.name, "folder": str(folder), "ini": str(ini) if ini else None,
-            "settings": rows, "ignored": dict(config.skipped)}
+            "settings": rows, "ignored": dict(config.skipped),
+            "row": row.to_dict() if row else None}
 
 
 def _print(folder, config: Config, explain: bool) -> None:
@@ -76,3 +88,22 @@ def _print(folder, config: Config, explain: bool) -> None:
         ui.out("\nwithout effect here", style="bold")
         for name, place in config.skipped.items():
             ui.out(f"  {name:<{wide}}  {place}", style="dim")
+
+
+def _print_row(spec, row) -> None:
+    """What an agent observes and does, by the names of the author."""
+    kind = "bytes" if spec.obs_dtype == "u8" else "floats"
+    ui.out("\nobservation", style="bold")
+    ui.out(f"  {row.size} {kind}" + (f": {row.whole.described}" if row.whole else ""))
+    places = [str(part.first) if part.count == 1 else f"{part.first}-{part.last}"
+              for part in row.parts]
+    wide = max(map(len, places), default=0)
+    name_wide = max((len(part.name) for part in row.parts), default=0)
+    for place, part in zip(places, row.parts):
+        ui.out(f"  {place:<{wide}}  {part.name:<{name_wide}}  {part.described}".rstrip())
+    ui.out("\nactions", style="bold")
+    names = row.heads or [f"head {number}" for number in range(len(spec.act_widths or ()))]
+    name_wide = max(map(len, names), default=0)
+    for name, width in zip(names, spec.act_widths or ()):
+        of = "a number" if width == 1 else f"{width} ids"
+        ui.out(f"  {name:<{name_wide}}  {of}" + (f": {', '.join(row.ids)}" if row.ids else ""))

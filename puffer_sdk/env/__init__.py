@@ -3,6 +3,7 @@
     contract    what the contract asks of it, as tables and rules
     probe       constants of C source, evaluated by libclang
     header      read the source: NAME.h -> Spec
+    row         the parts of an observation, and what actions are called
     binding     write the C that makes a library of it
     build       compile it: Spec -> NAME-HASH.so
     abi         our C headers as cffi knows them

@@ -1,7 +1,8 @@
 """The text of the panel.  a game, the author's names -> lines as screen.h explains them
 
-Where an enum names the elements of the observation, each is a line with its value; long fields
-are strips of cells. Bytes without names are drawn as a board if their number is a square.
+Where an enum names the elements of the observation, each is a line with its value; long parts are
+strips of cells, and grids are boards. Bytes of which nothing is said are drawn as a board if their
+number is a square.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checking.source.fields import Field, Names
+from ..env.row import Part, Row
 
 LEAST = 420             # pixels of a window's height, as in screen.c
 MARGIN = 14
@@ -22,7 +23,7 @@ SHORT = 14              # characters of a name of which two fit in a line
 FEW = 12                # elements without names that are written, not drawn
 
 
-def pages(top: Sequence[str], observed: np.ndarray, is_bytes: bool, fields: Sequence[Field],
+def pages(top: Sequence[str], observed: np.ndarray, is_bytes: bool, row: Row,
           keys: Sequence[str], window: int) -> list[list[str]]:
     """What F1 shows in turn: all in one page, or two where the window is too low for the keys.
 
@@ -32,12 +33,12 @@ def pages(top: Sequence[str], observed: np.ndarray, is_bytes: bool, fields: Sequ
     window      its height in pixels
     """
     room = max(window, LEAST) - 2 * MARGIN
-    whole = [*top, *observation(observed, is_bytes, fields, 1 << 20), "-", *keys]
+    whole = [*top, *observation(observed, is_bytes, row, 1 << 20), "-", *keys]
     if height(whole) <= room:
         return [whole]
     more = "sF1 keys"
     left = room - height([*top, more])
-    return [[*top, *observation(observed, is_bytes, fields, left), more], [top[0], "-", *keys]]
+    return [[*top, *observation(observed, is_bytes, row, left), more], [top[0], "-", *keys]]
 
 
 def height(lines: Sequence[str]) -> int:
@@ -71,36 +72,36 @@ def plain(name: str) -> str:
     return name.partition("_")[2].replace("_", " ").lower()
 
 
-def actions(values: Sequence[float], names: Names, act_sizes: Sequence[int]) -> list[tuple]:
+def actions(values: Sequence[float], row: Row, act_sizes: Sequence[int]) -> list[tuple]:
     """(head, action) of one agent; ids by name where they have one. values: one a head."""
     texts = [f"{value:.3f}" if size == 1 else f"{value:g}"
              for value, size in zip(values, act_sizes)]
     if len(values) == 1:
-        known = names.ids and float(values[0]).is_integer() and 0 <= values[0] < len(names.ids)
-        head = plain(names.heads[0]) if names.heads else "action"
-        return [(head, plain(names.ids[int(values[0])]) if known else texts[0])]
-    heads = [plain(name) for name in names.heads] or [f"head {i}" for i in range(len(values))]
+        known = row.ids and float(values[0]).is_integer() and 0 <= values[0] < len(row.ids)
+        head = plain(row.heads[0]) if row.heads else "action"
+        return [(head, plain(row.ids[int(values[0])]) if known else texts[0])]
+    heads = [plain(name) for name in row.heads] or [f"head {i}" for i in range(len(values))]
     return list(zip(heads, texts))
 
 
-def bounds(fields: Sequence[Field], low: np.ndarray, high: np.ndarray) -> tuple:
+def bounds(row: Row, low: np.ndarray, high: np.ndarray) -> tuple:
     """The range (low, high) of each element: as the comments promise, else as given."""
     low, high = low.astype(np.float32), high.astype(np.float32)
-    for field in fields:
-        if field.low is not None and math.isfinite(field.low) and math.isfinite(field.high):
-            where = slice(field.first, field.last + 1)
-            low[where], high[where] = field.low, field.high
+    for part in row.described:
+        if part.limits and all(map(math.isfinite, part.limits)):
+            low[part.first:part.last + 1], high[part.first:part.last + 1] = part.limits
     return low, high
 
 
-def observation(observed: np.ndarray, is_bytes: bool, fields: Sequence[Field],
-                room: int) -> list[str]:
+def observation(observed: np.ndarray, is_bytes: bool, row: Row, room: int) -> list[str]:
     """Lines that show it in `room` pixels; the last one says what is left out.
 
     observed    (D,), one agent's
     """
-    rest = _text(observed, is_bytes, fields) if fields or (len(observed) <= FEW and not is_bytes) \
-        else _picture(len(observed), is_bytes, room)
+    if row.parts or (row.whole is None and len(observed) <= FEW and not is_bytes):
+        rest = _text(observed, is_bytes, row.parts)
+    else:
+        rest = _picture(len(observed), _columns(row.whole, len(observed), is_bytes), room)
     if height(rest) <= room:
         return rest
     kept: list[str] = []
@@ -109,11 +110,19 @@ def observation(observed: np.ndarray, is_bytes: bool, fields: Sequence[Field],
     return [*kept, "sand more, for which the window is too low"]
 
 
-def _text(observed: np.ndarray, is_bytes: bool, fields: Sequence[Field]) -> list[str]:
+def _columns(part: Part | None, count: int, is_bytes: bool) -> int:
+    """Cells in a row of the picture of these elements."""
+    if part and part.fits and len(part.shape) > 1:
+        return part.shape[-1] if part.kind == "list" else math.prod(part.shape[1:])
+    side = math.isqrt(count)
+    return side if is_bytes and side * side == count and part is None else CELL
+
+
+def _text(observed: np.ndarray, is_bytes: bool, parts: Sequence[Part]) -> list[str]:
     shown = [f"{value:g}" if is_bytes else number(value) for value in observed.tolist()]
     lines: list[str] = []
     waiting: list[tuple[str, str]] = []         # elements of their own, two of which share a line
-    for name, first, count in _parts(fields, len(shown)):
+    for name, part, first, count in _runs(parts, len(shown)):
         if count == 1:
             waiting.append((name, shown[first]))
             continue
@@ -122,28 +131,27 @@ def _text(observed: np.ndarray, is_bytes: bool, fields: Sequence[Field]) -> list
         values = "  ".join(shown[first:first + count])
         if len(name) + len(values) <= 40:
             lines.append(f"k{name}\t{values}")
-        else:
-            columns = min(count, INSIDE // 8)
-            lines += [f"s{name}, {count}", f"o{first} {count} {columns} 8"]
+            continue
+        columns = _columns(part, count, False) if part and part.shape else INSIDE // 8
+        columns = min(count, columns, INSIDE // 2)
+        lines += [f"s{name}, {part.described if part and part.shape else count}",
+                  f"o{first} {count} {columns} {max(2, min(8, INSIDE // columns))}"]
     return lines + pairs(waiting)
 
 
-def _parts(fields: Sequence[Field], size: int):
-    """(name, first element, count) of the fields and of each element that has no name."""
+def _runs(parts: Sequence[Part], size: int):
+    """(name, part, first element, count) of the parts, and of each element that has no name."""
     at = 0
-    for field in [*fields, None]:
-        for element in range(at, field.first if field else size):
-            yield str(element), element, 1
-        if field:
-            yield plain(field.name), field.first, field.count
-            at = field.last + 1
+    for part in [*parts, None]:
+        for element in range(at, part.first if part else size):
+            yield str(element), None, element, 1
+        if part:
+            yield plain(part.name), part, part.first, part.count
+            at = part.last + 1
 
 
-def _picture(count: int, is_bytes: bool, room: int) -> list[str]:
-    side = math.isqrt(count)
-    columns = side if is_bytes and side * side == count else CELL
-    if columns > INSIDE // 2:
-        columns = INSIDE // 2
+def _picture(count: int, columns: int, room: int) -> list[str]:
+    columns = min(columns, INSIDE // 2)
     rows = -(-count // columns)
     pixels = max(2, min(CELL, INSIDE // columns, (room - BELOW) // rows))
     if pixels * rows + BELOW > room:                    # wider, so that more of it shows

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import PufferError, RunError
 from ..base.spec import Spec
-from ..checking.source import fields
+from ..env import row
 from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
@@ -50,7 +50,7 @@ class Window:
         self.game, self.screen, self.job, self.link = game, screen, job, link
         self.paused, self.speed = bool(job.paused), 0
         self.page: int | None = 0                           # of the panel; None: hidden
-        self.names = _names(job.spec, game.vec)
+        self.row = _row(job.spec, game)
         self.agent, self.message, self.message_time = 0, "", 0.0
         self.frames: list[np.ndarray] | None = None         # of the GIF that is being recorded
         self.frame, self.ticks = 0, 0
@@ -219,7 +219,7 @@ class Window:
         self.hand, self.drives = _hand(library, self.game.vec, found.config)
         self.agent = min(self.agent, self.game.vec.num_agents - 1)
         self.low = self.high = None
-        self.names = _names(found.spec, self.game.vec)
+        self.row = _row(found.spec, self.game)
 
     def _fill_panel(self) -> None:
         if self.message and time.monotonic() - self.message_time > 3:
@@ -229,7 +229,7 @@ class Window:
         low, high = self._bounds(observed)
         if self.page is not None:
             kind = game.vec.observations.dtype
-            found = panel.pages(self._lines(), observed, kind == np.uint8, self.names.fields,
+            found = panel.pages(self._lines(), observed, kind == np.uint8, self.row,
                                 [f"sSHIFT {self.drives}", *self.HELP], self.screen.height)
             if self.page >= len(found):
                 self.page = None
@@ -249,7 +249,7 @@ class Window:
         low, high = self.low, self.high
         if self.game.vec.observations.dtype == np.uint8:
             low, high = np.zeros_like(low), np.full_like(high, max(1, high.max()))
-        return panel.bounds(self.names.fields, low, high)
+        return panel.bounds(self.row, low, high)
 
     def _lines(self) -> list[str]:
         """The panel above the observation."""
@@ -268,15 +268,15 @@ class Window:
         if game.episode > 1:
             items.append(("last return", f"{game.last:.4g}"))
         done = game.history[game.tick - 1][agent] if game.tick else ()
-        did = panel.actions(done, self.names, vec.act_sizes) if len(done) else [("action", "-")]
+        did = panel.actions(done, self.row, vec.act_sizes) if len(done) else [("action", "-")]
         kind = "bytes" if vec.observations.dtype == np.uint8 else "floats"
         return [f"h{self.job.name}", f"s{state}", "-", *panel.pairs(items),
                 *(["v"] if game.values is not None else []), "-", f"s{who}", *panel.pairs(did),
                 "-", f"sobservation, {vec.observations.shape[1]} {kind}"]
 
 
-def _names(spec: Spec, vec: VecEnv) -> fields.Names:
-    return fields.read_names(spec, vec.observations.shape[1], vec.act_sizes)
+def _row(spec: Spec, game: Game) -> row.Row:
+    return row.read(spec, game.vec.observations.shape[1], game.vec.act_sizes, game.config.env)
 
 
 def _hand(library: Library, vec: VecEnv, config: Config):

@@ -24,7 +24,7 @@ from pathlib import Path
 from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
-from ..env import binding, build, header
+from ..env import binding, build, header, row
 from ..raylib import drawing
 from ..raylib.drawing import Served
 from ..settings import config
@@ -342,7 +342,7 @@ def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:
     """Raises UsageError if a policy is known not to fit. The program itself checks the sizes that
     only the compiled header knows, when it loads the file."""
     expected = {"environment": (spec.name, policy.name),
-                "observation size": (obs_size(spec, env_settings), policy.obs_size),
+                "observation size": (row.size_of(spec, env_settings), policy.obs_size),
                 "observation type": ({"u8": "uint8"}.get(spec.obs_dtype, "float32"),
                                      policy.obs_dtype),
                 "action heads": (spec.act_widths, policy.act_sizes)}
@@ -350,16 +350,3 @@ def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:
         if now is not None and now != then:
             raise UsageError(f"the policy was trained with another {what}", where=policy.path,
                              expected=now, actual=then)
-
-
-def obs_size(spec: Spec, env_settings: Mapping[str, float]) -> int | None:
-    """OBS_SIZE under these settings; None if plain arithmetic does not give it."""
-    if spec.obs_count is not None:
-        return spec.obs_count
-    values = {name: int(value) for name, value in env_settings.items()}
-    text = re.sub(r"env\s*->\s*(\w+)", lambda m: str(values.get(m[1], m[0])), spec.obs_size or "")
-    if not re.fullmatch(r"[\d\s+*()-]+", text) or "**" in text:
-        return None
-    with suppress(SyntaxError, TypeError):
-        return int(eval(text, {"__builtins__": {}}))  # noqa: S307    only digits and + - * ( )
-    return None

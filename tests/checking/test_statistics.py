@@ -13,8 +13,7 @@ from helpers.places import SPECIMENS
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.experiments import moments
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.checking.source import fields
-from puffer_sdk.env import header
+from puffer_sdk.env import header, row
 
 
 @pytest.fixture
@@ -52,34 +51,34 @@ def codes(folder: Path) -> dict:
     ("// pixels in [0, WIDTH], here [0, 1]", (0, 1)),
 ])
 def test_bounds_are_read_from_comments(comment, bounds):
-    assert fields.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
+    assert row.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
 
 
 def test_a_shape_is_not_a_bound():
-    assert fields.parse_bounds("// [3, 5] tiles around", count=15) is None
+    assert row.parse_bounds("// [3, 5] tiles around", count=15) is None
 
 
 def test_fields_have_names_extents_bounds_and_lines():
     spec = header.read(SPECIMENS / "broken" / "puf306_rocket")
-    found = fields.read(spec, 8)
+    found = row.read(spec, 8).parts
     assert [(f.name, f.first, f.count, f.low, f.high) for f in found] == [
         ("OBS_HEIGHT", 0, 1, 0, 2), ("OBS_SPEED", 1, 1, -3, 3), ("OBS_FUEL", 2, 1, 0, 1),
         ("OBS_BEAMS", 3, 4, 0, 1), ("OBS_WIND", 7, 1, -1, 1)]
     assert found[0].file == "puf306_rocket.h" and found[0].line == 7
-    assert fields.title(found, 2, 2) == "OBS_FUEL (element 2)"
-    assert fields.title(found, 4, 5) == "OBS_BEAMS (elements 4-5)"
-    assert fields.title([], 4, 5) == "elements 4-5 of the observation"
+    assert row.title(found, 2, 2) == "OBS_FUEL (element 2)"
+    assert row.title(found, 4, 5) == "OBS_BEAMS (elements 4-5)"
+    assert row.title([], 4, 5) == "elements 4-5 of the observation"
 
 
 def test_several_enumerators_on_a_line_have_their_own_comments():
     spec = header.read(SPECIMENS / "broken" / "puf306_divers")
-    assert [(f.name, f.high) for f in fields.read(spec, 3)] == [
+    assert [(f.name, f.high) for f in row.read(spec, 3).parts] == [
         ("OBS_DEPTH", 11), ("OBS_BAG", 6), ("OBS_AIR", 40)]
 
 
 def test_what_a_cell_may_hold_is_no_field(changed):
     mower = changed("correct/mower", ("GRASS", "OBS_GRASS"), ("STONE", "OBS_STONE"))
-    assert fields.read(header.read(mower), 64) == []
+    assert row.read(header.read(mower), 64).parts == ()
 
 
 # -- the table

@@ -79,15 +79,16 @@ class Jobs:
 
     def bounds(self) -> dict:
         """A file of the bounds that the author declares, a hair wider: they are rounded."""
-        declared = [f for f in self.facts.fields if f.low is not None]
+        declared = [part for part in self.facts.row.described if part.limits]
         if not declared:
             return {}
         low = np.full(self.facts.shape.obs_size, -np.inf)
         high = -low
-        for one in declared:
-            slack = 1e-5 * max(abs(b) for b in (one.low, one.high, 1.0) if math.isfinite(b))
-            low[one.first:one.last + 1] = one.low - slack
-            high[one.first:one.last + 1] = one.high + slack
+        for part in declared:
+            least, most = part.limits
+            slack = 1e-5 * max(abs(b) for b in (least, most, 1.0) if math.isfinite(b))
+            low[part.first:part.last + 1] = least - slack
+            high[part.first:part.last + 1] = most + slack
         path = self.folder / "run.bounds"
         np.stack([low, high]).astype(np.float32).tofile(path)
         return {"bounds": path}

@@ -5,13 +5,14 @@ sample of rows, rewards, returns and episode lengths from which means and histog
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from ...env.row import Part
 from ..harness.kinds import Fact
-from ..source.fields import Field
 
 BINS = 16
 NAN = float("nan")
@@ -54,7 +55,7 @@ class Statistics:
         return [quantity.to_dict() for quantity in self.quantities]
 
 
-def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, fields: list[Field],
+def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequence[Part],
          agent_steps: int) -> Statistics | None:
     """The file of a run and the facts that tell its layout; None where the run did not end.
 
@@ -72,7 +73,7 @@ def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, fields: list[
     low, high = np.frombuffer(data, np.float32, 2 * D).astype(float).reshape(2, D)
     rows = np.frombuffer(data, kind, S * D, 8 * D).reshape(S, D)
     stats = Statistics(low, high, rows)
-    stats.quantities = _of_observations(stats, fields)
+    stats.quantities = _of_observations(stats, parts)
     observed = len(stats.quantities)
     for fact in facts:
         if fact.kind != "sample":
@@ -87,12 +88,12 @@ def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, fields: list[
     return stats
 
 
-def _of_observations(stats: Statistics, fields: list[Field]) -> list[Quantity]:
+def _of_observations(stats: Statistics, parts: Sequence[Part]) -> list[Quantity]:
     size = len(stats.low)
     groups: list[tuple[str, int, int]] = []
-    if fields:
+    if parts:
         at = 0
-        for one in fields:                  # elements between the fields only have numbers
+        for one in parts:                   # elements between the parts only have numbers
             if one.first > at:
                 groups.append((_numbers(at, one.first - 1), at, one.first - 1))
             groups.append((one.name, one.first, one.last))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.errors import BuildError
 from ...base.spec import Spec
+from ...env import row
 from ...settings.values import Config
 from ..facts import Fact, Facts
 from ..harness import kinds, lines
@@ -25,7 +26,6 @@ from ..harness.driver import (
     build_library,
     build_program,
 )
-from ..source import fields
 from . import moments, variants
 from .jobs import Job, Jobs
 from .sizes import Sizes, cost_class
@@ -120,7 +120,8 @@ class Plan:
                 "whole_steps": 0, "dtype": self.spec.obs_dtype})
         self.facts.shape = shape
         if cost:
-            self.facts.fields = fields.read(self.spec, shape.obs_size)
+            self.facts.row = row.read(self.spec, shape.obs_size,
+                                      settings=self.facts.config.env)
         cells = shape.obs_size * shape.env_agents
         self.sizes = Sizes(shape.agents, cells, cells * (4 if shape.dtype == "f32" else 1),
                            cost_class(cost, "seconds"), cost_class(cost, "reset"), self.budget)
@@ -146,7 +147,7 @@ class Plan:
             per_env = counts.agents / counts.envs
             self.facts.statistics = moments.read(
                 self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
-                self.facts.fields, round(counts.steps * per_env))
+                self.facts.row.parts, round(counts.steps * per_env))
 
     def script(self, envs: int, env: int, steps: int) -> np.ndarray:
         """The actions that every experiment on `envs` envs gives one of them (-1: all of them).

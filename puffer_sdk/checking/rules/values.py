@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 
+from ...env import row
+from ...env.row import Part
 from ..claims import Proof, Shows
 from ..facts import Fact, Facts, ranges
 from ..finding import Finding, span
-from ..source import fields
-from ..source.fields import Field
 from .memory import CAST, undefined
 from .registry import NotTested, need, rule
 
@@ -58,12 +58,12 @@ def obs_constant(facts: Facts):
             yield _whole_constant(facts, float(stats.low[0]))
         return
     for first, last in _still(facts, constant, dead):
-        one = fields.named(facts.fields, first)
+        one = row.named(facts.row.parts, first)
         place = {"file": one.file, "line": one.line} if one else (
             facts.at_macro("OBS_SIZE") or facts.at("c_step"))
         value = float(stats.low[first])
         always = f"{'are' if last > first else 'is'} always {value:g}"
-        yield Finding("PUF305", f"{fields.title(facts.fields, first, last)} {always}, in "
+        yield Finding("PUF305", f"{row.title(facts.row.parts, first, last)} {always}, in "
                                 f"{facts.fact('run', 'run').steps:,} steps", **place,
                       element=span(first, last), expected="values that tell the agent something",
                       actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
@@ -90,7 +90,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
     """Ranges of constant elements that are worth a word."""
     stats = facts.statistics
     found = []
-    promised = {e for f in facts.fields if f.low is not None and not _BIAS.search(f.name)
+    promised = {e for f in facts.row.parts if f.low is not None and not _BIAS.search(f.name)
                 and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
     moved = [e for e in promised if stats.low[e] != 0]
     found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
@@ -98,9 +98,9 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
         return found
     partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
     zero = np.flatnonzero(constant & (stats.low == 0))
-    for first, last in _split(facts.fields, ranges(zero.tolist())):
+    for first, last in _split(facts.row.parts, ranges(zero.tolist())):
         members = set(range(first, last + 1))
-        one = fields.named(facts.fields, first)
+        one = row.named(facts.row.parts, first)
         if members & (dead | partly) or (one and _BIAS.search(one.name)):
             continue
         if facts.shape.dtype == "u8":
@@ -123,7 +123,7 @@ def _writes_all(facts: Facts) -> bool:
                               for r in rows)
 
 
-def _split(names: list[Field], pairs):
+def _split(names: list[Part], pairs):
     """Ranges, parted where another field begins."""
     starts = sorted(f.first for f in names) if names else []
     for first, last in pairs:
@@ -144,9 +144,9 @@ def _is_flag(stats, element: int) -> bool:
 
 def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
     """Next to flags of the same kind: a class of a one-hot that has not occurred yet."""
-    mine = fields.named(facts.fields, first)
+    mine = row.named(facts.row.parts, first)
     for beside in (first - 1, last + 1):
-        other = fields.named(facts.fields, beside)
+        other = row.named(facts.row.parts, beside)
         apart = mine is not other and any(f and f.count > 1 for f in (mine, other))
         if _is_flag(facts.statistics, beside) and not apart:
             return True
@@ -184,8 +184,8 @@ def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) ->
 
 @rule("PUF306", "obs-bounds", proof=Proof("within", "observations"))
 def obs_bounds(facts: Facts):
-    """An observation leaves the bounds declared for it, `[low, high]` in the
-    comment of its OBS_ enumerator.
+    """An observation leaves the bounds declared for it, `[low, high]` or `5 ids` in the
+    comment of its OBS_ enumerator, or has not the shape that is declared there.
 
     Why it ruins training: the bounds are what everybody who reads the header believes, and
     what quantised and clipped inputs rely on. Something outside them was computed from a state
@@ -206,27 +206,47 @@ def obs_bounds(facts: Facts):
     Fix: correct the scale, clamp the state, or widen the bounds if they are wrong.
 
     Blocks are written as `OBS_RAYS, // [0, 1] 8 values` and `OBS_NEXT = OBS_RAYS + 8`: the
-    bounds hold up to the next enumerator. NaN is PUF303's.
+    bounds hold up to the next enumerator. Shapes are written as `grid 11 x 11 of 3 ids`,
+    `image 84 x 84 x 3` or `list 8 x 4, mask 0`, also after OBS_SIZE. NaN is PUF303's.
     """
-    if not any(field.low is not None for field in facts.fields):
+    described = facts.row.described
+    yield from _misdescribed(described)
+    if not any(part.limits for part in described):
         return                          # nothing is promised
     need(facts, "run")
     seen = {fact.element: fact for fact in facts.all("run", "obs_bounds")}
-    for one in facts.fields:
-        facts_of = [seen[e] for e in range(one.first, one.last + 1) if e in seen]
-        if not facts_of:
+    for part in described:
+        found = [seen[e] for e in range(part.first, part.last + 1) if e in seen]
+        if not found:
             continue
-        first = min(facts_of, key=lambda f: (f.step, f.element))
-        elements = [f.element for f in facts_of]
-        many = f" ({len(elements)} of {one.count} elements)" if one.count > 1 else ""
-        yield Finding("PUF306", f"{one.name} leaves its declared bounds {one.bounds}{many}",
-                      file=one.file, line=one.line, env=first.env, agent=first.agent,
+        first = min(found, key=lambda f: (f.step, f.element))
+        elements = [f.element for f in found]
+        low, high = part.limits
+        many = f" ({len(elements)} of {part.count} elements)" if part.count > 1 else ""
+        yield Finding("PUF306", f"{part.name or 'the observation'} leaves its declared "
+                                f"{'bounds' if part.low is not None else 'ids'} "
+                                f"[{low:g}, {high:g}]{many}",
+                      file=part.file, line=part.line, env=first.env, agent=first.agent,
                       step=first.step,
                       element=span(min(elements), max(elements))
                       if len(elements) == max(elements) - min(elements) + 1 else first.element,
-                      expected=f"within {one.bounds}", actual=first.value, seed=facts.seed,
-                      hint="correct the scale, or the comment", seen_in="run",
-                      shows=Shows(low=one.low, high=one.high))
+                      expected=f"within [{low:g}, {high:g}]", actual=first.value,
+                      seed=facts.seed, hint="correct the scale, or the comment", seen_in="run",
+                      shows=Shows(low=low, high=high))
+
+
+def _misdescribed(parts):
+    """Parts of which the comment cannot be true, or cannot be read."""
+    for part in parts:
+        name, place = part.name or "the observation", {"file": part.file, "line": part.line}
+        if part.unclear:
+            yield Finding("PUF306", f"a size of {name} is not known: {part.unclear}", **place,
+                          expected="a number, a macro, an enumerator, or env->SETTING",
+                          actual=part.unclear)
+        elif not part.fits:
+            yield Finding("PUF306", f"{name} is not what its comment says", **place,
+                          expected=part.described, actual=f"{part.count} elements",
+                          hint="correct the sizes in the comment")
 
 
 @rule("PUF307", "value-wrap", "warning")
@@ -263,9 +283,9 @@ def value_wrap(facts: Facts):
     seen = {fact.element: fact for fact in wrapped}
     for first, last in ranges(seen):
         fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f.step)
-        one = fields.named(facts.fields, first)
+        one = row.named(facts.row.parts, first)
         place = {"file": one.file, "line": one.line} if one else facts.at("c_step")
-        name = fields.title(facts.fields, first, last)
+        name = row.title(facts.row.parts, first, last)
         yield Finding("PUF307", f"{name} wrap{'s' if first == last else ''} around: "
                                 f"{fact.before} is followed by {fact.after}", **place,
                       env=fact.env, agent=fact.agent, step=fact.step,

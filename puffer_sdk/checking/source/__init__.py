@@ -7,6 +7,5 @@
     effects     which variables a function stores to
     shared      state that all envs of a process share
     actions     comparisons of actions with ids that no agent can choose
-    fields      the names and bounds of an observation's elements
     demo        the settings that the standalone program gives its env
 """

@@ -24,8 +24,8 @@
 #endif
 
 //-- Interface: what the agent sees and does --------------------------------------
-#define OBS_SIZE (env->size * env->size)    // the board, one byte a tile, row by row. An
-                                            // expression: it follows the setting by itself
+#define OBS_SIZE (env->size * env->size)    // grid env->size x env->size of 3 ids: the board.
+                                            // An expression: it follows the setting by itself
 enum {                          // what a byte of the board means
     TILE_EMPTY,
     TILE_AGENT,
