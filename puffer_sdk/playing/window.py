@@ -269,10 +269,12 @@ class Window:
             items.append(("last return", f"{game.last:.4g}"))
         done = game.history[game.tick - 1][agent] if game.tick else ()
         did = panel.actions(done, self.row, vec.act_sizes) if len(done) else [("action", "-")]
-        kind = "bytes" if vec.observations.dtype == np.uint8 else "floats"
+        size = f"{vec.observations.shape[1]} " + (
+            "bytes" if vec.observations.dtype == np.uint8 else "floats")
+        about = self.row.whole.described if self.row.whole else size
         return [f"h{self.job.name}", f"s{state}", "-", *panel.pairs(items),
                 *(["v"] if game.values is not None else []), "-", f"s{who}", *panel.pairs(did),
-                "-", f"sobservation, {vec.observations.shape[1]} {kind}"]
+                "-", f"sobservation, {about}"]
 
 
 def _row(spec: Spec, game: Game) -> row.Row:
