@@ -20,7 +20,7 @@ from helpers.places import ROOT, SPECIMENS
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.cli import main
-from puffer_sdk.env import binding, header
+from puffer_sdk.env import binding, header, row
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import scaffold
 from puffer_sdk.raylib import drawing
@@ -348,7 +348,7 @@ def test_obs_size_without_a_compiler(text, size):
     class Spec:
         obs_count, obs_size = None, text
 
-    assert targets.obs_size(Spec, {"size": 7.0}) == size
+    assert row.size_of(Spec, {"size": 7.0}) == size
 
 
 # -- what is missing or wrong ----------------------------------------------------------------
