@@ -82,8 +82,8 @@ typedef struct PufferTrainerConfig {
     int32_t minibatch_size;                 // S * T
 
     int32_t threads;         // workers, the caller's thread among them
-    int32_t block_agents;    // agents that a worker steps and infers in turn; 0 = auto,
-                             // which leaves workers idle before it takes too few agents
+    int32_t block_agents;    // agents that a worker steps and infers in turn; 0 = auto: few
+                             // only where a step takes longer than the network
     int32_t path;            // PUFFER_PATH_
     int32_t precision;       // PUFFER_FP32 or PUFFER_BF16
     int32_t scale_obs;       // divide byte observations by 255

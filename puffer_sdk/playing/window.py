@@ -92,6 +92,7 @@ class Window:
 
     def _drive(self, vec: VecEnv) -> None:
         self.hand(vec, self.screen)
+        vec.actions[0] = same_actions(vec, vec.actions[0])[0]       # a key for what a mask forbids
 
     def _pace(self) -> tuple[int, int]:
         """(frames a tick, ticks a frame). Slow games draw more frames, so that keys respond."""
@@ -311,7 +312,6 @@ def _generic_keys(vec: VecEnv, screen: canvas.Screen, idle: tuple[float, ...]) -
     smooth = [head for head, width in enumerate(vec.act_sizes) if width == 1]
     for head, (more, less) in zip(smooth, pairs):
         vec.actions[0, head] = float(screen.is_down(KEY[more])) - float(screen.is_down(KEY[less]))
-    vec.actions[0] = same_actions(vec, vec.actions[0])[0]       # a key for what a mask forbids
 
 
 def work(job: PlayJob, link) -> dict:

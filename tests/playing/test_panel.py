@@ -1,6 +1,9 @@
 """playing.panel: names with their values, a board only where one is meant, pages that fit."""
+import re
+
 import numpy as np
 import pytest
+from helpers.places import ROOT
 
 from puffer_sdk.env.row import Part, Row
 from puffer_sdk.playing import panel
@@ -71,3 +74,14 @@ def test_a_declared_grid_is_drawn_as_one():
     part = Part("OBS_MAP", 1, 12, None, None, "game.h", 1, "grid", (3, 4), 5)
     assert panel.observation(np.zeros(13), False, Row(13, (part,)), 1000) == [
         "k0\t0.000", "smap, grid 3 x 4 of 5 ids", "o1 12 4 8"]
+
+
+def test_heights_are_those_that_are_drawn():
+    """The panel is laid out here and drawn in C."""
+    header = (ROOT / "puffer_sdk/pictures/screen/screen.h").read_text()
+    stated = dict(re.findall(r"'(\w|-)' [^'\[]*\[(\d+)\]", header.partition("'o'")[0]))
+    assert {style: int(pixels) for style, pixels in stated.items()} == panel.HEIGHTS
+    source = (ROOT / "puffer_sdk/pictures/screen/screen.c").read_text()
+    width, least, margin = (int(re.search(rf"#define {name} +(\d+)", source)[1])
+                            for name in ("PANEL_WIDTH", "PANEL_HEIGHT", "MARGIN"))
+    assert (width - 2 * margin, least, margin) == (panel.INSIDE, panel.LEAST, panel.MARGIN)

@@ -226,12 +226,13 @@ def test_pip_install_alone_plays(display, start, folder, tmp_path):
                     env={**display.env, "PUFFER_OFFLINE": "1",
                          "PUFFER_CACHE": str(tmp_path / "cache")})
     def whole(picture):             # the screen may be read while a frame is on its way to it
-        found = panel_left(picture) and is_color(picture, GOLD).any() and board(picture)
-        return found if found is not False and found is not None and \
-            found.shape == (682, 638, 3) else None
+        if not panel_left(picture) or not is_color(picture, GOLD).any():
+            return None
+        return board(picture) if board(picture).shape == (682, 638, 3) else None
 
     first = display.wait_for(whole, 60)
-    display.wait_for(lambda picture: whole(picture) is not None and (whole(picture) != first).any())
+    display.wait_for(lambda picture: whole(picture) is not None and
+                     bool((whole(picture) != first).any()))
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and out.startswith("played  40 ticks"), err
     assert "the Python wheel, draws on the desktop" in err

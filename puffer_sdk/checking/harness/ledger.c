@@ -139,14 +139,12 @@ static void check_flags(Ledger* l, const PufferBuffers* rows, int e, int agent) 
 static void check_mask(Ledger* l, const PufferBuffers* rows, int e, int agent) {
     const unsigned char* mask = rows->action_mask + (size_t)agent * (size_t)desc.mask_size;
     for (int h = 0; h < desc.num_atns; mask += desc.act_sizes[h++]) {
-        if (desc.act_sizes[h] > 1 && memchr(mask, 1, (size_t)desc.act_sizes[h]) == NULL) {
-            int legal = 0;
-            for (int k = 0; k < desc.act_sizes[h]; k++) {
-                legal |= mask[k];
-            }
-            if (!legal) {
-                sight(&l->empty_mask, e, agent, (float)h);
-            }
+        int legal = desc.act_sizes[h] == 1;
+        for (int k = 0; k < desc.act_sizes[h] && !legal; k++) {
+            legal = mask[k] != 0;
+        }
+        if (!legal) {
+            sight(&l->empty_mask, e, agent, (float)h);
         }
     }
 }
