@@ -25,6 +25,9 @@ BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
 
+# Each command of the tests is a process of its own: modules are compiled once, not each time
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test quick proof mutants format bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
@@ -68,7 +71,7 @@ check-gpu: $(VENV)/.base
 
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
-	@$(BIN)/python tools/ocean.py "$(SRC)" $(ONLY)
+	@$(BIN)/puffer-sdk ocean "$(SRC)" $(addprefix --only ,$(ONLY))
 
 container-test:
 	@$(PYTHON) tools/container.py Dockerfile
@@ -102,12 +105,12 @@ $(VENV)/.base: pyproject.toml
 # the same; TORCH=torch takes the newest
 $(VENV)/.torch: $(VENV)/.base
 	@echo "installing PyTorch ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check $(TORCH) -e '.[torch]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) -e '.[torch]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing what the tests need ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base

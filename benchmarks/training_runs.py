@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +25,18 @@ class Solved:
     sps: float
 
 
-def open_trainer(env: str | Path, settings: Mapping[str, object]):
-    """(VecEnv, NativePPO or TorchPPO) as `train` would make them, in this process."""
+def open_trainer(env: str | Path, settings: Mapping[str, object],
+                 prepare: Callable[[object], None] | None = None):
+    """(VecEnv, NativePPO or TorchPPO) as `train` would make them, in this process.
+
+    prepare     called with the VecEnv before the trainer is made
+    """
     resolved = puffer_sdk.configure(env, settings)
     seed = philox.env_seed(resolved.train.seed, 0, 0)
     vec = puffer_sdk.make(env, total_agents=resolved.vec.total_agents, seed=seed,
                           threads=resolved.vec.num_threads, env_settings=resolved.env)
+    if prepare:
+        prepare(vec)
     return vec, backends.make_trainer(vec, resolved)
 
 
@@ -40,9 +46,10 @@ def close(vec, trainer) -> None:
     vec.close()
 
 
-def solve(env: str | Path, settings: Mapping[str, object], seed: int, goal: str = "") -> Solved:
+def solve(env: str | Path, settings: Mapping[str, object], seed: int, goal: str = "",
+          prepare: Callable[[object], None] | None = None) -> Solved:
     """Train until the ini's goal (or `goal`) is reached, or the run is over."""
-    vec, trainer = open_trainer(env, {**settings, "train.seed": seed})
+    vec, trainer = open_trainer(env, {**settings, "train.seed": seed}, prepare)
     watch = GoalWatch(parse_goal(goal or trainer.config.eval.goal))
     began = time.perf_counter()
     while not trainer.finished and not watch.reached:

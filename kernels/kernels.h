@@ -79,13 +79,14 @@ typedef struct LossArgs {    // rows are (segment, t) of one block
     const float* value_old;
     const float* advantage;    //   normalised and weighted by q
     const float* returns;
+    const float* live;    // [R] 0: a row without an agent adds nothing; NULL: all have one
     float clip_coef, vf_coef, vf_clip_coef, ent_coef;
-    float scale;        // 1 / rows of the minibatch
+    float scale;        // 1 / rows of the minibatch with an agent
     float* dcolumns;    // out (A + 1, ld) d loss / d (logits, value)
     float* scratch;     // (A + 1, ld)
     int32_t ld;
-    float* values;     // out [R padded]
-    float* ratio;      // out [R padded]
+    float* values;     // out [R padded] V, and 0 without an agent
+    float* ratio;      // out [R padded] w, and 1
     float* dlogstd;    // [continuous] added to
     double* sums;      // [KERNEL_LOSSES] added to
 } LossArgs;
@@ -96,7 +97,8 @@ typedef struct AdvantageArgs {    // one segment
     const float* values;
     const float* ratio;
     const float* ended;
-    const float* truncated;
+    const float* truncated;                                    // 0, 1 or 2: as f_delta says
+    const float* finals;                                       // or NULL where no 2 is
     float bootstrap;                                           // value after the last tick
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
 } AdvantageArgs;

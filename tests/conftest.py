@@ -1,6 +1,7 @@
 """Environments that many tests need, made once a session. Copy before you change one."""
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from pathlib import Path
@@ -15,6 +16,11 @@ from puffer_sdk.projects import scaffold
 from puffer_sdk.settings import config
 
 pytest_plugins = ["helpers.budget"]
+
+# Tests start thousands of processes, which else compile all their modules each time
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+if not LONG:
+    os.environ.setdefault("EMCC_CFLAGS", "-O1")     # wasm-opt takes half of a web program's build
 
 # Behind nohup or a shell's `&` a process starts with these ignored, and so do its children:
 # tests that send them would test the shell
@@ -167,7 +173,6 @@ def site(tmp_path_factory) -> Path:
 
     Short: its games are hardly trained.
     """
-    import os
     import subprocess
     import sys
 

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 4    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 5    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  20
 #define PUFFER_MAX_GPUS        16
@@ -77,6 +77,8 @@ typedef struct PufferTrainerConfig {
     int32_t num_atns;                       // K
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t has_masks;                      // 1 if envs come with action masks of A bytes an agent
+    int32_t has_finals;                     // 1 if they come with final observations
+    int32_t has_alive;                      // 1 if agents come and go
     int32_t hidden_size;                    // H
     int32_t num_layers;                     // L
     int32_t minibatch_size;                 // S * T
@@ -122,6 +124,9 @@ typedef struct PufferTrainerEnvs {    // created by an environment library, boun
     float* terminals;              // (N)
     float* truncations;            // (N)
     unsigned char* action_mask;    // (N, A), or NULL
+    void* final_observations;      // (N, D), or NULL: as in PufferBuffers, and so is the next
+    unsigned char* has_final;      // (N)
+    unsigned char* alive;          // (N), or NULL: likewise
     PufferWatch* watches;          // [threads]
     int64_t ticks;                 // that the envs have made already
     void* block;                   // whole pages that hold only observations and actions,
@@ -134,7 +139,7 @@ typedef struct PufferTrainerEnvs {    // created by an environment library, boun
 
 typedef struct PufferTrainerCounters {    // what a resumed run needs besides the tensors
     int64_t epoch;                        // updates done
-    int64_t global_step;                  // agent steps trained on
+    int64_t global_step;                  // agent steps trained on, those of empty rows among them
     int64_t optimizer_steps;
     double minibatch_carry;    // the fraction of a minibatch that the last epoch left over
 } PufferTrainerCounters;
@@ -146,6 +151,7 @@ typedef struct PufferTrainerLosses {    // of one update, means over its minibat
     double grad_norm;                  // before clipping
     double learning_rate, ent_coef;    // that held
     int64_t reward_clipped;            // rewards of the rollout beyond reward_clip
+    int64_t alive;                     // agent steps of the rollout, empty rows left out
 } PufferTrainerLosses;
 
 enum {                   // what a tensor is
@@ -215,7 +221,7 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
                            int32_t minibatches);
 
 // The advantages (N, T) that the next minibatch would see, and the segments and weights that it
-// would pick from them: rows[S], q[S]
+// would pick from them: rows[S], q[S]. Segments in which nobody lives are never picked
 int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, PufferTrainerError* error);
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
                             int32_t* rows, float* q, PufferTrainerError* error);

@@ -7,9 +7,10 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
     F decay = f_set(a->gamma * a->gae_lambda), gamma = f_set(a->gamma);
     float* fade = scratch;
     for (int t = 0; t < T; t += LANES) {
-        float buffer[7][LANES];
+        float buffer[8][LANES];
         const float *reward = a->rewards + t, *value = a->values + t, *ratio = a->ratio + t,
-                    *ended = a->ended + t, *truncated = a->truncated + t, *next = a->values + t + 1;
+                    *ended = a->ended + t, *truncated = a->truncated + t, *next = a->values + t + 1,
+                    *final = (a->finals ? a->finals : a->values) + t;
         int here = T - t < LANES ? T - t : LANES;
         if (t + LANES >= T) {    // the last ones: the bootstrap follows them
             memset(buffer, 0, sizeof buffer);
@@ -17,14 +18,15 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
                 buffer[0][i] = reward[i], buffer[1][i] = value[i], buffer[2][i] = ratio[i];
                 buffer[3][i] = ended[i], buffer[4][i] = truncated[i];
                 buffer[5][i] = t + i + 1 < T ? next[i] : a->bootstrap;
+                buffer[7][i] = final[i];
             }
             reward = buffer[0], value = buffer[1], ratio = buffer[2];
-            ended = buffer[3], truncated = buffer[4], next = buffer[5];
+            ended = buffer[3], truncated = buffer[4], next = buffer[5], final = buffer[7];
         }
         F w = f_load(ratio), over = f_load(ended);
         F clipped = f_max(zero - limit, f_min(limit, f_load(reward)));
         F delta = f_delta(clipped, f_load(value), f_load(next), over, f_load(truncated),
-                          f_min(f_set(a->rho_clip), w), gamma);
+                          f_load(final), f_min(f_set(a->rho_clip), w), gamma);
         F pass = f_select(f_eq(over, zero), decay * f_min(f_set(a->c_clip), w), zero);
         f_store(buffer[6], delta);
         memcpy(out + t, buffer[6], sizeof(float) * (size_t)here);

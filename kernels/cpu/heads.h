@@ -240,9 +240,10 @@ static void loss(const LossArgs* a) {
     for (int i = 0; i < KERNEL_LOSSES; i++) sum[i] = zero;
     for (int r = 0; r < a->rows; r += LANES) {
         float lane[LANES];
-        for (int i = 0; i < LANES; i++) lane[i] = r + i < a->rows ? 1.0f : 0.0f;
+        for (int i = 0; i < LANES; i++)
+            lane[i] = r + i >= a->rows ? 0.0f : a->live ? a->live[r + i] : 1.0f;
         F valid = f_load(lane), value = f_load(value_column + r);
-        M live = f_eq(valid, one);    // padding after the last row is left out
+        M live = f_eq(valid, one);    // no padding after the last row, no row without an agent
         LogprobEntropy now = logprob_entropy(a, r);
         F log_ratio = f_select(live, now.logprob - f_load(a->logprob_old + r), zero);
         F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));
@@ -250,7 +251,7 @@ static void loss(const LossArgs* a) {
                                         f_set(a->clip_coef));
         LossTerm error = f_value_loss(value, f_load(a->value_old + r), f_load(a->returns + r),
                                       f_set(a->vf_clip_coef));
-        f_store(a->values + r, value);
+        f_store(a->values + r, f_select(live, value, zero));
         f_store(a->ratio + r, ratio);
         spread(a, r, valid, policy.slope * f_set(a->scale));
         F slope = error.slope * f_set(a->vf_coef * a->scale);

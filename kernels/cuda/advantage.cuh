@@ -2,6 +2,14 @@
 #pragma once
 #include "common.cuh"
 
+CUDA_KERNEL(live_count, LiveCountArgs) {
+    CUDA_EACH(i, a.N) {
+        int ticks = 0;
+        for (int64_t t = 0; t < a.T; t++) ticks += a.live[(int64_t)i * a.T + t] != 0.0f;
+        a.ticks[i] = ticks;
+    }
+}
+
 CUDA_KERNEL(epoch_begin, EpochBeginArgs) {
     CUDA_EACH(i, a.count) {
         a.values_now[i] = a.values[i];
@@ -26,7 +34,8 @@ KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segme
     F next = t + 1 < a->T ? a->values[at + 1] : a->bootstrap[segment];
     F reward = f_max(zero - limit, f_min(limit, a->rewards[at]));
     TickDelta out;
-    out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at],
+    F final = a->finals ? a->finals[at] : a->values[at];
+    out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at], final,
                         f_min(f_set(a->rho_clip), w), f_set(a->gamma));
     F decay = f_set(a->gamma * a->gae_lambda);
     out.fade = f_select(f_eq(over, zero), decay * f_min(f_set(a->c_clip), w), zero);
@@ -122,9 +131,12 @@ CUDA_KERNEL(advantages_compute, AdvantagesComputeArgs) {
 
 // ---- normalising ------------------------------------------------------------------------------
 
-// Mean and scale of the advantages, from their sum and the sum of their squares
-KERNEL_INLINE void set_normalisation(CudaResults* results, int norm_adv, double count, double sum,
-                                     double squares) {
+// Mean and scale of the advantages, from their sum, the sum of their squares and their number, which
+// is 0 where a caller picked nothing but segments in which nobody lived
+KERNEL_INLINE void set_normalisation(CudaResults* results, int norm_adv, double sum, double squares,
+                                     double count) {
+    if (count < 1.0) count = 1.0;
+    results->live = (int32_t)count;
     double mean = sum / count, variance = squares / count - mean * mean;
     results->mean = norm_adv ? (float)mean : 0.0f;
     results->scale = norm_adv ? (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8))
@@ -134,37 +146,41 @@ KERNEL_INLINE void set_normalisation(CudaResults* results, int norm_adv, double 
 CUDA_KERNEL(batch_measure, BatchMeasureArgs) {
     CUDA_SHARED(double, sum, [CUDA_LANES]);
     CUDA_SHARED(double, squares, [CUDA_LANES]);
+    CUDA_SHARED(double, count, [CUDA_LANES]);
     if (BLOCK) return;
     CUDA_PHASE(thread)
         CUDA_SHARE(lane, thread, CUDA_LANES) {
-            sum[lane] = squares[lane] = 0.0;
+            sum[lane] = squares[lane] = count[lane] = 0.0;
             for (int i = lane; i < a.S; i += CUDA_LANES) {
                 const double* segment = a.sums + (int64_t)a.rows[i] * KERNEL_SUMS;
                 sum[lane] += segment[SUM_A];
                 squares[lane] += segment[SUM_A2];
+                count[lane] += a.ticks ? a.ticks[a.rows[i]] : a.T;
             }
         }
     CUDA_SUM_LANES(sum);
     CUDA_SUM_LANES(squares);
+    CUDA_SUM_LANES(count);
     CUDA_PHASE(thread) {
         if (thread) continue;
         if (!a.totals) {
-            set_normalisation(a.results, a.norm_adv, (double)a.S * a.T, sum[0], squares[0]);
+            set_normalisation(a.results, a.norm_adv, sum[0], squares[0], count[0]);
             continue;
         }
         a.totals[0] = sum[0];
         a.totals[1] = squares[0];
+        a.totals[2] = count[0];
     }
 }
 
 CUDA_KERNEL(ranks_measure, RanksMeasureArgs) {
     CUDA_EACH(i, 1) {
-        double sum = a.totals[i], squares = a.totals[i + 1];
-        for (int rank = 1; rank < a.ranks; rank++) {
-            sum += a.totals[2 * rank];
-            squares += a.totals[2 * rank + 1];
+        double sum[CUDA_TOTALS];
+        for (int k = 0; k < CUDA_TOTALS; k++) {
+            sum[k] = a.totals[i + k];
+            for (int rank = 1; rank < a.ranks; rank++) sum[k] += a.totals[CUDA_TOTALS * rank + k];
         }
-        set_normalisation(a.results, a.norm_adv, a.rows, sum, squares);
+        set_normalisation(a.results, a.norm_adv, sum[0], sum[1], sum[2]);
     }
 }
 
@@ -172,7 +188,7 @@ CUDA_KERNEL(obs_gather, ObsGatherArgs) {
     CUDA_EACH(i, a.S * a.T * a.ldw) {
         uint32_t row = i / (uint32_t)a.ldw, d = i % (uint32_t)a.ldw;
         uint32_t s = row / (uint32_t)a.T, t = row % (uint32_t)a.T;
-        int64_t from = ((int64_t)a.rows[s] * a.T + t) * a.D + d;
+        int64_t from = ((a.rows ? a.rows[s] : (int64_t)s) * a.T + t) * a.D + d;
         write_operand(a.wide, a.narrow, i,
                       (int)d < a.D ? obs_float(a.obs, a.obs_dtype, a.scale_obs, from) : 0.0f);
     }

@@ -37,15 +37,19 @@ extern "C" {
 #define CUDA_TICKS    32      // ticks of them that it holds at a time
 #define CUDA_ROWS     128     // rows of a loss whose sums are one part
 #define CUDA_CHUNK    4096    // weights whose squares are one part
+#define CUDA_TOTALS   3       // numbers that a GPU says of its part of a minibatch
 
 enum { CUDA_U8, CUDA_F32 };    // number formats of observations, as in puffer_trainer.h
-enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK };
+enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK, CUDA_BAD_FINAL };
 
 // The kernels, what they take, and what their threads or blocks are spread over
 #define CUDA_KERNELS(X)                                                                            \
     X(tick_begin, TickBeginArgs)                 /* elements */                                    \
+    X(finals_keep, FinalsKeepArgs)               /* elements */                                    \
     X(gates_step, GatesStepArgs)                 /* elements: rows H */                            \
     X(heads_sample, HeadsSampleArgs)             /* elements: rows */                              \
+    X(finals_store, FinalsStoreArgs)             /* elements: rows */                              \
+    X(live_count, LiveCountArgs)                 /* elements: N */                                 \
     X(epoch_begin, EpochBeginArgs)               /* elements */                                    \
     X(advantages_compute, AdvantagesComputeArgs) /* blocks: count / CUDA_SEGMENTS */               \
     X(deck_shuffle, DeckShuffleArgs)             /* blocks: laps N / CUDA_LANES */                 \
@@ -80,7 +84,8 @@ typedef struct CudaTick {    // comes with the observations of a tick
 
 typedef struct CudaSchedule {    // comes before a minibatch; all of it is made on the host
     uint64_t seed, epoch;
-    int32_t number;    // of the minibatch in its epoch
+    int32_t number;      // of the minibatch in its epoch
+    int32_t segments;    // to pick from, where agents come and go
     float ent_coef;
     double learning_rate;
     double prio_beta;
@@ -92,6 +97,7 @@ typedef struct CudaResults {         // what the device computed of a minibatch
     float clip;                      // gradients times this
     int32_t stop;                    // a loss or the norm is not finite: no weight moves any more
     int32_t minibatches;             // that moved the weights since the host zeroed this
+    int32_t live;                    // rows of the minibatch with an agent; at least 1
     double norm;                     // of the gradient, before clipping
     double losses[KERNEL_LOSSES];    // means over the minibatch
     double loss_sums[KERNEL_LOSSES + 1];    // losses and norm, added over those minibatches
@@ -115,8 +121,26 @@ typedef struct CudaChunk {    // at most CUDA_CHUNK neighbours among all weights
 
 // ---- rollout: a slice of `rows` agents, the first of which is row `first` of the rollout --------
 
+// Keeps the last observation of an episode that a time limit ended, with the state that tick_begin
+// is about to zero, in the agent's next slot: its value is computed at the end of the rollout
+typedef struct FinalsKeepArgs {
+    const CudaTick* tick;
+    int32_t rows, first, N, T, D, size, slots;    // size: L H; slots: of each agent
+    int32_t obs_dtype;
+    const void* finals;          // (rows, D)
+    const float* truncations;    // [rows] of tick t - 1, and so is the next
+    const uint8_t* has_final;    // [rows] 1: that row of finals is one
+    const float* live;           // (N, T) 0 where the row had no agent; NULL: all had one
+    const int32_t* counts;       // (N) slots in use until now: tick_begin adds this one
+    const float* state;          // (N, L, H)
+    void* kept_obs;              // (slots, N, D)
+    float* kept_state;           // (slots, N, L, H)
+    int32_t* kept_ticks;         // (slots, N)
+} FinalsKeepArgs;
+
 // Files what the last tick caused, zeroes the state where it ended an episode, takes a snapshot of
-// the state at t = 0, and keeps and converts the observations
+// the state at t = 0, and keeps and converts the observations. A row without an agent is given
+// nothing, sees zeros, and has come to an end: whatever the env left there
 typedef struct TickBeginArgs {
     const CudaTick* tick;
     int32_t rows, first, T, D, size;    // size: L H
@@ -125,15 +149,20 @@ typedef struct TickBeginArgs {
     const float* rewards;    // [rows] of tick t - 1, and so are these
     const float* terminals;
     const float* truncations;
-    float* state;             // (N, L, H)
-    float* state0;            // (N, L, H)
-    void* stored_obs;         // (N, T, D)
-    float* stored_rewards;    // (N, T)
-    float* ended;             // (N, T) 1 where that ended the episode
-    float* truncated;         // (N, T) 1 where a time limit did
-    int32_t ldw;              // columns beyond D are zeroed
-    float* wide;              // (rows, ldw) for the encoder's product, or NULL
-    uint16_t* narrow;         // (rows, ldw), or NULL
+    const uint8_t* has_final;    // NULL: there are no final observations
+    const uint8_t* alive;        // [rows] 0: no agent at tick t. NULL: all have one, and so is
+    const float* live;           // (N, T) whether they had one when they acted
+    int32_t slots;               // as finals_keep has them
+    int32_t* counts;             // (N), or NULL
+    float* state;                // (N, L, H)
+    float* state0;               // (N, L, H)
+    void* stored_obs;            // (N, T, D)
+    float* stored_rewards;       // (N, T)
+    float* ended;                // (N, T) 1 where that ended the episode
+    float* truncated;    // (N, T) 1 where a time limit did, 2 where finals_keep kept the end
+    int32_t ldw;         // columns beyond D are zeroed
+    float* wide;         // (rows, ldw) for the encoder's product, or NULL
+    uint16_t* narrow;    // (rows, ldw), or NULL
     CudaFault* fault;
 } TickBeginArgs;
 
@@ -149,7 +178,8 @@ typedef struct GatesStepArgs {
 } GatesStepArgs;
 
 // Actions of one tick, drawn with the CPU's numbers; at t = T only the value, as the bootstrap.
-// The envs are given 0 for an action that is not finite: they run before the host sees the fault
+// The envs are given 0 for an action that is not finite: they run before the host sees the fault.
+// Rows without an agent get zeros, and masks of ones
 typedef struct HeadsSampleArgs {
     const CudaTick* tick;
     const Heads* heads;
@@ -158,16 +188,35 @@ typedef struct HeadsSampleArgs {
     const float* out;         // (rows, ldo)
     const float* logstd;      // [continuous]
     const uint8_t* mask;      // (rows, A) legal actions, or NULL
+    const uint8_t* alive;     // [rows] 0: no agent. NULL: all have one
     float* actions;           // (rows, K) for the envs
     float* stored_actions;    // (N, T, K)
     float* logprobs;          // (N, T) joint over heads
     float* values;            // (N, T)
     uint8_t* stored_masks;    // (N, T, A), or NULL
+    float* live;              // (N, T) 1, or 0 without an agent; or NULL
     float* bootstrap;         // (N)
     CudaFault* fault;
 } HeadsSampleArgs;
 
+// V of what one slot of each agent keeps, for the tick that it is of
+typedef struct FinalsStoreArgs {
+    int32_t rows, first, T, A, ldo, slot;
+    const float* out;         // (rows, ldo)
+    const int32_t* counts;    // (N)
+    const int32_t* ticks;     // (N) of this slot
+    float* finals;            // (N, T)
+    CudaFault* fault;
+} FinalsStoreArgs;
+
 // ---- picking: before every minibatch ----------------------------------------------------------
+
+// Ticks of each segment that had an agent: the host lists the segments that had one at all
+typedef struct LiveCountArgs {
+    int32_t N, T;
+    const float* live;    // (N, T)
+    int32_t* ticks;       // (N)
+} LiveCountArgs;
 
 // Before the first one: V and w are those of the rollout, and rewards that will be clipped counted
 typedef struct EpochBeginArgs {
@@ -190,7 +239,8 @@ typedef struct AdvantagesComputeArgs {
     const float* values;           // as of now
     const float* ratio;
     const float* ended;
-    const float* truncated;
+    const float* truncated;                                    // 0, 1 or 2: as f_delta says
+    const float* finals;                                       // (N, T), or NULL where no 2 is
     const float* bootstrap;                                    // (N)
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
     double prio_alpha;                                         // 0: no weights
@@ -200,26 +250,32 @@ typedef struct AdvantagesComputeArgs {
     double* weights;                                           // (N) (sum |A|)^alpha + 1e-6
 } AdvantagesComputeArgs;
 
-// Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's
+// Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's. Where agents
+// come and go the laps are shorter, and more of them fit
 typedef struct DeckShuffleArgs {
     const CudaSchedule* schedule;
     int32_t N, laps;
-    uint32_t first;    // what the random numbers call segment 0
-    int32_t* decks;    // (laps, N)
+    uint32_t first;           // what the random numbers call segment 0
+    const int32_t* living;    // [schedule->segments] of the N, ascending; NULL: all
+    int32_t* decks;           // (laps, N)
 } DeckShuffleArgs;
 
-// cdf[i] = weights[0] + ... + weights[i], in CUDA_LANES parts
+// cdf[i] = weights[0] + ... + weights[i], in CUDA_LANES parts; of segments that live, where not all
+// do
 typedef struct PrioritiesSumArgs {
+    const CudaSchedule* schedule;
     int32_t N;
+    const int32_t* living;    // as deck_shuffle has it
     const double* weights;    // (N)
     double* cdf;              // (N)
 } PrioritiesSumArgs;
 
-// Dealt from the decks, or where those are NULL drawn with replacement
+// Dealt from the decks, or where those are NULL drawn with replacement. Where nobody lives: any
 typedef struct SegmentsPickArgs {
     const CudaSchedule* schedule;
     int32_t N, S, laps;
     uint32_t first;           // what the random numbers call the first draw
+    const int32_t* living;    // as deck_shuffle has it
     const int32_t* decks;     // (laps, N), or NULL
     const double* weights;    // (N)
     const double* cdf;        // (N)
@@ -233,26 +289,27 @@ typedef struct RepeatsFindArgs {
     uint8_t* repeated;      // [S] 1: the segment was picked before in this minibatch
 } RepeatsFindArgs;
 
-// Mean and scale of the picked advantages; 0 and 1 unless norm_adv
+// Mean and scale of the picked advantages; 0 and 1 unless norm_adv. Rows without an agent, whose
+// advantage is 0, do not count
 typedef struct BatchMeasureArgs {
     int32_t S, T, norm_adv;
     const int32_t* rows;     // [S]
+    const int32_t* ticks;    // (N) live ones, or NULL: T
     const double* sums;      // (N, KERNEL_SUMS)
-    double* totals;          // [2] the sums of A and A^2, which ranks_measure goes on from;
-    CudaResults* results;    // or NULL, and these get mean and scale
+    double* totals;          // [CUDA_TOTALS] sums of A and A^2 and how many, which ranks_measure
+    CudaResults* results;    // goes on from; or NULL, and these get mean, scale and live
 } BatchMeasureArgs;
 
 // The same over the minibatches of several GPUs, which together are one
 typedef struct RanksMeasureArgs {
     int32_t ranks, norm_adv;
-    double rows;             // of all ranks: ranks S T
-    const double* totals;    // (ranks, 2)
-    CudaResults* results;    // mean, scale
+    const double* totals;    // (ranks, CUDA_TOTALS)
+    CudaResults* results;    // mean, scale, live
 } RanksMeasureArgs;
 
 typedef struct ObsGatherArgs {
     int32_t S, T, D, ldw, obs_dtype, scale_obs;
-    const int32_t* rows;    // [S]
+    const int32_t* rows;    // [S], or NULL: 0 to S - 1
     const void* obs;        // (N, T, D)
     float* wide;            // (S T, ldw) columns beyond D are zeroed; or NULL
     uint16_t* narrow;       // (S T, ldw), or NULL
@@ -289,13 +346,13 @@ typedef struct ScanBackwardArgs {
     uint16_t* narrow;         // (S T, 3 H) of the same, or NULL
 } ScanBackwardArgs;
 
-// Row s T + t of `out` is tick t of segment rows[s]. Gradients are of the mean over S T rows
+// Row s T + t of `out` is tick t of segment rows[s]. Gradients are of the mean over the minibatch's
+// rows with an agent, on all GPUs; rows without one have V = 0, w = 1 and no gradient
 typedef struct HeadsLossArgs {
     const CudaSchedule* schedule;    // ent_coef
-    const CudaResults* results;      // mean, scale
+    const CudaResults* results;      // mean, scale, live
     const Heads* heads;
     int32_t S, T, ldo;
-    int32_t ranks;              // GPUs with S segments each: means are over ranks S T rows
     const int32_t* rows;        // [S]
     const float* q;             // [S]
     const uint8_t* repeated;    // [S]
@@ -307,6 +364,7 @@ typedef struct HeadsLossArgs {
     const float* values;
     const float* advantages;    // (N, T)
     const float* returns;       // (N, T)
+    const float* live;          // (N, T) 0: no agent; NULL: all have one
     float clip_coef, vf_coef, vf_clip_coef;
     float* values_now;    // (N, T) V and w of these rows from now on
     float* ratio_now;
@@ -342,9 +400,9 @@ typedef struct SquaresSumArgs {
     double* parts;             // [chunks]
 } SquaresSumArgs;
 
-// The norm is clipped; a loss or a norm that is not finite stops all updates to come
+// The norm is clipped; a loss or a norm that is not finite stops all updates to come. Losses become
+// means over results->live rows
 typedef struct UpdateDecideArgs {
-    double rows;    // ranks S T
     double max_grad_norm;
     const double* squares;    // [1]
     const double* losses;     // [KERNEL_LOSSES] sums over rows

@@ -79,6 +79,19 @@ KERNEL_INLINE HeadChoice choose_action(const HeadRow* row, PhiloxBlock luck, int
     return out;
 }
 
+// A row without an agent
+KERNEL_INLINE void rest_row(const HeadsSampleArgs* a, uint32_t row, int64_t at) {
+    int K = a->heads->count, A = a->heads->outputs;
+    if (a->tick->t == a->T) {
+        a->bootstrap[(int64_t)a->first + row] = 0.0f;
+        return;
+    }
+    for (int head = 0; head < K; head++)
+        a->actions[(int64_t)row * K + head] = a->stored_actions[at * K + head] = 0.0f;
+    a->logprobs[at] = a->values[at] = a->live[at] = 0.0f;
+    for (int j = 0; a->mask && a->stored_masks && j < A; j++) a->stored_masks[at * A + j] = 1;
+}
+
 CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
     const Heads* heads = a.heads;
     int t = a.tick->t, greedy = a.tick->greedy, K = heads->count, A = heads->outputs;
@@ -88,6 +101,10 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
         int64_t agent = (int64_t)a.first + row, at = agent * a.T + t;
         int kind = 0;
         F joint = f_set(0.0f);
+        if (a.alive && !a.alive[row]) {
+            rest_row(&a, row, at);
+            continue;
+        }
         for (int j = t < a.T ? 0 : A; j <= A; j++)
             if (is_bad(out[j])) kind = CUDA_BAD_OUTPUT;
         if (t == a.T) {
@@ -111,6 +128,7 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
         if (kind) note_fault(a.fault, t, (int)agent, kind);
         a.logprobs[at] = joint;
         a.values[at] = out[A];
+        if (a.live) a.live[at] = 1.0f;
         for (int j = 0; mask && a.stored_masks && j < A; j++) a.stored_masks[at * A + j] = mask[j];
     }
 }
@@ -147,6 +165,19 @@ KERNEL_INLINE void spread_head(const HeadsLossArgs* a, const HeadRow* row, const
     }
 }
 
+// Row r of the minibatch, which had no agent
+KERNEL_INLINE void rest_loss(const HeadsLossArgs* a, uint32_t r, int64_t at,
+                             float terms[KERNEL_LOSSES]) {
+    int dims = a->heads->continuous;
+    for (int j = 0; j < a->ldo; j++)
+        write_operand(a->dout, a->narrow, (int64_t)r * a->ldo + j, 0.0f);
+    for (int dim = 0; dim < dims; dim++) a->slopes[(int64_t)r * dims + dim] = 0.0f;
+    for (int i = 0; i < KERNEL_LOSSES; i++) terms[i] = 0.0f;
+    if (a->repeated[r / (uint32_t)a->T] || a->results->stop) return;
+    a->values_now[at] = 0.0f;
+    a->ratio_now[at] = 1.0f;
+}
+
 // Row r of the minibatch: its terms of the sums, and every gradient of it
 KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERNEL_LOSSES]) {
     const Heads* heads = a->heads;
@@ -156,8 +187,12 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
     const float *out = a->out + place, *actions = a->actions + at * K;
     const uint8_t* mask = a->masks ? a->masks + at * A : NULL;
     F logprob = f_set(0.0f), entropy = f_set(0.0f), one = f_set(1.0f);
-    float scale = 1.0f / ((float)a->S * (float)a->T * (float)a->ranks);
+    float scale = 1.0f / (float)a->results->live;
     HeadMeasure measured = {one, one, one, one};
+    if (a->live && a->live[at] == 0.0f) {
+        rest_loss(a, r, at, terms);
+        return;
+    }
 
     for (int head = 0; head < K; head++) {
         HeadRow row = head_row(heads, head, out, mask);

@@ -53,7 +53,7 @@ CUDA_KERNEL(update_decide, UpdateDecideArgs) {
         CudaResults* results = a.results;
         double norm = sqrt(a.squares[i]), sane = norm;
         for (int k = 0; k < KERNEL_LOSSES; k++) {
-            results->losses[k] = a.losses[k] / a.rows;
+            results->losses[k] = a.losses[k] / results->live;
             sane += fabs(results->losses[k]);
         }
         results->norm = norm;

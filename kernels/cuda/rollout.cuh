@@ -1,22 +1,66 @@
-/* rollout.cuh -- a tick of a slice of agents, but for its products and its actions. */
+/* rollout.cuh -- a tick of a slice of agents, but for its products and its actions; and the values
+ * of final observations. */
 #pragma once
 #include "common.cuh"
+
+// Whether a row of the slice had an agent when it acted, at tick t - 1
+KERNEL_INLINE int has_lived(const float* live, int first, uint32_t row, int T, int t) {
+    return !live || live[((int64_t)first + row) * T + t - 1] != 0.0f;
+}
+
+// Where the final observation of a row that lived is kept, or -1
+KERNEL_INLINE int final_slot(const float* truncations, const uint8_t* has_final,
+                             const int32_t* counts, int slots, int first, uint32_t row) {
+    if (!has_final || truncations[row] == 0.0f || !has_final[row]) return -1;
+    int used = counts[(int64_t)first + row];
+    return used < slots ? used : -1;
+}
+
+CUDA_KERNEL(finals_keep, FinalsKeepArgs) {
+    int t = a.tick->t;
+    CUDA_EACH(i, t ? a.rows * a.D : 0) {
+        uint32_t row = i / (uint32_t)a.D, d = i % (uint32_t)a.D;
+        int slot = final_slot(a.truncations, a.has_final, a.counts, a.slots, a.first, row);
+        if (slot < 0 || !has_lived(a.live, a.first, row, a.T, t)) continue;
+        int64_t agent = (int64_t)slot * a.N + a.first + row, to = agent * a.D + d;
+        if (a.obs_dtype == CUDA_U8) ((uint8_t*)a.kept_obs)[to] = ((const uint8_t*)a.finals)[i];
+        else ((float*)a.kept_obs)[to] = ((const float*)a.finals)[i];
+        if (d == 0) a.kept_ticks[agent] = t - 1;
+    }
+    CUDA_EACH(i, t ? a.rows * a.size : 0) {
+        uint32_t row = i / (uint32_t)a.size;
+        int slot = final_slot(a.truncations, a.has_final, a.counts, a.slots, a.first, row);
+        if (slot < 0 || !has_lived(a.live, a.first, row, a.T, t)) continue;
+        int64_t from = (int64_t)a.first * a.size + i;
+        a.kept_state[(int64_t)slot * a.N * a.size + from] = a.state[from];
+    }
+}
+
+// Whether tick t - 1 ended the episode of a row: an agent that is gone has come to an end as well
+KERNEL_INLINE int is_over(const TickBeginArgs* a, uint32_t row, int t) {
+    return a->terminals[row] != 0.0f || a->truncations[row] != 0.0f
+           || (a->alive && (!a->alive[row] || !has_lived(a->live, a->first, row, a->T, t)));
+}
 
 CUDA_KERNEL(tick_begin, TickBeginArgs) {
     int t = a.tick->t, T = a.T;
     CUDA_EACH(row, t ? a.rows : 0) {
         int64_t at = ((int64_t)a.first + row) * T + t - 1;
-        float reward = a.rewards[row];
-        int cut = a.truncations[row] != 0.0f;
+        int lived = has_lived(a.live, a.first, row, T, t);
+        float reward = lived ? a.rewards[row] : 0.0f;
+        int cut = lived && a.truncations[row] != 0.0f;
         if (is_bad(reward)) note_fault(a.fault, t - 1, a.first + (int)row, CUDA_BAD_REWARD);
         a.stored_rewards[at] = reward;
-        a.ended[at] = (float)(a.terminals[row] != 0.0f || cut);
-        a.truncated[at] = (float)cut;
+        a.ended[at] = (float)is_over(&a, row, t);
+        int slot = cut ? final_slot(a.truncations, a.has_final, a.counts, a.slots, a.first, row)
+                       : -1;
+        a.truncated[at] = slot < 0 ? (float)cut : 2.0f;
+        if (slot >= 0) a.counts[a.first + row] = slot + 1;
     }
     CUDA_EACH(i, a.rows * a.size) {
         uint32_t row = i / (uint32_t)a.size;
         int64_t at = (int64_t)a.first * a.size + i;
-        if (t && (a.terminals[row] != 0.0f || a.truncations[row] != 0.0f)) a.state[at] = 0.0f;
+        if (t && is_over(&a, row, t)) a.state[at] = 0.0f;
         if (t) continue;
         if (a.reset_state) a.state[at] = 0.0f;
         a.state0[at] = a.state[at];
@@ -24,14 +68,17 @@ CUDA_KERNEL(tick_begin, TickBeginArgs) {
     CUDA_EACH(i, a.rows * a.ldw) {
         uint32_t row = i / (uint32_t)a.ldw, d = i % (uint32_t)a.ldw;
         int64_t from = (int64_t)row * a.D + d, to = (((int64_t)a.first + row) * T + t) * a.D + d;
+        int blind = a.alive && !a.alive[row];
         if ((int)d >= a.D) {
             write_operand(a.wide, a.narrow, i, 0.0f);
             continue;
         }
-        write_operand(a.wide, a.narrow, i, obs_float(a.obs, a.obs_dtype, a.scale_obs, from));
+        write_operand(a.wide, a.narrow, i,
+                      blind ? 0.0f : obs_float(a.obs, a.obs_dtype, a.scale_obs, from));
         if (t == T) continue;
-        if (a.obs_dtype == CUDA_U8) ((uint8_t*)a.stored_obs)[to] = ((const uint8_t*)a.obs)[from];
-        else ((float*)a.stored_obs)[to] = ((const float*)a.obs)[from];
+        if (a.obs_dtype == CUDA_U8)
+            ((uint8_t*)a.stored_obs)[to] = blind ? (uint8_t)0 : ((const uint8_t*)a.obs)[from];
+        else ((float*)a.stored_obs)[to] = blind ? 0.0f : ((const float*)a.obs)[from];
     }
 }
 
@@ -46,5 +93,16 @@ CUDA_KERNEL(gates_step, GatesStepArgs) {
         F h = f_mingru(g, z, f_set(1.0f) - z, *state);
         if (moves) *state = h;
         write_operand(a.out, a.narrow, i, f_highway(s, h, a.x[i]));
+    }
+}
+
+CUDA_KERNEL(finals_store, FinalsStoreArgs) {
+    CUDA_EACH(row, a.rows) {
+        int64_t agent = (int64_t)a.first + row;
+        if (a.counts[agent] <= a.slot) continue;
+        int t = a.ticks[agent];
+        float value = a.out[(int64_t)row * a.ldo + a.A];
+        if (is_bad(value)) note_fault(a.fault, t, (int)agent, CUDA_BAD_FINAL);
+        a.finals[agent * a.T + t] = value;
     }
 }

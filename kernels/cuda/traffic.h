@@ -41,6 +41,20 @@ static inline void cuda_array(CudaArrays* to, const void* place, double bytes, i
 #define BYTES(place, number)  cuda_array(to, a->place, (double)(number), 1)
 #define ARRAYS_OF(NAME, ARGS) static inline void arrays_of_##NAME(const ARGS* a, CudaArrays* to)
 
+ARRAYS_OF(finals_keep, FinalsKeepArgs) {
+    double rows = a->rows;
+    ONCE(tick, 1);
+    ONCE(truncations, rows);
+    BYTES(finals, 0);    // where an episode was cut off, and so are the next
+    ONCE(has_final, 0);
+    ONCE(live, 0);
+    ONCE(counts, 0);
+    ONCE(state, 0);
+    BYTES(kept_obs, 0);
+    ONCE(kept_state, 0);
+    ONCE(kept_ticks, 0);
+}
+
 ARRAYS_OF(tick_begin, TickBeginArgs) {
     double rows = a->rows, D = a->D, obs = a->obs_dtype == CUDA_U8 ? 1.0 : 4.0;
     ONCE(tick, 1);
@@ -52,9 +66,13 @@ ARRAYS_OF(tick_begin, TickBeginArgs) {
     ONCE(stored_rewards, rows);
     ONCE(ended, rows);
     ONCE(truncated, rows);
+    ONCE(alive, rows);
+    ONCE(live, rows);
     ONCE(wide, rows * a->ldw);
     ONCE(narrow, rows * a->ldw);
     ONCE(state, 0);    // where an episode ended, and at t = 0
+    ONCE(has_final, 0);
+    ONCE(counts, 0);
     ONCE(state0, 0);
     ONCE(fault, 0);
 }
@@ -76,6 +94,8 @@ ARRAYS_OF(heads_sample, HeadsSampleArgs) {
     ONCE(out, rows * a->ldo);
     ONCE(logstd, 0);
     ONCE(mask, rows * A);
+    ONCE(alive, rows);
+    ONCE(live, rows);
     ONCE(actions, rows);
     ONCE(stored_actions, rows);
     ONCE(logprobs, rows);
@@ -83,6 +103,20 @@ ARRAYS_OF(heads_sample, HeadsSampleArgs) {
     ONCE(stored_masks, a->mask ? rows * A : 0.0);
     ONCE(bootstrap, 0);    // after the last tick
     ONCE(fault, 0);
+}
+
+ARRAYS_OF(finals_store, FinalsStoreArgs) {
+    double rows = a->rows;
+    ONCE(counts, rows);
+    ONCE(out, 0);    // of those that have this slot
+    ONCE(ticks, 0);
+    ONCE(finals, 0);
+    ONCE(fault, 0);
+}
+
+ARRAYS_OF(live_count, LiveCountArgs) {
+    ONCE(live, (double)a->N * a->T);
+    ONCE(ticks, a->N);
 }
 
 ARRAYS_OF(epoch_begin, EpochBeginArgs) {
@@ -103,6 +137,7 @@ ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     ONCE(ratio, ticks);
     ONCE(ended, ticks);
     ONCE(truncated, ticks);
+    ONCE(finals, ticks);
     ONCE(bootstrap, segments);
     ONCE(advantages, ticks);
     ONCE(returns, ticks);
@@ -112,10 +147,13 @@ ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
 
 ARRAYS_OF(deck_shuffle, DeckShuffleArgs) {
     ONCE(schedule, 1);
+    ONCE(living, a->N);
     ONCE(decks, (double)a->laps * a->N);
 }
 
 ARRAYS_OF(priorities_sum, PrioritiesSumArgs) {
+    ONCE(schedule, 1);
+    ONCE(living, a->N);
     ONCE(weights, a->N);
     ONCE(cdf, a->N);
 }
@@ -123,6 +161,7 @@ ARRAYS_OF(priorities_sum, PrioritiesSumArgs) {
 ARRAYS_OF(segments_pick, SegmentsPickArgs) {
     double draws = a->decks ? 0.0 : a->S;
     ONCE(schedule, 1);
+    ONCE(living, draws);
     ONCE(decks, a->S);
     ONCE(weights, draws);
     ONCE(cdf, draws);
@@ -137,14 +176,15 @@ ARRAYS_OF(repeats_find, RepeatsFindArgs) {
 
 ARRAYS_OF(batch_measure, BatchMeasureArgs) {
     ONCE(rows, a->S);
+    ONCE(ticks, a->S);
     ONCE(sums, 2.0 * a->S);    // of A and of its square
-    ONCE(totals, 2);
-    BYTES(results, a->totals ? 0.0 : 2.0 * sizeof(float));
+    ONCE(totals, CUDA_TOTALS);
+    BYTES(results, a->totals ? 0.0 : 3.0 * sizeof(float));
 }
 
 ARRAYS_OF(ranks_measure, RanksMeasureArgs) {
-    ONCE(totals, 2.0 * a->ranks);
-    BYTES(results, 2 * sizeof(float));
+    ONCE(totals, (double)CUDA_TOTALS * a->ranks);
+    BYTES(results, 3 * sizeof(float));
 }
 
 ARRAYS_OF(obs_gather, ObsGatherArgs) {
@@ -196,6 +236,7 @@ ARRAYS_OF(heads_loss, HeadsLossArgs) {
     ONCE(values, rows);
     ONCE(advantages, rows);
     ONCE(returns, rows);
+    ONCE(live, rows);
     ONCE(values_now, rows);
     ONCE(ratio_now, rows);
     ONCE(dout, rows * a->ldo);

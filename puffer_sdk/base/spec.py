@@ -34,6 +34,42 @@ class CField:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What our own dialect refuses, and a hand-written binding decides for itself."""
+
+    code: str               # "PUF104"
+    message: str
+    where: str              # "game.h:12"
+    expected: str | None = None
+    actual: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Finals:
+    """Where the final observations of truncated episodes come from.
+
+    function    the author's function that is called before c_reset; None: the env writes them
+    line        of c_reset's definition
+    """
+
+    function: str | None
+    line: int = 0
+
+    @property
+    def flags(self) -> list[str]:
+        """What the compiler is told: puffer_final.h, vecenv.h."""
+        if self.function is None:
+            return ["-DPUFFER_HAS_FINALS"]
+        return [f"-DPUFFER_OBSERVE={self.function}",
+                f"-DPUFFER_RESET_AT_{self.line}=0, PUFFER_RESET_DEFINE"]
+
+    def __str__(self) -> str:
+        return (f"{self.function}(), called before c_reset" if self.function
+                else "written by the env")
+
+
+@dataclass(frozen=True)
 class Spec:
     """An environment as its source states it. Sizes that depend on settings come from the
     built library's describe()."""
@@ -55,12 +91,39 @@ class Spec:
     has_init: bool
     has_truncations: bool
     log_is_tag: bool = False            # "struct Log" without a typedef
-    has_mask: bool = False              # it writes an action mask
+    has_mask: bool = False              # it has an action mask
+    mask_at: str | None = None          # text of ACTION_MASK_AT: the observation holds the mask
+    finals: Finals | None = None        # where final observations come from
+    no_finals: str = ""                 # why there are none, though episodes are truncated
+    has_max_agents: bool = False        # max_agents is its number of rows
+    has_alive: bool = False             # it writes which of its agents live
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def mask_size(self) -> int:
         """Bytes of one agent's action mask; 0 without, or where ACT_SIZES is no constant."""
         return sum(self.act_widths or ()) if self.has_mask else 0
+
+    @property
+    def field_flags(self) -> list[str]:
+        """What the compiler is told of fields that an env may have: vecenv.h."""
+        return [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
+                if getattr(self, f"has_{name}")]
+
+    @property
+    def rows_field(self) -> str:
+        """The field that holds the number of rows of an env."""
+        return "max_agents" if self.has_max_agents else "num_agents"
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether a row may have no agent."""
+        return self.has_alive or self.has_max_agents
+
+    @property
+    def writes_finals(self) -> bool:
+        """Whether the env has a field final_observations."""
+        return self.finals is not None and self.finals.function is None
 
     @property
     def settable(self) -> tuple[CField, ...]:
@@ -75,7 +138,7 @@ class Spec:
     @property
     def log_values(self) -> tuple[tuple[str, str], ...]:
         """Pairs of a reported name and the C expression after `log->` that gives it."""
-        return tuple(pair for field in self.log_fields[:-1] for pair in (
+        return tuple(pair for field in self.log_fields if field.name != "n" for pair in (
             [(field.name, field.name)] if field.length is None else
             [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in range(field.length)]))
 

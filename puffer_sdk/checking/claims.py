@@ -7,7 +7,8 @@ from dataclasses import dataclass
 # Exit statuses of a repro program, as in puffer_repro.h
 FAILED, RACE, UNDEFINED, ASAN, HANG, EXIT, SIGNAL = 1, 94, 95, 96, 97, 98, 99
 DIES = (UNDEFINED, ASAN, HANG, EXIT, SIGNAL)
-ROWS = ("observations", "rewards", "terminals", "truncations", "action_mask")   # that envs write
+# that envs write
+ROWS = ("observations", "rewards", "terminals", "truncations", "action_mask", "alive")
 PATIENCE = 10.0         # seconds that one call of the env may take
 
 

@@ -110,9 +110,11 @@ def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
     then    the handler after the block; None: the one before it. A process that only has to
             return its status ignores both signals: a late second Ctrl-C would replace the status
     """
-    received = []
+    received, hooked = [], []
 
     def stop(number: int, frame) -> None:
+        if hooked:                      # what is raised here would be lost, too
+            return ask_later(number)
         received.append(number)
         if len(received) == 1:
             raise Stopped(number)
@@ -123,8 +125,13 @@ def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
         """ctypes only reports what a callback raises, such as libclang's: raise it again."""
         if not isinstance(lost.exc_value, Stopped):
             return old_hook(lost)
+        hooked.append(True)
         received.clear()
-        later = threading.Timer(0.05, os.kill, (os.getpid(), lost.exc_value.number))
+        ask_later(lost.exc_value.number)
+        hooked.clear()
+
+    def ask_later(number: int) -> None:
+        later = threading.Timer(0.05, os.kill, (os.getpid(), number))
         later.daemon = True
         later.start()
 

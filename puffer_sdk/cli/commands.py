@@ -29,6 +29,7 @@ SECTIONS = {
     "Share it": {
         "report": "Measure all that a reviewer asks for; write a page.",
         "review": "Check somebody else's environment, in a sandbox.",
+        "ocean": "Try every environment of a PufferLib checkout.",
         "bind": "Write a binding.c to edit by hand, for PufferLib.",
         "export": "Write a policy for C, ONNX, PyTorch, or all for PufferLib.",
     },

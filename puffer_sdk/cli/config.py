@@ -33,11 +33,14 @@ def command(env, settings, explain, format_):
     config = resolve(folder, settings, spec)
     found = _row(spec, config)
     if format_ == "json":
-        ui.out(json.dumps(_document(folder, config, found), indent=2))
+        ui.out(json.dumps(_document(folder, config, found, spec), indent=2))
     else:
         _print(folder, config, explain)
         if found:
             _print_row(spec, found)
+        if spec and spec.has_truncations:
+            ui.out("\nfinal observations of truncated episodes", style="bold")
+            ui.out(f"  {spec.finals or f'none: {spec.no_finals}'}")
 
 
 def _spec(folder):
@@ -58,7 +61,7 @@ def _row(spec, config: Config):
     return row.read(spec, None, spec.act_widths or (), config.env) if spec else None
 
 
-def _document(folder, config: Config, row) -> dict:
+def _document(folder, config: Config, row, spec) -> dict:
     ini = find_ini(folder)
     rows = {}
     for full, value in config.items():
@@ -67,7 +70,8 @@ def _document(folder, config: Config, row) -> dict:
                       "help": key.help if key else None}
     return {"env": folder.name, "folder": str(folder), "ini": str(ini) if ini else None,
             "settings": rows, "ignored": dict(config.skipped),
-            "row": row.to_dict() if row else None}
+            "row": row.to_dict() if row else None,
+            "final_observations": str(spec.finals) if spec and spec.finals else None}
 
 
 def _print(folder, config: Config, explain: bool) -> None:

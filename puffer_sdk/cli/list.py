@@ -18,7 +18,7 @@ from ..training.runs import best_score, list_runs
 from .options import format_option, runs_dir_option
 from .pages import Page
 
-_SETS_AGENTS = re.compile(r"\bnum_agents\s*=(?!=)")
+_SETS_AGENTS = re.compile(r"\b(num|max)_agents\s*=(?!=)")
 
 
 @click.command(cls=Page, examples=[
@@ -78,7 +78,7 @@ def _agents(folder: Path, spec: Spec) -> int | None:
         ini = find_ini(folder)
         entries = inifile.read(ini)[0] if ini else []
         return next((int(entry.text) for entry in entries
-                     if (entry.section, entry.key) == ("env", "num_agents")), 1)
+                     if (entry.section, entry.key) == ("env", spec.rows_field)), 1)
     except (PufferError, OSError, ValueError):
         return None
 

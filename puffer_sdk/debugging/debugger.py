@@ -94,7 +94,7 @@ def render(tool: Tool, failure: Failure, frames: list[Frame], *, batch: bool) ->
         name=f"{failure.executable.name}.{tool.name}", step=failure.step, env=failure.env,
         agent=failure.agent, phase=phase, argument=failure.argument, batch=batch,
         condition=" && ".join(where), hangs=failure.hangs, watch=failure.watch,
-        stand=paths.working_dir(spec.folder), bytes=spec.obs_dtype == "u8",
+        stand=paths.working_dir(spec.folder), bytes=spec.obs_dtype == "u8", rows=spec.rows_field,
         function=fault.function if fault else None,
         select=fault.number if fault else None,
         outer=frames[-1].number if frames else None, said=_echoed(failure.said),

@@ -2,6 +2,8 @@
 
     contract    what the contract asks of it, as tables and rules
     probe       constants of C source, evaluated by libclang
+    dialects    PufferLib's other interfaces, by their signs
+    source      the author's C as libclang reads it
     header      read the source: NAME.h -> Spec
     row         the parts of an observation, and what actions are called
     binding     write the C that makes a library of it
@@ -9,6 +11,7 @@
     abi         our C headers as cffi knows them
     library     the library, opened
     vec         many environments behind NumPy arrays
+    living      agents that come and go
     opening     the public build, configure, load and make
     job         what a child process needs to open an environment
     page        the memory that parent and child share

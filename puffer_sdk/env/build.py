@@ -45,18 +45,17 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     raylib_headers    of the raylib that it will be linked with; the wheel's unless given
     """
     headers = raylib_headers or raylib.headers()
-    flags = ["-std=gnu11", "-ffp-contract=off", "-DRAYMATH_STATIC_INLINE",
-             f"-I{paths.include_dir()}", f"-I{headers}", f"-I{spec.folder}",
-             f'-DPUFFER_NAME="{spec.name}"']
-    if spec.has_truncations:
-        flags.append("-DPUFFER_HAS_TRUNCATIONS")
-    return flags
+    return ["-std=gnu11", "-ffp-contract=off", "-DRAYMATH_STATIC_INLINE",
+            f"-I{paths.include_dir()}", f"-I{headers}", f"-I{spec.folder}",
+            f'-DPUFFER_NAME="{spec.name}"', *spec.field_flags]
 
 
 def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     """env_flags for code that becomes part of a library, where rand() is the env's own."""
     prelude = paths.include_dir() / "puffer_prelude.h"
-    return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", "-include", str(prelude)]
+    written = spec.finals.flags if spec.writes_finals else []
+    return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", *written, "-include",
+            str(prelude)]
 
 
 def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt: str = "-O3",
@@ -76,7 +75,8 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
         binding.write_config_header(spec, env_settings, build_dir)
 
     compiler = compilers.find_compiler()
-    flags = [*library_flags(spec, raylib_headers), opt, "-march=native", "-fPIC",
+    looks = spec.finals.flags if spec.finals and not spec.writes_finals else []
+    flags = [*library_flags(spec, raylib_headers), *looks, opt, "-march=native", "-fPIC",
              "-fvisibility=hidden", "-Wall"]
     if keys:
         source = binding.write_player(spec, source, build_dir)

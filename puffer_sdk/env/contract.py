@@ -5,7 +5,8 @@ An env that masks its actions has a field, which its c_reset and c_step write:
     unsigned char* action_mask;     // (num_agents, A): A = all of ACT_SIZES added; 1 = legal
 
 That is enough where the binding is generated. The header or a hand-written binding may state A as
-MY_ACTION_MASK; then the field must be there.
+MY_ACTION_MASK; then the field must be there. An env whose observation says what is legal needs no
+field: ACTION_MASK_AT is the first of these A elements.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
 TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32"}        # what OBS_TENSOR_T may be
 BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
                   "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT")
+MACROS = ("OBS_SIZE", "ACT_SIZES", "NUM_ATNS", "OBS_TENSOR_T", "ACTION_MASK_AT")  # that are read
 REQUIRED = {                        # field -> types that will do, and how to write the first
     "log": ((), "Log log;"),       # the types of Log are looked up
     "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*)"),
@@ -26,23 +28,29 @@ REQUIRED = {                        # field -> types that will do, and how to wr
     "num_agents": (("int",), "int num_agents;"),
     "rng": (("unsigned int",), "unsigned int rng;"),
 }
+COMING = {"max_agents": "int", "alive": "unsigned char *"}     # optional: agents that come and go
 MASK_FIELD = "unsigned char* action_mask;"
 MASK_TYPES = ("unsigned char *", "char *")
 
 
-def is_masked(types: Mapping[str, str], by_macro: bool, binding: bool) -> bool:
-    """Whether the env writes masks.
+def is_masked(types: Mapping[str, str], by_macro: bool, binding: bool, seen: bool) -> bool:
+    """Whether the env has masks.
 
     types       field -> type, of the env struct
     by_macro    MY_ACTION_MASK is defined
     binding     it is hand-written: then the macro alone decides
+    seen        ACTION_MASK_AT is defined
     """
-    return types.get("action_mask") in MASK_TYPES and (by_macro or not binding)
+    return seen or types.get("action_mask") in MASK_TYPES and (by_macro or not binding)
 
 
-def wrong_mask_field(types: Mapping[str, str], by_macro: bool, binding: bool) -> str | None:
+def wrong_mask_field(types: Mapping[str, str], by_macro: bool, binding: bool,
+                     seen: bool) -> str | None:
     """What is wrong with the field: a sentence, or None. A number of that name is the author's."""
     kind = types.get("action_mask")
+    if seen:
+        return "ACTION_MASK_AT and a field 'action_mask' are two masks" \
+            if kind in MASK_TYPES else None
     if kind in MASK_TYPES:
         return None
     if by_macro:
@@ -50,6 +58,21 @@ def wrong_mask_field(types: Mapping[str, str], by_macro: bool, binding: bool) ->
     if not binding and kind is not None and re.search(r"[*\]]$", kind):
         return "the field 'action_mask' has the wrong type"
     return None
+
+
+def wrong_mask_place(at: int | None, widths: Sequence[int] | None, size: int | None) -> str | None:
+    """What is wrong with ACTION_MASK_AT, or None. at, size: where they are constants."""
+    if None in (at, widths, size) or 0 <= at <= size - sum(widths):
+        return None
+    return f"the {sum(widths)} actions of ACTION_MASK_AT lie outside the observation"
+
+
+def wrong_coming(types: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(field, how to write it) of max_agents and alive where the type is wrong. A single number
+    named alive is the author's."""
+    return [(name, f"{good.replace(' *', '*')} {name};") for name, good in COMING.items()
+            if types.get(name, good) != good
+            and (name != "alive" or re.search(r"[*\]]$", types[name]))]
 
 
 def wrong_mask_size(stated: int | None, widths: Sequence[int] | None) -> str | None:

@@ -9,13 +9,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths
 from ..base.errors import BuildError, PufferError
-from ..base.spec import CField, Spec
-from ..raylib import headers
-from ..toolchain import compilers
-from . import contract, probe
+from ..base.spec import CField, Remark, Spec
+from . import contract, dialects, finals, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
+from .source import Source
 
 
 def read(folder: Path) -> Spec:
@@ -37,84 +35,38 @@ def examine(folder: Path):
     return *reader.run(), reader.unit
 
 
-def clang_flags(folder: Path) -> list[str]:
-    """What libclang needs to read C of this environment, library or program."""
-    include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder)]
-    builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
-    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]
-
-
 @dataclass
-class _Reader:
+class _Reader(Source):
     """One reading of one environment; `problems` grows as it goes."""
 
-    folder: Path
     problems: list[PufferError] = field(default_factory=list)
-    unit: object = None                 # libclang's, once it is read
+    remarks: list[Remark] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)   # names in problems: clang trips over them
 
     def run(self) -> tuple[Spec | None, list[PufferError]]:
-        self.name = self.folder.name
-        self.header = self.folder / f"{self.name}.h"
-        binding = self.folder / "binding.c"
-        self.binding = binding if binding.is_file() else None
+        self.find_files()
         if not self.header.is_file():
             return None, [BuildError("the environment has no header", where=self.folder,
                                      expected=self.header.name, actual="no such file")]
         self.parse()
         spec = self.make_spec()
-        self.check_binding_macros()
+        self.check_binding()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
         self.problems[:0] = self.compiler_errors()
+        if self.problems and (other := dialects.recognise(self.texts())):
+            self.problems.insert(0, other)
         return (None if any(p.code is None for p in self.problems) else spec), self.problems
 
     def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
         self.problems.append(BuildError(message, code=code, where=where or self.header.name,
                                         **parts))
 
-    # -- reading -----------------------------------------------------------------
-
-    def parse(self) -> None:
-        from clang import cindex
-
-        main = str(self.folder / ".puffer_probe.c")
-        source = self.binding or self.header
-        text = f'#include "{source.name}"\n' + probe.SOURCE
-        flags = [*clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
-                 "-include", str(paths.include_dir() / "puffer_prelude.h"),
-                 "-Wno-everything", "-Werror=implicit-function-declaration"]
-        unit = cindex.Index.create().parse(
-            main, args=flags, unsaved_files=[(main, text)],
-            options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
-        self.unit, self.main, self.shown = unit, main, {}
-        self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
-        self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
-        self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
-        self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
-        self.absent: set[str] = set()       # names that problems report: clang trips over them
-        kinds = cindex.CursorKind
-        for cursor in unit.cursor.get_children():
-            if cursor.kind == kinds.MACRO_DEFINITION:
-                self.take_macro(cursor)
-            elif cursor.kind == kinds.FUNCTION_DECL and cursor.is_definition():
-                self.funcs[cursor.spelling] = cursor
-            elif cursor.kind == kinds.STRUCT_DECL and cursor.is_definition():
-                self.structs[cursor.type.get_canonical().spelling] = cursor
-            elif cursor.kind == kinds.ENUM_DECL:
-                self.enumerators |= {child.spelling: self.place(child)
-                                     for child in cursor.get_children()}
-            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
-                self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
-            elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
-                self.probes[cursor.spelling] = cursor
-
-    def take_macro(self, cursor) -> None:
-        name = cursor.spelling
-        file = cursor.location.file
-        if name in ("OBS_SIZE", "ACT_SIZES", "NUM_ATNS", "OBS_TENSOR_T") and file:
-            tokens = [t.spelling for t in cursor.get_tokens()][1:]
-            self.macros[name] = (" ".join(tokens), file.name, cursor.location.line)
-        elif name.startswith("MY_") and file and self.folder in Path(file.name).resolve().parents:
-            self.binding_macros[name] = self.place(cursor)
+    def object_to(self, code: str, message: str, where: str, **parts) -> None:
+        """A problem, or where a hand-written binding decides what is bound, a remark."""
+        if self.binding:
+            self.remarks.append(Remark(code, message, where, **parts))
+        else:
+            self.problem(code, message, where, **parts)
 
     def compiler_errors(self) -> list[PufferError]:
         """What clang refuses in the author's files, unless a problem already explains it.
@@ -128,23 +80,28 @@ class _Reader:
                 continue
             if self.problems and file and self.folder not in Path(file.name).resolve().parents:
                 continue
+            if diag.spelling.startswith("too many errors") and (found or self.problems):
+                continue
             if self.absent & set(re.findall(r"'(\w+)'", diag.spelling)):
                 continue
             where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
+            if file and Path(file.name).name == "vecenv.h":
+                where = self.place_behind(diag) or where
             found.append(BuildError(f"the C compiler refuses this: {diag.spelling}",
                                     where=where or self.header.name))
         return found[:20]
 
-    def relative(self, name: str) -> str:
-        if name not in self.shown:
-            path = Path(name).resolve()
-            inside = self.folder in path.parents
-            self.shown[name] = str(path.relative_to(self.folder) if inside else path)
-        return self.shown[name]
-
-    def place(self, cursor) -> str:
-        location = cursor.location
-        return f"{self.relative(location.file.name)}:{location.line}"
+    def place_behind(self, diag) -> str | None:
+        """The author's line that our vecenv.h stumbles over; else the line that includes it."""
+        for note in diag.children:
+            file = note.location.file
+            if file and file.name != self.main and (
+                    self.folder in Path(file.name).resolve().parents):
+                return f"{self.relative(file.name)}:{note.location.line}"
+        for name, text in self.texts().items():
+            if found := re.search(r'(?m)^\s*#\s*include\s*"vecenv\.h"', text):
+                return f"{name}:{1 + text.count(chr(10), 0, found.end())}"
+        return None
 
     # -- the contract ------------------------------------------------------------
 
@@ -170,7 +127,10 @@ class _Reader:
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
             binding=self.binding, has_init="init" in functions,
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
-            has_truncations="truncations" in types)
+            mask_at=text.get("ACTION_MASK_AT"),
+            has_truncations=types.get("truncations") == "float *", remarks=tuple(self.remarks),
+            **{f"has_{name}": types.get(name) == kind for name, kind in contract.COMING.items()},
+            **finals.find(self.funcs, struct.type.get_canonical().spelling, types))
 
     def env_struct(self):
         """The struct that all four functions take a pointer to, or None with problems."""
@@ -214,11 +174,6 @@ class _Reader:
                     return argument.type.get_pointee().spelling
         return "".join(part.title() for part in self.name.split("_"))
 
-    @staticmethod
-    def struct_fields(struct) -> tuple[CField, ...]:
-        return tuple(CField(c.spelling, c.type.get_canonical().spelling, c.location.line)
-                     for c in struct.type.get_fields())
-
     def check_fields(self, struct, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
         for name, (good, how) in REQUIRED.items():
@@ -231,20 +186,31 @@ class _Reader:
                 self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",
                              self.place(struct), hint=f"add: {how}")
             elif types[name] not in good and (name != "log" or self.find_log()):
-                self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type",
-                             lines[name], expected=how.replace(";", ""), actual=types[name],
-                             hint="integers and doubles are not converted: the trainer's "
-                                  "buffers have exactly this type")
+                unsigned = (name, types[name]) == ("num_agents", "unsigned int")
+                (self.object_to if unsigned else self.problem)(
+                    "PUF102", f"{self.struct_name}.{name} has the wrong type",
+                    lines[name], expected=how.replace(";", ""), actual=types[name],
+                    hint="integers and doubles are not converted: the trainer's "
+                         "buffers have exactly this type")
         if types.get("truncations", "float *") != "float *":
-            self.problem("PUF102", f"{self.struct_name}.truncations has the wrong type",
-                         lines["truncations"], expected="float* truncations;",
-                         actual=types["truncations"])
+            self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
+                           lines["truncations"], expected="float* truncations;",
+                           actual=types["truncations"],
+                           hint="nobody reads it: PufferLib has no truncations" * bool(self.binding)
+                           or None)
+        for name, how in contract.wrong_coming(types):
+            self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type", lines[name],
+                         expected=how, actual=types[name])
+        if wrong := finals.wrong_field(types):
+            self.problem("PUF102", wrong, lines[finals.FIELD], expected=types.get("observations"),
+                         actual=types[finals.FIELD])
         by_macro = "MY_ACTION_MASK" in self.binding_macros
-        if wrong := contract.wrong_mask_field(types, by_macro, bool(self.binding)):
+        seen = "ACTION_MASK_AT" in self.macros
+        if wrong := contract.wrong_mask_field(types, by_macro, bool(self.binding), seen):
             self.absent |= {"action_mask"} - set(types)
             self.problem("PUF102", wrong, lines.get("action_mask") or self.place(struct),
                          expected=contract.MASK_FIELD, actual=types.get("action_mask", "none"))
-        self.has_mask = contract.is_masked(types, by_macro, bool(self.binding))
+        self.has_mask = contract.is_masked(types, by_macro, bool(self.binding), seen)
 
     def struct_title(self) -> str:
         return f"struct {self.struct_name.removeprefix('struct ')}"
@@ -260,13 +226,6 @@ class _Reader:
                          self.place(init), expected=f"void init({self.struct_name}* env)",
                          actual=f"init{init.type.spelling.partition(' ')[2]}",
                          hint="settings come as struct fields, set from [env] before init")
-
-    def find_log(self):
-        """The cursor of struct Log, or None."""
-        for name in (*self.logs, "Log", "struct Log"):
-            if name in self.structs:
-                return self.structs[name]
-        return None
 
     def check_log(self) -> tuple[CField, ...]:
         log = self.find_log()
@@ -288,8 +247,8 @@ class _Reader:
             self.problem("PUF104", "Log has no field 'n'", self.place(log),
                          hint="end it with: float n;  (the number of episodes summed)")
         elif names[-1] != "n":
-            self.problem("PUF104", "Log.n is not the last field", self.place(log),
-                         expected="n last", actual=f"{names[-1]} last")
+            self.object_to("PUF104", "Log.n is not the last field", self.place(log),
+                           expected="n last", actual=f"{names[-1]} last")
         return fields
 
     def check_spaces(self, types: dict[str, str]) -> tuple[int | None, tuple[int, ...] | None]:
@@ -322,6 +281,10 @@ class _Reader:
                     self.problem("PUF112", wrong, self.binding_macros["MY_ACTION_MASK"],
                                  expected=sum(widths), actual=stated,
                                  hint="one byte for each action, head after head")
+                at = self.evaluate("puffer_probe_mask_at")
+                if wrong := contract.wrong_mask_place(at, widths, obs_count):
+                    self.problem("PUF112", wrong, self.macro_place("ACTION_MASK_AT"),
+                                 expected=f"at most {obs_count - sum(widths)}", actual=at)
             elif not lists and "ACT_SIZES" in self.macros:
                 text = self.macros["ACT_SIZES"][0]
                 self.problem("PUF112", "ACT_SIZES is not a list of widths",
@@ -373,19 +336,24 @@ class _Reader:
                          place, expected="ByteTensor" if actual == "u8" else "FloatTensor",
                          actual=declared)
 
-    def check_binding_macros(self) -> None:
-        """A hand-written binding may use the MY_ macros that vecenv.h knows, and no others."""
+    def check_binding(self) -> None:
+        """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that
+        vecenv.h knows."""
+        named = (r"(?m)^\s*#\s*define\s+Env\b|\}\s*Env\s*;|\bstruct\s+Env\b"
+                 r"|\btypedef\b[^;{]*\bEnv\s*;")
+        if self.binding and not re.search(named, "\n".join(self.texts().values())):
+            self.absent |= {"Env", "my_init", "my_log"}
+            self.problem("PUF101", "the binding does not say which struct is the env",
+                         self.binding.name, hint='before #include "vecenv.h": #define Env '
+                         + getattr(self, "struct_name", self.guess_struct()))
+        for name, arguments, unless in (("my_init", "Env* env, Dict* kwargs", "MY_VEC_INIT"),
+                                        ("my_log", "Log* log, Dict* out", None)):
+            if self.binding and unless not in self.binding_macros and not (
+                    name in self.absent or name in self.funcs):
+                self.problem("PUF101", f"the binding does not define {name}", self.binding.name,
+                             hint=f"write void {name}({arguments}) {{ ... }}")
         for name, place in self.binding_macros.items():
             if self.binding and name not in BINDING_MACROS:
                 self.problem(None, f"{name} is not supported", place,
-                             expected=f"one of {', '.join(BINDING_MACROS)}", actual=name)
-
-    def macro_place(self, name: str) -> str | None:
-        if name not in self.macros:
-            return None
-        return f"{self.relative(self.macros[name][1])}:{self.macros[name][2]}"
-
-    def evaluate(self, name: str) -> int | None:
-        cursor = self.probes.get(name)
-        children = list(cursor.get_children()) if cursor is not None else []
-        return probe.integer(children[-1]) if children else None
+                             expected=f"one of {', '.join(BINDING_MACROS)}", actual=name,
+                             hint=dialects.self_play(name) if name in dialects.SELF_PLAY else None)

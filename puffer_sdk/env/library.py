@@ -28,6 +28,8 @@ class Description:
     act_sizes: tuple[int, ...]  # head widths, 1 = continuous
     mask_size: int
     has_truncations: bool
+    has_finals: bool
+    has_alive: bool             # agents come and go
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
 
@@ -70,12 +72,13 @@ class Library:
             name=text(out.name).decode(), obs_dtype=DTYPES[out.obs_dtype],
             obs_size=out.obs_size, act_sizes=tuple(out.act_sizes[0:out.num_atns]),
             mask_size=out.mask_size, has_truncations=bool(out.has_truncations),
+            has_finals=bool(out.has_finals), has_alive=bool(out.has_alive),
             whole_steps=bool(out.whole_steps),
             log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
 
     def agents_per_env(self, env_settings: Mapping[str, float] | None = None,
                        watches=None) -> int:
-        """Agents of one copy under these settings. Runs the author's init.
+        """Agents of one copy under these settings, at most. Runs the author's init.
 
         watches    as VecEnv takes them
         """
@@ -127,30 +130,36 @@ def explain_error(text: str, settings: Settings, folder: Path | None = None) -> 
         section = "env" if kind == "missing-key" else "vec"
         close = nearest(rest, settings.keys)
         where, ini = _place_in_ini(folder, section, close)
-        return UsageError(f"the binding reads [{section}] {rest}, which {ini} does not give",
+        lacking = f"which {ini} does not give" if ini else "and there is no ini that gives it"
+        return UsageError(f"the binding reads [{section}] {rest}, {lacking}",
                           code="PUF106", where=where, expected=f"a value for {rest}",
                           actual=", ".join(settings.keys) or f"no [{section}] keys",
                           hint=f"rename {close} to {rest}" if close
-                          else f"add to [{section}]: {rest} = ...")
+                          else f"add to [{section}]{'' if ini else f' of {where}'}: {rest} = ...")
     if kind == "tiling":
         problem, _, working = rest.partition("; try: ")
         return UsageError("whole environments do not fill total_agents", detail=problem,
                           hint=f"set vec.total_agents to {working}" if working else
                           "make vec.total_agents a multiple of num_agents x num_buffers")
-    hints = {"agents": "init must set num_agents to at least 1",
+    rows = "max_agents" if "max_agents" in rest else "num_agents"
+    hints = {"agents": f"init must set {rows} to at least 1",
              "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",
              "memory": "lower vec.total_agents"}
     return UsageError(rest or text or "the environment could not be created",
                       hint=hints.get(kind))
 
 
-def _place_in_ini(folder: Path | None, section: str, key: str | None) -> tuple[str | None, str]:
-    """file:line of a key or else of its section, and the ini's name."""
+def _place_in_ini(folder: Path | None, section: str, key: str | None
+                  ) -> tuple[str | None, str | None]:
+    """file:line of a key or else of its section, and the ini's name; None for the name where there
+    is none, and the file that it would be."""
     from ..settings import config, inifile
 
-    ini = config.find_ini(folder) if folder else None
-    if ini is None:
+    if folder is None:
         return None, "the settings"
+    ini = config.find_ini(folder)
+    if ini is None:
+        return inifile.where(config.ini_places(folder)[-1]), None
     entries, sections, _ = inifile.read(ini)
     lines = [entry.line for entry in entries if (entry.section, entry.key) == (section, key)]
     line = (lines or [sections.get(section)])[0]

@@ -1,7 +1,12 @@
-"""Constants of C source, evaluated by libclang.  a cursor -> a number"""
+"""How libclang reads an environment's C, and evaluates its constants.  a cursor -> a number"""
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
+
+from ..base import paths
+from ..raylib import headers
+from ..toolchain import compilers
 
 # Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
 # error only in these lines, and errors in these lines do not count
@@ -15,10 +20,20 @@ static const int puffer_probe_heads = NUM_ATNS;
 #ifdef MY_ACTION_MASK
 static const int puffer_probe_mask = MY_ACTION_MASK;
 #endif
+#ifdef ACTION_MASK_AT
+static const int puffer_probe_mask_at = ACTION_MASK_AT;
+#endif
 #ifdef OBS_SIZE
 static const int puffer_probe_obs = OBS_SIZE;
 #endif
 """
+
+
+def clang_flags(folder: Path) -> list[str]:
+    """What libclang needs to read C of this environment, library or program."""
+    include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder)]
+    builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
+    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]
 
 
 def integer(cursor) -> int | None:

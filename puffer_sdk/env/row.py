@@ -74,10 +74,6 @@ class Part:
         return self.first + self.count - 1
 
     @property
-    def bounds(self) -> str:
-        return f"[{self.low:g}, {self.high:g}]"
-
-    @property
     def limits(self) -> tuple[float, float] | None:
         """What no element may leave: the bounds, or the ids; None: nothing is promised."""
         if self.low is not None:
@@ -100,7 +96,8 @@ class Part:
         if self.ids:
             words.append(f"{self.ids} ids")
         text = " of ".join(words)
-        return " ".join(filter(None, [text, self.bounds if self.low is not None else ""]))
+        bounds = "" if self.low is None else f"[{self.low:g}, {self.high:g}]"
+        return " ".join(filter(None, [text, bounds]))
 
 
 @dataclass(frozen=True)
@@ -274,11 +271,11 @@ def _enums(spec: Spec, texts: Mapping[Path, str]) -> list[list]:
     from clang import cindex
 
     from ..base import paths
-    from . import header
+    from . import probe
 
     source = spec.binding or spec.header
     main = str(spec.folder / ".puffer_row.c")
-    flags = [*header.clang_flags(spec.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY", "-include",
+    flags = [*probe.clang_flags(spec.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY", "-include",
              str(paths.include_dir() / "puffer_prelude.h"), "-Wno-everything"]
     unit = cindex.Index.create().parse(main, args=flags,
                                        unsaved_files=[(main, f'#include "{source.name}"\n')])

@@ -32,6 +32,9 @@ class VecEnv:
     terminals     (N,)   float32            1 where the last step ended an episode
     truncations   (N,)   float32            1 where a time limit ended it (terminals is 1 as well)
     action_mask   (N, mask_size) uint8      or None; 1 = legal
+    final_observations  (N, D)              what episodes that a time limit ended last saw; or None
+    has_final     (N,)   uint8              1 where the last step wrote that row of them; or None
+    alive         (N,)   uint8              0 where a row has no agent now; None: all always have
 
     All are the C side's own memory and stay valid until close. Envs reset themselves: after an
     ending, observations already show the next episode. The same seed gives the same bytes
@@ -79,6 +82,9 @@ class VecEnv:
     terminals = property(lambda self: self._terminals)
     truncations = property(lambda self: self._truncations)
     action_mask = property(lambda self: self._action_mask)
+    final_observations = property(lambda self: self._final_observations)
+    has_final = property(lambda self: self._has_final)
+    alive = property(lambda self: self._alive)
 
     @property
     def actions(self) -> np.ndarray:
@@ -106,8 +112,9 @@ class VecEnv:
 
     def _allocate(self) -> None:
         about, n = self.description, self.num_agents
-        per_agent = (about.obs_size * about.obs_dtype.itemsize + 4 * self.num_atns
-                     + about.mask_size + 48)        # rewards and endings, and C's own tables
+        per_agent = (about.obs_size * about.obs_dtype.itemsize * (1 + about.has_finals)
+                     + 4 * self.num_atns + about.mask_size
+                     + 96)                          # rewards and endings, and C's own tables
         if about.obs_size < 1:
             raise UsageError(f"OBS_SIZE is {about.obs_size} under these settings",
                              where=self.library.folder, expected="at least 1",
@@ -122,11 +129,16 @@ class VecEnv:
         self.block, arrays = in_one_block(
             ((n, about.obs_size), about.obs_dtype), ((n, self.num_atns), np.float32),
             ((n,), np.float32), ((n,), np.float32), ((n,), np.float32),
-            ((n, about.mask_size), np.uint8))
+            ((n, about.mask_size), np.uint8),
+            ((n, about.obs_size * about.has_finals), about.obs_dtype),
+            ((n * about.has_finals,), np.uint8), ((n * about.has_alive,), np.uint8))
         (self._observations, self._actions, self._rewards, self._terminals, self._truncations,
-         mask) = arrays
+         mask, finals, has_final, alive) = arrays
         self._action_mask = mask if about.mask_size else None
         mask[:] = 1
+        self._final_observations, self._has_final = (
+            (finals, has_final) if about.has_finals else (None, None))
+        self._alive = alive if about.has_alive else None
 
     def _create(self, env_settings, vec_settings, num_buffers, threads):
         env = Settings(env_settings)
@@ -148,6 +160,11 @@ class VecEnv:
             _pointer("float*", array) for array in (self.actions, self.rewards, self.terminals,
                                                     self.truncations))
         mask = None if self.action_mask is None else _pointer("unsigned char*", self.action_mask)
+        finals = has_final = None
+        if self.has_final is not None:
+            finals = _pointer("char*", self.final_observations)
+            has_final = _pointer("unsigned char*", self.has_final)
+        alive = None if self.alive is None else _pointer("unsigned char*", self.alive)
         obs_bytes, mask_bytes = self.observations.strides[0], self.description.mask_size
         first_row = [0]
         for env in range(self.num_envs):        # many: every line here counts
@@ -161,6 +178,11 @@ class VecEnv:
                 buffers.truncations = truncations + row
             if mask is not None:
                 buffers.action_mask = mask + row * mask_bytes
+            if finals is not None:
+                buffers.final_observations = finals + row * obs_bytes
+                buffers.has_final = has_final + row
+            if alive is not None:
+                buffers.alive = alive + row
             api.bind(self._handle, env, buffers)
         self.first_row = np.array(first_row, np.int64)
 
@@ -254,6 +276,11 @@ class VecEnv:
             getattr(self, name)[:] = getattr(other, name)
         if self.action_mask is not None:
             self.action_mask[:] = other.action_mask
+        if self.has_final is not None:
+            self.final_observations[:] = other.final_observations
+            self.has_final[:] = other.has_final
+        if self.alive is not None:
+            self.alive[:] = other.alive
         for env in range(self.num_envs):
             theirs = other.library.api.env_struct(other.handle, env)
             ffi().memmove(self.library.api.env_struct(self.handle, env), theirs,
@@ -286,8 +313,10 @@ class VecEnv:
 
         names = ("observations", "actions", "rewards", "terminals", "truncations")
         tensors = {name: torch.from_numpy(getattr(self, name)) for name in names}
-        mask = None if self.action_mask is None else torch.from_numpy(self.action_mask)
-        return SimpleNamespace(**tensors, action_mask=mask)
+        optional = {name: None if (array := getattr(self, name)) is None
+                    else torch.from_numpy(array)
+                    for name in ("action_mask", "final_observations", "has_final", "alive")}
+        return SimpleNamespace(**tensors, **optional)
 
     def close(self) -> None:
         """Close every env. The arrays stay readable; stepping is an error."""

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 2
+#define PUFFER_ABI_VERSION 3
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   64
 #define PUFFER_MAX_LOG     64    // values that my_log may report
@@ -58,6 +58,8 @@ typedef struct PufferDescription {
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t mask_size;                      // bytes of one agent's action mask; 0 = none
     int32_t has_truncations;                // 1 if the env writes truncations
+    int32_t has_finals;                     // 1 if final observations are there
+    int32_t has_alive;                      // 1 if agents come and go: rows may be empty
     int32_t whole_steps;                    // 1 if step takes all envs or none (MY_VEC_STEP)
     int32_t num_logs;
     const char* log_names[PUFFER_MAX_LOG];    // [num_logs]
@@ -70,6 +72,10 @@ typedef struct PufferBuffers {     // the first row of one env in each block; ro
     float* terminals;              // (num_agents)   0 or 1
     float* truncations;            // (num_agents)   0 or 1; NULL where has_truncations is 0
     unsigned char* action_mask;    // (num_agents, mask_size); NULL where mask_size is 0
+    void* final_observations;      // (num_agents, D) what a truncated episode ended with, where
+    unsigned char* has_final;      // (num_agents) is 1. NULL: not wanted, or has_finals is 0
+    unsigned char* alive;          // (num_agents) 0 where a row has no agent now; set to 1 by the
+                                   // first bind. NULL: not wanted, or has_alive is 0
 } PufferBuffers;
 
 typedef struct PufferWatch {    // one per worker, perhaps on a page that a parent reads
@@ -90,8 +96,9 @@ typedef struct PufferApi {
     // The shape of things under these [env] settings. 0, or -1 with a text in error
     int32_t (*describe)(const PufferSettings* env, PufferDescription* out, char* error);
 
-    // Agents of one env under these settings, read from a scratch env after init; -1 with a text
-    // in error. 1 where the binding makes all envs at once (MY_VEC_INIT)
+    // Rows of one env under these settings (max_agents, where the env has that field, else
+    // num_agents), read from a scratch env after init; -1 with a text in error. 1 where the
+    // binding makes all envs at once (MY_VEC_INIT)
     int32_t (*agents_per_env)(const PufferSettings* env, PufferWatch* watch, char* error);
 
     // Creates envs until their agents fill num_buffers equal slices of total_agents exactly.

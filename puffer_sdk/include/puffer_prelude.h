@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>    // declares the real ones first, then they are renamed
 
+#include "puffer_final.h"
+
 #ifdef PUFFER_LIBRARY
 
 // The generator of the env that this thread is inside of; never NULL

@@ -111,6 +111,7 @@ static const struct {
     {"zero-or-one", repro_look_values, NULL},
     {"with-terminal", repro_look_values, NULL},    // a truncation never comes alone
     {"one-legal", repro_look_legal, NULL},         // a mask leaves one of these actions
+    {"count", repro_look_count, NULL},             // num_agents is one that the rows allow
     {"let-go", repro_look_let_go, NULL},           // flags that are set are cleared again
     {"shown", repro_look_shown, NULL},             // after an ending, the new state is observed
     {"reset", repro_look_reset, NULL},             // after an ending the state begins anew

@@ -13,6 +13,7 @@ REPRO_FN void repro_look_values(ReproBatch* b) {
     ReproSpan s = repro_span(b);
     const char* e = repro_it.expect;
     REPRO_EACH(s, agent, element, i) {
+        if (!repro_told(b, s.array, repro_it.env, agent)) continue;
         double value = repro_value(b, repro_it.env, s.array, (size_t)i);
         const char* called = repro_called(s, agent, element);
         if (strcmp(e, "finite") == 0 && !isfinite(value))
@@ -34,7 +35,7 @@ REPRO_FN void repro_look_values(ReproBatch* b) {
 REPRO_FN void repro_look_legal(ReproBatch* b) {
     ReproSpan s = repro_span(b);
     for (int agent = s.agent; agent < s.agents; agent++) {
-        bool legal = false;
+        bool legal = !repro_has(b, repro_it.env, agent);
         for (int k = s.first; k <= s.last; k++)
             legal |= repro_value(b, repro_it.env, s.array, s.each * (size_t)agent + (size_t)k) != 0;
         if (!legal)
@@ -42,6 +43,24 @@ REPRO_FN void repro_look_legal(ReproBatch* b) {
                        "%s and all of its head are 0, expected one action to be legal",
                        repro_called(s, agent, s.first));
     }
+}
+
+// As many agents as the env has rows, or with max_agents at most as many; rows never change
+REPRO_FN void repro_look_count(ReproBatch* b) {
+    const Env* env = (const Env*)repro_api->env_struct(b->vec, repro_it.env);
+    int rows = b->count[repro_it.env];
+#ifdef PUFFER_HAS_MAX_AGENTS
+    if (env->max_agents != rows)
+        REPRO_FAIL(REPRO_FAILED, "max_agents is %d, expected %d as after init", env->max_agents,
+                   rows);
+    if (env->num_agents < 0 || env->num_agents > rows)
+        REPRO_FAIL(REPRO_FAILED, "num_agents is %d, expected 0 to %d (max_agents)", env->num_agents,
+                   rows);
+#else
+    if (env->num_agents != rows)
+        REPRO_FAIL(REPRO_FAILED, "num_agents is %d, expected %d as after init", env->num_agents,
+                   rows);
+#endif
 }
 
 // A block of flags that is set and never cleared moves in one direction within an episode
@@ -53,6 +72,7 @@ REPRO_FN void repro_look_let_go(ReproBatch* b) {
     if (!start) start = (double*)calloc(cells, sizeof *start);
     for (int agent = s.agent; agent < s.agents; agent++) {
         int rose = 0, fell = 0, which = s.first;
+        if (!repro_has(b, repro_it.env, agent)) continue;
         for (int k = s.first; k <= s.last; k++) {
             size_t i = s.each * (size_t)agent + (size_t)k;
             double value = repro_value(b, repro_it.env, s.array, i);
@@ -76,8 +96,8 @@ REPRO_FN void repro_look_let_go(ReproBatch* b) {
 REPRO_FN void repro_look_shown(ReproBatch* b) {
     ReproSpan s = repro_span(b);
     const char* base = (const char*)repro_api->env_struct(b->vec, repro_it.env);
-    for (int i = 0; i < b->count[repro_it.env]; i++)
-        if (!repro_stepped || b->rows[repro_it.env].terminals[i] == 0.0f) return;
+    if (!repro_stepped || !repro_ended(b, repro_it.env) || !repro_has(b, repro_it.env, s.agent))
+        return;
     if (repro_it.pointer >= 0) memcpy(&base, base + repro_it.pointer, sizeof base);
     float real;
     int32_t whole;
@@ -99,14 +119,15 @@ REPRO_FN void repro_look_logged(ReproBatch* b) {
     static unsigned char* ended;
     double log[PUFFER_MAX_LOG];
     static double entries;
-    int env = repro_it.env, all = 1;
+    int env = repro_it.env, all = 1, any = 0;
     if (!ended) ended = (unsigned char*)calloc((size_t)b->count[env], 1);
     for (int i = 0; i < b->count[env]; i++) {
-        ended[i] |= b->rows[env].terminals[i] != 0.0f && repro_watch.step > 0;
-        all &= ended[i];
+        ended[i] |= repro_agent_ended(b, env, i) && repro_watch.step > 0;
+        all &= ended[i] || !b->had[env][i];
+        any |= ended[i];
     }
     entries += repro_api->collect_log(b->vec, env, 1, log);
-    if (all && entries == 0.0)
+    if (all && any && entries == 0.0)
         REPRO_FAIL(REPRO_FAILED, "an episode of every agent has ended, and log.n is still 0");
 }
 
@@ -115,7 +136,7 @@ REPRO_FN void repro_look_logged(ReproBatch* b) {
 REPRO_FN void repro_look_log(ReproBatch* b) {
     static double *steps, *paid;    // of each agent, since its episode began
     const PufferBuffers* rows = &b->rows[repro_it.env];
-    int agents = b->count[repro_it.env], ended = 0;
+    int agents = b->count[repro_it.env], ended = 0, present = 0;
     bool is_length = strcmp(repro_it.field, "episode_length") == 0, matches = false;
     double log[PUFFER_MAX_LOG], sum = 0.0, ended_sum = 0.0, logged = NAN;
     if (!steps) {
@@ -127,17 +148,21 @@ REPRO_FN void repro_look_log(ReproBatch* b) {
         if (strcmp(repro_desc.log_names[i], repro_it.field) == 0) logged = log[i];
 #define REPRO_IS(value) (fabs(logged - (value)) <= 1e-3 + 1e-3 * fabs(value))
     for (int i = 0; i < agents; i++) {
+        bool had = b->had[repro_it.env][i];
+        if (!had) steps[i] = paid[i] = 0.0;
+        if (!had) continue;
+        present++;
         steps[i] += repro_stepped;
         paid[i] += repro_stepped ? rows->rewards[i] : 0.0;
         double counted = is_length ? steps[i] : paid[i];
-        bool over = rows->terminals[i] != 0.0f;
+        bool over = repro_agent_ended(b, repro_it.env, i);
         matches |= REPRO_IS(counted);
         sum += counted;
         ended_sum += over ? counted : 0.0;
         ended += over;
         if (over || !repro_stepped) steps[i] = paid[i] = 0.0;
     }
-    matches |= REPRO_IS(sum / agents) || (ended && REPRO_IS(ended_sum / ended));
+    matches |= REPRO_IS(sum / (present ? present : 1)) || (ended && REPRO_IS(ended_sum / ended));
     if (!is_length) matches |= REPRO_IS(sum) || REPRO_IS(ended_sum);    // steps do not add up
     if (!isnan(logged) && ended && !matches)
         REPRO_FAIL(REPRO_FAILED, "the log's %s is %g, expected %g", repro_it.field, logged,
@@ -172,6 +197,8 @@ REPRO_FN uint32_t repro_word(const ReproBatch* b, int i) {
     if ((size_t)i < words) memcpy(&value, env + 4 * i, 4);
     else {
         size_t width = repro_desc.obs_dtype ? 4 : 1;
+        int agent = (int)(((size_t)i - words) / (size_t)repro_desc.obs_size);
+        if (!repro_has(b, repro_it.env, agent)) return 0;
         memcpy(&value, (char*)b->rows[repro_it.env].observations + width * ((size_t)i - words),
                width);
     }
@@ -252,7 +279,7 @@ REPRO_FN void repro_look_reset(ReproBatch* b) {
     int were, came, agents = b->count[repro_it.env];
     bool drew = repro_rng_of(b) != repro_rng, called = repro_resets != resets;
     if (!over) over = (unsigned char*)calloc((size_t)agents, 1);
-    for (int i = 0; i < agents; i++) over[i] |= b->rows[repro_it.env].terminals[i] != 0.0f;
+    for (int i = 0; i < agents; i++) over[i] |= repro_agent_ended(b, repro_it.env, i);
     repro_homecoming(b, &were, &came);
     bool begun = called || (were >= 3 && came == were);
     if (stepped && !hidden && repro_ended(b, repro_it.env) && !called && were > 0 && came == 0
@@ -260,12 +287,21 @@ REPRO_FN void repro_look_reset(ReproBatch* b) {
         REPRO_FAIL(REPRO_FAILED, "every agent's episode has ended, and nothing of the state has "
                                  "begun anew, expected c_reset(env) in c_step");
     for (int i = 0; stepped && hidden && begun && i < agents; i++)
-        if (!over[i])
+        if (!over[i] && b->had[repro_it.env][i])
             REPRO_FAIL(REPRO_FAILED, "a new episode has begun, and agent %d had no terminal", i);
     if (begun || !stepped) memset(over, 0, (size_t)agents);
     for (int i = 0; i < repro_words; i++) repro_away[i] = repro_word(b, i) != repro_home.value[i];
     repro_rng = repro_rng_of(b);
     resets = repro_resets;
+}
+
+REPRO_FN void repro_copy_told(const ReproBatch* b, int array, char* out) {    // others as zeros
+    size_t each = repro_bytes(array);
+    const char* rows = (const char*)repro_array(b, repro_it.env, array);
+    for (int i = 0; each && i < b->count[repro_it.env]; i++, out += each, rows += each) {
+        if (repro_told(b, array, repro_it.env, i)) memcpy(out, rows, each);
+        else memset(out, 0, each);
+    }
 }
 
 REPRO_FN void repro_look_goes_on(ReproBatch* b) {
@@ -278,13 +314,18 @@ REPRO_FN void repro_look_goes_on(ReproBatch* b) {
         seen = (unsigned char*)calloc(size, 1);
     }
     for (int i = 0; i < b->count[env]; i++) {
-        over[i] |= repro_watch.step > 0 && b->rows[env].terminals[i] != 0.0f;
+        bool had = b->had[env][i], has = repro_has(b, env, i);
+        over[i] = (over[i] && (had || !has))
+                  || (repro_watch.step > 0 && (repro_agent_ended(b, env, i) || !(had || has)));
         all &= over[i];
     }
-    bool same = memcmp(seen, b->rows[env].observations, size) == 0 && !repro_any_ended(b, env)
+    char* shown = (char*)malloc(size);
+    repro_copy_told(b, REPRO_OBS, shown);
+    bool same = memcmp(seen, shown, size) == 0 && !repro_any_ended(b, env)
                 && repro_rng_of(b) == repro_rng;
     still = same && all ? still + 1 : 0;
-    memcpy(seen, b->rows[env].observations, size);
+    memcpy(seen, shown, size);
+    free(shown);
     repro_rng = repro_rng_of(b);
     if (still >= REPRO_STILL)
         REPRO_FAIL(REPRO_FAILED,
@@ -347,7 +388,7 @@ REPRO_FN void repro_determined(void) {    // observations, by c_reset
         repro_reset(&x);
         repro_reset(&y);
         REPRO_EACH(s, agent, element, i)
-            if (repro_differs(&x, &y, s.array, (size_t)i))
+            if (repro_has(&x, repro_it.env, agent) && repro_differs(&x, &y, s.array, (size_t)i))
                 REPRO_FAIL(REPRO_FAILED,
                            "c_reset left %s as it was, expected a value that does "
                            "not depend on what the buffer held",
@@ -385,7 +426,8 @@ REPRO_FN void repro_written(void) {    // by each step, or by those that end the
         repro_step(&y, s.array == REPRO_OBS ? 0 : PUFFER_KEEP_REWARDS);
         bool ends = s.array == REPRO_OBS && repro_ended(&x, repro_it.env);
         REPRO_EACH(s, agent, element, i)
-            if ((!at_ends || ends) && repro_differs(&x, &y, s.array, (size_t)i))
+            if ((!at_ends || ends) && repro_told(&x, s.array, repro_it.env, agent)
+                && repro_differs(&x, &y, s.array, (size_t)i))
                 REPRO_FAIL(REPRO_FAILED,
                            "c_step left %s as it was%s, expected a value of this "
                            "step",
@@ -431,21 +473,24 @@ REPRO_FN void repro_record(ReproRecord* r, int64_t moment) {
     size_t size = repro_record_size(r->b), at = 0;
     char* out = r->rows + size * (size_t)moment;
     for (int a = 0; a < REPRO_ACTIONS; a++) {
-        size_t each = repro_bytes(a),
-               width = a == REPRO_MASK || (a == REPRO_OBS && !repro_desc.obs_dtype) ? 1 : 4;
+        size_t each = repro_bytes(a), width = repro_is_byte(a) ? 1 : 4;
         size_t bytes = each * (size_t)r->b->count[repro_it.env];
-        char* now = (char*)repro_array(r->b, repro_it.env, a);
+        char* now = (char*)malloc(bytes + 1);
+        repro_copy_told(r->b, a, now);
         for (size_t i = 0; r->compare && i < bytes; i += width) {
             if (memcmp(out + at + i, now + i, width) == 0) continue;
             ReproSpan s = {.array = a};
             float one;
             if (width == 4) memcpy(&one, out + at + i, 4);
             else one = (float)((unsigned char*)out)[at + i];
+            float other = width == 4 ? 0.0f : (float)(unsigned char)now[i];
+            if (width == 4) memcpy(&other, now + i, 4);
             REPRO_FAIL(REPRO_FAILED, "%s is %.9g in one run and %.9g in another, expected the same",
                        repro_called(s, (int)(i / each), (int)(i % each / width)), (double)one,
-                       repro_value(r->b, repro_it.env, a, i / width));
+                       (double)other);
         }
         if (!r->compare && bytes) memcpy(out + at, now, bytes);
+        free(now);
         at += bytes;
     }
 }
@@ -455,8 +500,10 @@ REPRO_FN void repro_advance(ReproBatch* b, int how, bool reset) {
     for (int k = 0; k < (how == REPRO_ALL ? 1 : b->envs); k++) {
         int e = how == REPRO_REVERSED ? b->envs - 1 - k : k, n = how == REPRO_ALL ? b->envs : 1;
         if (how == REPRO_ALONE && e != repro_it.env) continue;
+        if (!reset) repro_note(b, e, e + n);
         if (reset) repro_api->reset(b->vec, e, n, &repro_watch);
         else repro_api->step(b->vec, e, n, 0, &repro_watch);
+        if (reset) repro_note(b, e, e + n);
     }
 }
 
@@ -490,12 +537,17 @@ REPRO_FN void* repro_work(void* data) {
     bool watched = repro_it.env >= w->from && repro_it.env < w->to;
     int64_t moment = 1;
     repro_api->reset(b->vec, w->from, w->to - w->from, &own);
+    repro_note(b, w->from, w->to);
     if (watched) repro_record(w->record, 0);
     for (ReproWalk walk = {.quiet = !watched}; repro_next(&walk);) {
         if (walk.actions) {
             repro_act_range(b, walk.actions, w->from, w->to);
+            repro_note(b, w->from, w->to);
             repro_api->step(b->vec, w->from, w->to - w->from, 0, &own);
-        } else repro_api->reset(b->vec, w->from, w->to - w->from, &own);
+        } else {
+            repro_api->reset(b->vec, w->from, w->to - w->from, &own);
+            repro_note(b, w->from, w->to);
+        }
         if (watched) repro_record(w->record, moment++);
     }
     return NULL;
@@ -523,8 +575,7 @@ REPRO_FN void repro_same(void) {
               : strcmp(e, "same-in-any-order") == 0 ? REPRO_REVERSED
               : strcmp(e, "same-on-threads") == 0   ? REPRO_THREADS
                                                     : REPRO_ALL;
-    free(b.rows);    // never reset: nothing to close
-    free(b.count);
+    repro_free(&b);    // never reset: nothing to close
     char* rows = (char*)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (rows == (char*)MAP_FAILED) REPRO_FAIL(REPRO_UNABLE, "not enough memory");
     if (strcmp(e, "same-again") == 0) repro_tell(rows, false, REPRO_ALL);

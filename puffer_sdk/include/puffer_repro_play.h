@@ -22,20 +22,22 @@ enum {
     REPRO_TERMINALS,
     REPRO_TRUNCATIONS,
     REPRO_MASK,
+    REPRO_ALIVE,
     REPRO_ACTIONS,
     REPRO_ARRAYS
 };
 enum { REPRO_GUARD = 1 << 20, REPRO_PAGE = 4096 };
-static const char* const repro_names[REPRO_ARRAYS] = {"observations", "rewards",     "terminals",
-                                                      "truncations",  "action_mask", "actions"};
-static const char* const repro_one[REPRO_ARRAYS] = {"observation", "reward",      "terminal",
-                                                    "truncation",  "action_mask", "action"};
+static const char* const repro_names[REPRO_ARRAYS] = {
+    "observations", "rewards", "terminals", "truncations", "action_mask", "alive", "actions"};
+static const char* const repro_one[REPRO_ARRAYS] = {
+    "observation", "reward", "terminal", "truncation", "action_mask", "alive", "action"};
 
 typedef struct ReproBatch {
     PufferVec* vec;
     int envs;
     PufferBuffers* rows;
     int* count;
+    unsigned char** had;    // [envs] rows that had an agent before the last step
 } ReproBatch;
 typedef struct ReproWalk {
     int row, done, step;
@@ -92,21 +94,26 @@ REPRO_FN size_t repro_bytes(int array) {    // of one agent; 0 = the env has no 
     case REPRO_ACTIONS: return (size_t)repro_desc.num_atns * 4;
     case REPRO_TRUNCATIONS: return repro_desc.has_truncations ? 4 : 0;
     case REPRO_MASK: return (size_t)repro_desc.mask_size;
+    case REPRO_ALIVE: return repro_desc.has_alive ? 1 : 0;
     default: return 4;
     }
 }
 
 REPRO_FN void* repro_array(const ReproBatch* b, int env, int array) {
     const PufferBuffers* r = &b->rows[env];
-    void* all[REPRO_ARRAYS] = {r->observations, r->rewards,     r->terminals,
-                               r->truncations,  r->action_mask, r->actions};
+    void* all[REPRO_ARRAYS] = {r->observations, r->rewards, r->terminals, r->truncations,
+                               r->action_mask,  r->alive,   r->actions};
     return all[array];
+}
+
+REPRO_FN bool repro_is_byte(int array) {
+    return array == REPRO_MASK || array == REPRO_ALIVE
+           || (array == REPRO_OBS && !repro_desc.obs_dtype);
 }
 
 REPRO_FN double repro_value(const ReproBatch* b, int env, int array, size_t i) {
     const void* at = repro_array(b, env, array);
-    bool is_byte = array == REPRO_MASK || (array == REPRO_OBS && !repro_desc.obs_dtype);
-    return is_byte ? ((const unsigned char*)at)[i] : (double)((const float*)at)[i];
+    return repro_is_byte(array) ? ((const unsigned char*)at)[i] : (double)((const float*)at)[i];
 }
 
 // `bytes` that touch an unmapped page, so that a write beside them cannot stay unseen
@@ -140,6 +147,7 @@ REPRO_FN ReproBatch repro_open(void) {
     if (repro_it.env >= b.envs) REPRO_FAIL(REPRO_UNABLE, "there is no env %d", repro_it.env);
     b.rows = (PufferBuffers*)calloc((size_t)b.envs, sizeof *b.rows);
     b.count = (int*)calloc((size_t)b.envs, sizeof *b.count);
+    b.had = (unsigned char**)calloc((size_t)b.envs, sizeof *b.had);
     char* block[REPRO_ARRAYS] = {0};    // a binding that steps all envs wants them adjacent
     for (int a = 0; repro_desc.whole_steps && a < REPRO_ARRAYS; a++)
         if (repro_bytes(a)) block[a] = repro_allocate(a, repro_bytes(a) * (size_t)agents);
@@ -159,24 +167,52 @@ REPRO_FN ReproBatch repro_open(void) {
                                     (float*)at[REPRO_TERMINALS],
                                     (float*)at[REPRO_TRUNCATIONS],
                                     (unsigned char*)at[REPRO_MASK]};
+        b.rows[e].alive = (unsigned char*)at[REPRO_ALIVE];
+        b.had[e] = (unsigned char*)calloc((size_t)b.count[e], 1);
         repro_api->bind(b.vec, e, &b.rows[e]);
     }
     return b;
 }
 
-REPRO_FN void repro_close(ReproBatch* b) {
-    repro_api->destroy(b->vec, &repro_watch);
+REPRO_FN void repro_free(ReproBatch* b) {    // without closing the envs
+    for (int e = 0; e < b->envs; e++) free(b->had[e]);
+    free(b->had);
     free(b->rows);
     free(b->count);
+}
+
+// Where agents come and go: the observation behind a step belongs to those that are there now
+REPRO_FN bool repro_has(const ReproBatch* b, int env, int agent) {
+    const unsigned char* alive = b->rows[env].alive;
+    return agent < ((const Env*)repro_api->env_struct(b->vec, env))->num_agents
+           && (!alive || alive[agent]);
+}
+
+// The reward and the terminal of a step, to those that were there before it
+REPRO_FN void repro_note(ReproBatch* b, int from, int to) {
+    for (int e = from; e < to; e++)
+        for (int i = 0; i < b->count[e]; i++) b->had[e][i] = repro_has(b, e, i);
+}
+
+REPRO_FN bool repro_told(const ReproBatch* b, int array, int env, int agent) {
+    if (array == REPRO_OBS || array == REPRO_MASK) return repro_has(b, env, agent);
+    return array == REPRO_ALIVE || b->had[env][agent];
+}
+
+REPRO_FN void repro_close(ReproBatch* b) {
+    repro_api->destroy(b->vec, &repro_watch);
+    repro_free(b);
 }
 
 REPRO_FN void repro_reset(ReproBatch* b) {
     repro_stepped = false;
     repro_api->reset(b->vec, 0, b->envs, &repro_watch);
+    repro_note(b, 0, b->envs);
 }
 
 REPRO_FN void repro_step(ReproBatch* b, int flags) {
     repro_stepped = true;
+    repro_note(b, 0, b->envs);
     repro_api->step(b->vec, 0, b->envs, flags, &repro_watch);
 }
 
@@ -220,8 +256,10 @@ REPRO_FN void repro_act_range(ReproBatch* b, const float* actions, int from, int
         for (int i = 0; e >= from && i < b->count[e] * K; i++) {
             bool has = own ? e == repro_it.env : at + i < repro_it.width;
             const unsigned char* mask = b->rows[e].action_mask;
-            b->rows[e].actions[i] = repro_masked(mask ? mask + i / K * repro_desc.mask_size : NULL,
-                                                 i % K, has ? actions[at + i] : 0.0f);
+            float action = repro_masked(mask ? mask + i / K * repro_desc.mask_size : NULL, i % K,
+                                        has ? actions[at + i] : 0.0f);
+            bool acts = !repro_desc.has_alive || repro_has(b, e, i / K);
+            b->rows[e].actions[i] = acts ? action : 0.0f;
         }
     }
 }
@@ -230,15 +268,29 @@ REPRO_FN void repro_act(ReproBatch* b, const float* actions) {
     repro_act_range(b, actions, 0, b->envs);
 }
 
-REPRO_FN bool repro_ended(const ReproBatch* b, int env) {    // for every agent of the env
-    for (int i = 0; i < b->count[env]; i++)
-        if (b->rows[env].terminals[i] == 0.0f) return false;
-    return true;
+REPRO_FN bool repro_agent_ended(const ReproBatch* b, int env, int agent) {
+    return b->had[env][agent]
+           && (b->rows[env].terminals[agent] != 0.0f || !repro_has(b, env, agent));
+}
+
+// For every agent of the env. Where agents come and go, rows that ended have one again: the last
+// one may leave and nothing begins anew
+REPRO_FN bool repro_ended(const ReproBatch* b, int env) {
+    int had = 0, has = 0, ended = 0, stayed = 0, rows = b->count[env];
+    for (int i = 0; i < rows; i++) {
+        bool was = b->had[env][i], is = repro_has(b, env, i);
+        had += was;
+        has += is;
+        stayed += was && is;
+        ended += was && b->rows[env].terminals[i] != 0.0f;
+    }
+    if (!repro_desc.has_alive) return ended == rows;
+    return ended == had && stayed > 0 && (had > 1 || has == rows);
 }
 
 REPRO_FN bool repro_any_ended(const ReproBatch* b, int env) {
     for (int i = 0; i < b->count[env]; i++)
-        if (b->rows[env].terminals[i] != 0.0f) return true;
+        if (repro_agent_ended(b, env, i)) return true;
     return false;
 }
 

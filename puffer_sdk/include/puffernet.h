@@ -37,6 +37,8 @@
  *   net->rng = seed;                    the draws' generator; it starts at 1
  *   net->mask = env.action_mask;        (agents, A), 0 where an action is illegal; read in every
  *                                       act. NULL: all are legal
+ *   net->alive = env.alive;             (agents), 0 where a row has no agent: it acts with zeros
+ *                                       and remembers nothing. Read in every act. NULL: all do
  *
  * PufferLib's Ocean programs compile as they stand. Their weights state no sizes, so the program
  * does, and where the two do not fit, make_puffernet says so and gives NULL:
@@ -122,10 +124,11 @@ typedef struct MinGRU {
 
 typedef struct PufferNet {    // one allocation, but for weights that it owns
     // yours to set
-    int greedy;                   // 1: likeliest actions. 0: draws
-    unsigned int rng;             // generator of the draws
-    const unsigned char* mask;    // (agents, A) legal actions, the caller's; or NULL
-    float* obs;                   // (agents, D) room for the caller; not read by itself
+    int greedy;                    // 1: likeliest actions. 0: draws
+    unsigned int rng;              // generator of the draws
+    const unsigned char* mask;     // (agents, A) legal actions, the caller's; or NULL
+    const unsigned char* alive;    // (agents) 0 without an agent, the caller's; or NULL
+    float* obs;                    // (agents, D) room for the caller; not read by itself
     // yours to read
     char env[32];               // from the trailer, else ""
     unsigned long long step;    // agent steps trained, else 0
@@ -556,6 +559,12 @@ static inline void puffernet_forget(PufferNet* net, int agent) {
                sizeof(float) * (size_t)net->hidden_size);
 }
 
+// Zeros for an agent that cannot act
+static inline void puffernet_rest(PufferNet* net, int agent, float* actions) {
+    puffernet_forget(net, agent);
+    memset(actions + (size_t)agent * net->num_actions, 0, sizeof(float) * (size_t)net->num_actions);
+}
+
 // One tick of all agents; floats or bytes is what the observations are, the other one is NULL
 static inline void puffernet_tick(PufferNet* net, const float* floats, const unsigned char* bytes,
                                   float* actions, const unsigned char* mask, const float* terminals,
@@ -563,6 +572,10 @@ static inline void puffernet_tick(PufferNet* net, const float* floats, const uns
     if (!net) return;
     for (int agent = 0; agent < net->num_agents; agent++) {
         size_t first = (size_t)agent * net->obs_size;
+        if (net->alive && !net->alive[agent]) {
+            puffernet_rest(net, agent, actions);
+            continue;
+        }
         if (terminals && terminals[agent] != 0) puffernet_forget(net, agent);
         for (int i = 0; i < net->obs_size; i++) {
             float value = bytes ? (float)bytes[first + i] : floats[first + i];
@@ -578,9 +591,7 @@ static inline void puffernet_tick(PufferNet* net, const float* floats, const uns
                     "puffernet: the policy of agent %d computed a number that is not "
                     "finite (is its observation finite?); it plays zeros\n",
                     agent);
-        puffernet_forget(net, agent);
-        for (int head = 0; head < net->num_actions; head++)
-            actions[(size_t)agent * net->num_actions + head] = 0;
+        puffernet_rest(net, agent, actions);
     }
 }
 

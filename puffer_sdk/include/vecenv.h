@@ -40,16 +40,42 @@
 #define PUFFER_ASSERT(test, text) _Static_assert(test, text)
 #endif
 
-// In builds with sanitizers, and in `check`'s, this file takes longer to compile than to run
+#undef c_reset    // of puffer_final.h: the author's c_reset is behind us
+#if defined(PUFFER_OBSERVE) || defined(PUFFER_HAS_FINALS)
+#define PUFFER_FINALS
+#endif
+
+#ifdef PUFFER_HAS_MAX_AGENTS    // rows of an env
+#define PUFFER_ROWS max_agents
+#else
+#define PUFFER_ROWS num_agents
+#endif
+#define PUFFER_TEXT_OF(name) #name
+#define PUFFER_TEXT(name)    PUFFER_TEXT_OF(name)
+
+// What runs once takes longer to optimise than to run. In builds with sanitizers, and in
+// `check`'s, that holds for the whole of this file
 #if defined(__SANITIZE_ADDRESS__) && !defined(PUFFER_UNOPTIMIZED)
 #define PUFFER_UNOPTIMIZED
 #endif
-#if defined(PUFFER_UNOPTIMIZED) && defined(__clang__)
-#pragma clang optimize off
-#elif defined(PUFFER_UNOPTIMIZED) && defined(__GNUC__)
-#pragma GCC push_options
-#pragma GCC optimize("O0")
+#if defined(__clang__)
+#define PUFFER_COLD _Pragma("clang optimize off")
+#define PUFFER_WARM _Pragma("clang optimize on")
+#elif defined(__GNUC__)
+#define PUFFER_COLD _Pragma("GCC push_options") _Pragma("GCC optimize(\"O0\")")
+#define PUFFER_WARM _Pragma("GCC pop_options")
+#else
+#define PUFFER_COLD
+#define PUFFER_WARM
 #endif
+#ifdef PUFFER_UNOPTIMIZED
+#define PUFFER_OFTEN
+#define PUFFER_ONCE
+#else
+#define PUFFER_OFTEN PUFFER_WARM    // from here on, what each step calls
+#define PUFFER_ONCE  PUFFER_COLD
+#endif
+PUFFER_COLD
 
 //------------------------------------------------------------------------------------
 // Dict: settings in, log values out
@@ -121,6 +147,8 @@ static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) 
     return dict;
 }
 
+PUFFER_OFTEN
+
 //------------------------------------------------------------------------------------
 // Types that bindings name
 //------------------------------------------------------------------------------------
@@ -180,12 +208,20 @@ PUFFER_ASSERT(NUM_ATNS == puffer_num_atns,
 #endif
 PUFFER_ASSERT(puffer_num_atns <= PUFFER_MAX_HEADS, "PUF112: more than 64 entries in ACT_SIZES");
 PUFFER_ASSERT(sizeof(Log) % sizeof(float) == 0, "PUF104: Log holds something but floats");
-PUFFER_ASSERT(offsetof(Log, n) + sizeof(float) == sizeof(Log), "PUF104: n is not Log's last field");
+#if defined(PUFFER_FINALS) && !defined(PUFFER_HAS_TRUNCATIONS)
+#error "final observations are those of truncated episodes: truncations are missing"
+#endif
 PUFFER_ASSERT(sizeof(*((OBS_TENSOR_T*)0)->data) == sizeof(*((Env*)0)->observations),
               "PUF103: OBS_TENSOR_T is not the type that observations points to");
 
-enum { puffer_log_fields = (int)(sizeof(Log) / sizeof(float)) };    // n is the last
+enum {
+    puffer_log_fields = (int)(sizeof(Log) / sizeof(float)),
+    puffer_log_n = (int)(offsetof(Log, n) / sizeof(float)),
+};
 
+#if defined(ACTION_MASK_AT) && !defined(MY_ACTION_MASK)
+#error "ACTION_MASK_AT needs MY_ACTION_MASK, the number of all actions"
+#endif
 #ifdef MY_ACTION_MASK
 enum { puffer_mask_size = MY_ACTION_MASK };
 #else
@@ -214,6 +250,12 @@ struct PufferVec {
     float** rewards;                    // [num_envs] as bound
     float** terminals;                  // [num_envs]
     float** truncations;                // [num_envs] or NULLs
+    unsigned char** masks;              // [num_envs] as bound, where the library writes them
+    char** finals;                      // [num_envs] final observations as bound, or NULLs
+    unsigned char** has_final;          // [num_envs]
+    char** spare_finals;                // [num_envs] our own, where the env writes unasked
+    unsigned char** alive;              // [num_envs] as bound, or NULLs
+    unsigned char** spare_alive;        // [num_envs] our own, where the env writes unasked
     double added[puffer_log_fields];    // sums that add_log brought, not yet collected
     char* adjacent;    // [num_envs + 1] 1 where an env's rows follow its neighbour's
 };
@@ -246,6 +288,8 @@ static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
     watch->env = e;
     puffer_rand_state = &vec->rand_states[e];
 }
+
+PUFFER_ONCE
 
 // Behind an error text: the numbers nearest to this one that are multiples of a step
 static inline void puffer_suggest(char* error, int32_t number, int32_t step) {
@@ -291,6 +335,12 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
 #ifdef PUFFER_HAS_TRUNCATIONS
         out->has_truncations = 1;
 #endif
+#ifdef PUFFER_FINALS
+        out->has_finals = 1;
+#endif
+#if defined(PUFFER_HAS_ALIVE) || defined(PUFFER_HAS_MAX_AGENTS)
+        out->has_alive = 1;
+#endif
 #ifdef MY_VEC_STEP
         out->whole_steps = 1;
 #endif
@@ -329,8 +379,10 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
     if (setjmp(escape) == 0) {
         env->num_agents = 1;
         my_init(env, kwargs);    // what it allocates is small, and c_close wants a reset env
-        agents = env->num_agents;
-        if (agents < 1) snprintf(error, PUFFER_ERROR_SIZE, "agents: num_agents is %d", agents);
+        agents = env->PUFFER_ROWS;
+        if (agents < 1)
+            snprintf(error, PUFFER_ERROR_SIZE, "agents: " PUFFER_TEXT(PUFFER_ROWS) " is %d",
+                     agents);
     }
     puffer_escape = NULL;
     puffer_error = NULL;
@@ -343,6 +395,14 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
 
 static void puffer_free_vec(PufferVec* vec) {
     if (!vec) return;
+    for (int32_t e = 0; vec->spare_finals && e < vec->total_agents; e++) free(vec->spare_finals[e]);
+    for (int32_t e = 0; vec->spare_alive && e < vec->total_agents; e++) free(vec->spare_alive[e]);
+    free(vec->spare_finals);
+    free(vec->masks);
+    free(vec->spare_alive);
+    free(vec->alive);
+    free(vec->finals);
+    free(vec->has_final);
     free(vec->view.buffer_env_starts);
     free(vec->view.buffer_env_counts);
     free(vec->first_row);
@@ -352,6 +412,13 @@ static void puffer_free_vec(PufferVec* vec) {
     free(vec->truncations);
     free(vec->adjacent);
     free(vec);
+}
+
+static bool puffer_has_rows(const Env* env, int32_t e, char* error) {
+    if (env->PUFFER_ROWS > 0) return true;
+    snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has " PUFFER_TEXT(PUFFER_ROWS) " = %d", e,
+             env->PUFFER_ROWS);
+    return false;
 }
 
 #ifdef MY_VEC_INIT
@@ -371,15 +438,11 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
     }
     for (int e = 0; e < count; e++) {
         Env* env = &vec->envs[e];
-        if (env->num_agents < 1) {
-            snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has num_agents = %d", e,
-                     env->num_agents);
-            return false;
-        }
+        if (!puffer_has_rows(env, e, error)) return false;
         // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
         env->rng = puffer_mix(seed, env->rng);
         vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
-        vec->first_row[e + 1] = vec->first_row[e] + env->num_agents;
+        vec->first_row[e + 1] = vec->first_row[e] + env->PUFFER_ROWS;
     }
     if (vec->first_row[count] != vec->total_agents) {
         snprintf(error, PUFFER_ERROR_SIZE,
@@ -428,23 +491,19 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
             env->num_agents = 1;
             vec->num_envs++;    // first, so that destroy closes an env whose my_init escaped
             my_init(env, kwargs);
-            if (env->num_agents < 1) {
-                snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has num_agents = %d", e,
-                         env->num_agents);
-                return false;
-            }
-            row += env->num_agents;
+            if (!puffer_has_rows(env, e, error)) return false;
+            row += env->PUFFER_ROWS;
             vec->first_row[e + 1] = row;
         }
         vec->view.buffer_env_counts[b] = vec->num_envs - vec->view.buffer_env_starts[b];
         if (row != begin + per_buffer) {
-            int last = vec->envs[vec->num_envs - 1].num_agents;
+            int last = vec->envs[vec->num_envs - 1].PUFFER_ROWS;
             snprintf(error, PUFFER_ERROR_SIZE,
                      "tiling: buffer %d has room for %d agents, but "
                      "whole envs (the last has %d agents) fill %d",
                      b, per_buffer, last, row - begin);
             bool uniform = true;
-            for (int e = 0; e < vec->num_envs; e++) uniform &= vec->envs[e].num_agents == last;
+            for (int e = 0; e < vec->num_envs; e++) uniform &= vec->envs[e].PUFFER_ROWS == last;
             if (uniform) puffer_suggest(error, vec->total_agents, last * vec->view.buffers);
             else if (vec->view.buffers == 1) puffer_suggest(error, row, row);
             return false;
@@ -496,6 +555,12 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->terminals = (float**)calloc(rows, sizeof(float*));
     vec->truncations = (float**)calloc(rows, sizeof(float*));
     vec->adjacent = (char*)calloc(rows + 1, sizeof(char));
+    vec->masks = (unsigned char**)calloc(rows, sizeof(char*));
+    vec->finals = (char**)calloc(rows, sizeof(char*));
+    vec->has_final = (unsigned char**)calloc(rows, sizeof(char*));
+    vec->spare_finals = (char**)calloc(rows, sizeof(char*));
+    vec->alive = (unsigned char**)calloc(rows, sizeof(char*));
+    vec->spare_alive = (unsigned char**)calloc(rows, sizeof(char*));
     vec->view.buffers = num_buffers;
     vec->view.agents_per_buffer = total_agents / num_buffers;
     vec->view.total_agents = total_agents;
@@ -503,7 +568,8 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->view.buffer_env_counts = (int*)calloc((size_t)num_buffers, sizeof(int));
 
     if (!vec->first_row || !vec->rand_states || !vec->rewards || !vec->terminals
-        || !vec->truncations || !vec->adjacent || !vec->view.buffer_env_starts
+        || !vec->truncations || !vec->adjacent || !vec->masks || !vec->finals || !vec->has_final
+        || !vec->spare_finals || !vec->alive || !vec->spare_alive || !vec->view.buffer_env_starts
         || !vec->view.buffer_env_counts) {
         snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d agents", total_agents);
         puffer_free_vec(vec);
@@ -532,6 +598,18 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
                          vec->obs_size, size, e);
                 good = false;
             }
+#ifdef ACTION_MASK_AT
+            Env* env = &vec->envs[e];
+            int at = (int)(ACTION_MASK_AT);
+            (void)env;
+            if (at < 0 || at + puffer_mask_size > size) {
+                snprintf(error, PUFFER_ERROR_SIZE,
+                         "sizes: ACTION_MASK_AT is %d, and %d actions from there on do not fit "
+                         "into %d observations",
+                         at, puffer_mask_size, size);
+                good = false;
+            }
+#endif
         }
     }
     puffer_escape = NULL;
@@ -551,6 +629,8 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->view.action_mask_size = puffer_mask_size;
     return vec;
 }
+
+PUFFER_OFTEN
 
 static int32_t puffer_num_envs(const PufferVec* vec) { return vec->num_envs; }
 
@@ -582,7 +662,40 @@ static bool puffer_follows(const PufferVec* vec, int32_t e) {
 #ifdef PUFFER_HAS_TRUNCATIONS
     if (vec->truncations[e] != vec->truncations[e - 1] + agents) return false;
 #endif
+#ifdef PUFFER_FINALS
+    if (!vec->has_final[e] != !vec->has_final[e - 1]) return false;
+    if (vec->has_final[e] && vec->has_final[e] != vec->has_final[e - 1] + agents) return false;
+#endif
     return true;
+}
+
+// Where the final observations of an env go. One that writes them itself always has a place for it
+static void puffer_bind_finals(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
+    (void)vec, (void)e, (void)buffers;
+#ifdef PUFFER_FINALS
+    vec->finals[e] = buffers->has_final ? (char*)buffers->final_observations : NULL;
+    vec->has_final[e] = vec->finals[e] ? buffers->has_final : NULL;
+#endif
+#ifdef PUFFER_HAS_FINALS
+    size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
+    if (!vec->finals[e] && !vec->spare_finals[e])
+        vec->spare_finals[e] = (char*)calloc(rows, (size_t)vec->obs_size * obs_element_size());
+    PUFFER_POINT(vec->envs[e].final_observations,
+                 vec->finals[e] ? vec->finals[e] : vec->spare_finals[e]);
+#endif
+}
+
+// The row of who lives is our own where the env writes it and the caller does not ask for it
+static void puffer_bind_alive(PufferVec* vec, int32_t e, unsigned char* alive) {
+    size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
+    bool first = !vec->alive[e];
+#ifdef PUFFER_HAS_ALIVE
+    if (!alive && !vec->spare_alive[e]) vec->spare_alive[e] = (unsigned char*)malloc(rows);
+    if (!alive) alive = vec->spare_alive[e];
+    PUFFER_POINT(vec->envs[e].alive, alive);
+#endif
+    vec->alive[e] = alive;
+    if (first && alive) memset(alive, 1, rows);
 }
 
 static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
@@ -595,9 +708,13 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
     PUFFER_POINT(env->truncations, buffers->truncations);
     vec->truncations[e] = buffers->truncations;
 #endif
-#ifdef MY_ACTION_MASK
+#if defined(ACTION_MASK_AT)
+    vec->masks[e] = buffers->action_mask;
+#elif defined(MY_ACTION_MASK)
     PUFFER_POINT(env->action_mask, buffers->action_mask);
 #endif
+    puffer_bind_finals(vec, e, buffers);
+    puffer_bind_alive(vec, e, buffers->alive);
     vec->rewards[e] = buffers->rewards;
     vec->terminals[e] = buffers->terminals;
     for (int32_t next = e; next <= e + 1; next++)    // this env and the one behind it
@@ -625,8 +742,84 @@ static void puffer_clear(PufferVec* vec, int32_t first, int32_t count) {
 #ifdef PUFFER_HAS_TRUNCATIONS
         memset(vec->truncations[e], 0, size);
 #endif
+#ifdef PUFFER_FINALS
+        if (vec->has_final[e]) memset(vec->has_final[e], 0, size / sizeof(float));
+#endif
         e = stop;
     }
+}
+
+// After c_reset and c_step: rows from num_agents on are empty; of the others the env says it
+static inline void puffer_note_alive(PufferVec* vec, int32_t e) {
+    (void)vec, (void)e;
+#ifdef PUFFER_HAS_MAX_AGENTS
+    int32_t rows = vec->first_row[e + 1] - vec->first_row[e], agents = vec->envs[e].num_agents;
+    unsigned char* alive = vec->alive[e];
+    if (!alive) return;
+    agents = agents < 0 ? 0 : agents > rows ? rows : agents;
+#ifndef PUFFER_HAS_ALIVE
+    memset(alive, 1, (size_t)agents);
+#endif
+    memset(alive + agents, 0, (size_t)(rows - agents));
+#endif
+}
+
+#ifdef PUFFER_FINALS
+static bool puffer_is_cut(const PufferVec* vec, int32_t e) {
+    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
+    for (int32_t i = 0; i < agents; i++)
+        if (vec->truncations[e][i] != 0.0f) return true;
+    return false;
+}
+
+// The rows of agents that are cut off now hold their final observations
+static void puffer_note_finals(PufferVec* vec, int32_t e) {
+    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
+    for (int32_t i = 0; i < agents; i++) vec->has_final[e][i] = vec->truncations[e][i] != 0.0f;
+}
+#endif
+
+#ifdef PUFFER_OBSERVE
+void puffer_author_reset(Env* env);
+
+static __thread PufferVec* puffer_stepping;    // the envs that this thread steps, or NULL
+
+// The author's own function looks at the env once more before c_reset changes it. What it writes
+// besides observations is taken back: the env goes on as if nobody had looked
+static void puffer_look(PufferVec* vec, Env* env) {
+    int32_t e = (int32_t)(env - vec->envs);
+    if (env < vec->envs || e >= vec->num_envs || !vec->finals[e] || !puffer_is_cut(vec, e)) return;
+    size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
+    Env* before = (Env*)malloc(sizeof(Env));
+    if (!before) return;
+    uint32_t dice = vec->rand_states[e];
+    memcpy(before, env, sizeof(Env));
+    memcpy(vec->finals[e], env->observations, rows * (size_t)vec->obs_size * obs_element_size());
+    PUFFER_POINT(env->observations, vec->finals[e]);
+    PUFFER_OBSERVE(env);
+    memcpy(env, before, sizeof(Env));
+    vec->rand_states[e] = dice;
+    free(before);
+    puffer_note_finals(vec, e);
+}
+
+void c_reset(Env* env) {
+    if (puffer_stepping) puffer_look(puffer_stepping, env);
+    puffer_author_reset(env);
+}
+#endif
+
+// The part of the observation from element ACTION_MASK_AT on says what is legal: all but 0
+static inline void puffer_read_mask(PufferVec* vec, int32_t e) {
+    (void)vec, (void)e;
+#ifdef ACTION_MASK_AT
+    Env* env = &vec->envs[e];
+    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
+    for (int32_t i = 0; i < agents && vec->masks[e]; i++)
+        for (int j = 0; j < puffer_mask_size; j++)
+            vec->masks[e][i * puffer_mask_size + j] =
+                env->observations[i * vec->obs_size + (int)(ACTION_MASK_AT) + j] != 0;
+#endif
 }
 
 static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch) {
@@ -635,6 +828,8 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
     for (int32_t e = first; e < first + count; e++) {
         puffer_at(vec, e, watch);
         c_reset(&vec->envs[e]);
+        puffer_read_mask(vec, e);
+        puffer_note_alive(vec, e);
     }
     puffer_clear(vec, first, count);
     puffer_leave(watch);
@@ -649,9 +844,14 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
     count = vec->num_envs;
 #endif
     if (!(flags & PUFFER_KEEP_REWARDS)) puffer_clear(vec, first, count);
+#ifdef PUFFER_OBSERVE
+    puffer_stepping = vec;
+#endif
 #ifdef MY_VEC_STEP
     puffer_at(vec, 0, watch);
     MY_VEC_STEP(&vec->view);
+    for (int32_t e = 0; e < count; e++) puffer_read_mask(vec, e);
+    for (int32_t e = 0; e < count; e++) puffer_note_alive(vec, e);
 #else
     Env* envs = vec->envs;    // the compiler cannot know that c_step leaves these be
     uint32_t* rand_states = vec->rand_states;
@@ -664,10 +864,21 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
 #else
         c_step(&envs[e]);
 #endif
+        puffer_read_mask(vec, e);
+        puffer_note_alive(vec, e);
     }
+#endif
+#ifdef PUFFER_OBSERVE
+    puffer_stepping = NULL;
+#endif
+#ifdef PUFFER_HAS_FINALS    // the env fills them where it sets a truncation
+    for (int32_t e = first; e < first + count; e++)
+        if (vec->has_final[e]) puffer_note_finals(vec, e);
 #endif
     puffer_leave(watch);
 }
+
+PUFFER_ONCE
 
 static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, double* out) {
     enum { fields = puffer_log_fields };
@@ -684,7 +895,7 @@ static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, d
         sums[i] += vec->added[i];
         vec->added[i] = 0.0;
     }
-    double n = sums[fields - 1];
+    double n = sums[puffer_log_n];
     if (n <= 0.0) return 0.0;
 
     float means[fields];
@@ -745,8 +956,4 @@ extern "C"
     return &api;
 }
 
-#if defined(PUFFER_UNOPTIMIZED) && defined(__clang__)
-#pragma clang optimize on
-#elif defined(PUFFER_UNOPTIMIZED) && defined(__GNUC__)
-#pragma GCC pop_options
-#endif
+PUFFER_WARM

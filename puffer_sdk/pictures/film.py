@@ -20,6 +20,8 @@ import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env.link import Link
+from ..env.living import ended as endings_of
+from ..env.living import living
 from ..policy.entries import Entries
 from ..policy.players import PlayersJob, load_players
 from ..policy.scoring import GAMES, LEAST_ENVS, PATIENCE, make_envs
@@ -110,8 +112,8 @@ def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
     """Whether random play ends an episode, as eval decides it."""
     vec = make_envs(library, resolved, link)
     player, steps = make_player(vec, resolved), resolved.eval.steps
-    entries = Entries(vec, GAMES, least=steps)
     vec.reset()
+    entries = Entries(vec, GAMES, least=steps)
     while not (entries.ended.any() or entries.done.all() or link.stop) \
             and entries.tick < steps * PATIENCE:
         player(vec)
@@ -149,8 +151,8 @@ class Camera:
         tiles = [Tile(env, int(vec.first_row[env]), int(vec.first_row[env + 1]))
                  for env in range(first, self.last)]
         grid, over = None, False
-        counted = _Episodes(vec)
         vec.reset()
+        counted = _Episodes(vec)
         while not self.link.stop:
             for index, tile in enumerate(tiles):
                 if not tile.done:
@@ -220,8 +222,7 @@ class Camera:
         self.sent += 1
         share = pane.ticks / self.limit
         if self.job.episodes:
-            rows = [row for tile in tiles for row in range(tile.first, tile.last)]
-            finished = counted.finished[rows].clip(max=self.job.episodes)
+            finished = counted.of(tiles[0].first, tiles[-1].last).clip(max=self.job.episodes)
             share = max(share, float(finished.mean()) / self.job.episodes)
         self.link.emit("frame", slot=slot, done=share, policy=pane.policy)
 
@@ -235,7 +236,7 @@ class Camera:
         ended = counted.count(vec, tiles[0].first, tiles[-1].last)
         for index, tile in enumerate(tiles):
             mine = [episode for episode in ended if tile.first <= episode["agent"] < tile.last]
-            finished = counted.finished[tile.first:tile.last]
+            finished = counted.of(tile.first, tile.last)
             if not tile.done:
                 pane.episodes += mine
             if self.job.episodes:
@@ -257,12 +258,20 @@ class _Episodes:
         n = vec.num_agents
         self.finished, self.returns, self.lengths = np.zeros(n, int), np.zeros(n), np.zeros(n, int)
         self.env_of = np.repeat(np.arange(vec.num_envs), np.diff(vec.first_row))
+        self.lived = self.seen = living(vec)
+
+    def of(self, first: int, last: int) -> np.ndarray:
+        """What each agent of these rows has ended. Rows in which nobody has lived are left out."""
+        seen = self.seen[first:last]
+        return self.finished[first:last][seen] if seen.any() else np.zeros(1, int)
 
     def count(self, vec, first: int, last: int) -> list[dict]:
         """The episodes that the last step ended, of agents in these rows."""
-        self.returns += vec.rewards
-        self.lengths += 1
-        ended = np.flatnonzero((vec.terminals != 0) | (vec.truncations != 0))
+        self.returns[self.lived] += vec.rewards[self.lived]
+        self.lengths += self.lived
+        ended = np.flatnonzero(endings_of(vec, self.lived))
+        self.lived = living(vec)
+        self.seen = self.seen | self.lived
         found = [{"env": int(self.env_of[agent]), "agent": int(agent),
                   "seed": vec.env_seed(int(self.env_of[agent])),
                   "episode_return": float(self.returns[agent]),

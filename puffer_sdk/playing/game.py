@@ -10,6 +10,7 @@ from collections import deque
 import numpy as np
 
 from ..env.library import Library
+from ..env.living import ended, fill_empty, living
 from ..env.vec import VecEnv
 from ..policy.players import random_actions
 from ..settings.values import Config
@@ -43,8 +44,9 @@ class PolicyPlayer:
         self.actor.tick = tick
 
     def propose(self, vec: VecEnv) -> tuple[np.ndarray, np.ndarray | None]:
-        actions, _, values = self.actor.forward(vec.observations, vec.action_mask)
-        return actions, values
+        actions, _, values = self.actor.forward(fill_empty(vec.observations, vec.alive),
+                                                fill_empty(vec.action_mask, vec.alive, 1))
+        return fill_empty(actions, vec.alive), fill_empty(values, vec.alive)
 
     def ended(self, over: np.ndarray) -> None:
         self.actor.ended(over)
@@ -121,6 +123,7 @@ class Game:
         agents = self.vec.num_agents
         self.tick, self.episode, self.last = 0, 1, 0.0
         self.returns, self.rewards = np.zeros(agents), np.zeros(agents)
+        self.lived, self.over = living(self.vec), np.zeros(agents, bool)
         self.curve: deque[np.ndarray] = deque(maxlen=CURVE)
         self.player.begin()
 
@@ -154,18 +157,17 @@ class Game:
 
     def _step(self, propose: bool = True) -> None:
         vec = self.vec
-        fresh = (vec.terminals != 0) | (vec.truncations != 0)
-        self.returns[fresh] = 0.0
+        self.returns[self.over] = 0.0
         vec.step()
         self.tick += 1
-        self.rewards = vec.rewards.copy()
+        self.rewards = np.where(self.lived, vec.rewards, 0)
         self.returns += self.rewards
-        over = (vec.terminals != 0) | (vec.truncations != 0)
-        if over[0]:
+        self.over, self.lived = ended(vec, self.lived), living(vec)
+        if self.over[0]:
             self.episode += 1
             self.last = float(self.returns[0])
         if propose:
-            self.player.ended(over)
+            self.player.ended(ended(vec))
             self._propose()
 
     def back(self, ticks: int) -> None:

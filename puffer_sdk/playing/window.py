@@ -124,7 +124,10 @@ class Window:
             self.show_message(f"speed {2.0 ** self.speed:g}")
         if pressed(KEY["LEFT_BRACKET"]) or pressed(KEY["RIGHT_BRACKET"]):
             step = 1 if pressed(KEY["RIGHT_BRACKET"]) else -1
-            self.agent = (self.agent + step) % self.game.vec.num_agents
+            order = (self.agent + step * np.arange(1, self.game.vec.num_agents + 1)) \
+                % self.game.vec.num_agents
+            there = order[self.game.lived[order]]       # none at all: all have died
+            self.agent = int(there[0] if len(there) else order[0])
         if pressed(KEY["F1"]):
             self.page = 0 if self.page is None else self.page + 1
         if pressed(KEY["F2"]):
@@ -227,6 +230,8 @@ class Window:
             self.message = ""
         game, agent = self.game, self.agent
         observed = game.vec.observations[agent].astype(np.float32)
+        if not game.lived[agent]:
+            observed = np.zeros_like(observed)
         low, high = self._bounds(observed)
         if self.page is not None:
             kind = game.vec.observations.dtype
@@ -261,6 +266,8 @@ class Window:
         who = "you" if self.by_hand and agent == 0 else game.player.name
         if vec.num_agents > 1:
             who += f", agent {agent} of {vec.num_agents}"
+        if not game.lived[agent]:
+            who = f"agent {agent} of {vec.num_agents}: nobody lives here"
         items = [("tick", f"{game.tick:,}"), ("episode", f"{game.episode:,}"),
                  ("reward", f"{game.rewards[agent]:+.4g}"),
                  ("return", f"{game.returns[agent]:.4g}")]

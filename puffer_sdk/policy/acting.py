@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ..base.errors import UsageError
+from ..env.living import fill_empty
 from ..settings.values import Config
 from ..training import backends, checkpoint
 from ..training.models import find_model
@@ -21,7 +22,7 @@ class Policy:
         policy = puffer_sdk.Policy.load("runs/my_env/0007")
         vec.reset()
         while True:
-            vec.actions[:] = policy.act(vec.observations, vec.action_mask)
+            vec.actions[:] = policy.act(vec.observations, vec.action_mask, vec.alive)
             vec.step()
             policy.ended(vec.terminals)
 
@@ -62,9 +63,12 @@ class Policy:
         backends.require_actor(policy.config)
         return policy
 
-    def act(self, observations: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+    def act(self, observations: np.ndarray, mask: np.ndarray | None = None,
+            alive: np.ndarray | None = None) -> np.ndarray:
         """observations (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32: ids, or values of
         continuous heads. One observation (D,) gives one action (K,). Moves `state` on.
+
+        alive       (n,) 0 where a row has no agent: its action is 0, and it carries nothing over
 
         Raises UsageError for another shape, or another number of agents than before.
         """
@@ -83,7 +87,12 @@ class Policy:
         if len(rows) != self.n:
             raise UsageError("these are not as many agents as before", expected=self.n,
                              actual=len(rows), hint="load the policy again for others")
-        actions = self._actor.act(np.ascontiguousarray(rows), mask)
+        if alive is not None:
+            alive = np.asarray(alive).reshape(len(rows))
+        rows, mask = fill_empty(rows, alive), fill_empty(mask, alive, 1)
+        actions = fill_empty(self._actor.act(np.ascontiguousarray(rows), mask), alive)
+        if alive is not None and not alive.all():
+            self._actor.ended((alive == 0).astype(np.float32))
         return actions[0] if single else actions
 
     def ended(self, terminals: np.ndarray) -> None:

@@ -5,17 +5,21 @@ ending (terminals, truncations) beside it or without one: many environments log 
 time limit ended and set no terminal.
 
 Every agent has the same quota. Collecting what ends first would favour short episodes, so an
-agent's episodes beyond its quota do not count while others of its env still play theirs.
+agent's episodes beyond its quota do not count while others of its env still play theirs. Where
+agents come and go, death is an ending, and rows in which nobody has lived yet have no quota.
 """
 from __future__ import annotations
 
 import numpy as np
 
+from ..env.living import ended as endings_of
+from ..env.living import living
+
 MEASURED = ("episode_return", "episode_length")     # what we measure where nothing is logged
 
 
 class Entries:
-    """Counts the entries of a vec. Call look() after every step.
+    """Counts the entries of a vec from its reset on. Call look() after every step.
 
     quota       entries of each agent that count
     least       ticks to play before an env without endings may be done
@@ -23,6 +27,9 @@ class Entries:
     episodes    [{"env", "seed", "agent", "n": 1, "episode_return", "episode_length"}]: measured
                 from rewards and endings, for environments that log nothing
     finished    (N,) endings of each agent
+    seen        (N,) rows that have had an agent
+    ages        (N,) ticks that they had one
+    earned      (N,) rewards of all these ticks
     done        (num_envs,) envs that have played their share
     """
 
@@ -30,8 +37,10 @@ class Entries:
         self.vec, self.quota, self.least, self.tick = vec, quota, least, 0
         self.sizes = np.diff(vec.first_row)
         self.env_of = np.repeat(np.arange(vec.num_envs), self.sizes)
-        self.returns, self.lengths = np.zeros(vec.num_agents), np.zeros(vec.num_agents, int)
-        self.finished = np.zeros(vec.num_agents, int)
+        self.returns, self.earned = np.zeros((2, vec.num_agents))
+        self.lengths = np.zeros(vec.num_agents, int)
+        self.finished, self.ages = np.zeros((2, vec.num_agents), int)
+        self.lived = self.seen = living(vec)
         self.alone = np.zeros(vec.num_envs)             # entries that came without an ending
         self.ended = np.zeros(vec.num_envs, bool)       # envs in which an episode has ended
         self.done = np.zeros(vec.num_envs, bool)
@@ -40,11 +49,15 @@ class Entries:
 
     def look(self) -> None:
         """Take what the step that was just made logged and ended."""
-        vec = self.vec
+        vec, lived = self.vec, self.lived
         self.tick += 1
-        self.returns += vec.rewards
-        self.lengths += 1
-        ended = (vec.terminals != 0) | (vec.truncations != 0)
+        for sums in (self.returns, self.earned):
+            sums[lived] += vec.rewards[lived]
+        self.lengths += lived
+        self.ages += lived
+        ended = endings_of(vec, lived)
+        self.lived = living(vec)
+        self.seen = self.seen | self.lived
         counts = ended & (self.finished < self.quota) & ~self.done[self.env_of]
         logged = self._take_logs(ended, counts)
         if not (logged or ended.any()):
@@ -86,8 +99,13 @@ class Entries:
         """Which envs have played their share."""
         first = self.vec.first_row[:-1]
         shares = np.add.reduceat(np.minimum(self.finished, self.quota), first)
-        enough = self.alone + shares >= self.quota * self.sizes
+        enough = self.alone + shares >= self.quota * np.maximum(1, self.agents_of_envs)
         self.done |= enough & (self.ended | (self.tick >= self.least))
+
+    @property
+    def agents_of_envs(self) -> np.ndarray:
+        """(num_envs,) rows of each env that have had an agent."""
+        return np.add.reduceat(self.seen, self.vec.first_row[:-1], dtype=int)
 
     @property
     def counted(self) -> list[dict]:

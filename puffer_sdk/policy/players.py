@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..base.errors import UsageError
 from ..env.job import EnvJob
+from ..env.living import ended, fill_empty
 from ..settings.texts import parse_action
 from ..settings.values import Config
 from ..training import backends, checkpoint
@@ -60,7 +61,7 @@ def random_actions(vec, rng, drawn: int = 0):
             draw = rng.random((drawn, width))[:n]
             actions[:, head] = np.where(legal, draw, -1).argmax(1)
         column += width
-    return actions
+    return fill_empty(actions, vec.alive)
 
 
 def same_actions(vec, action):
@@ -74,7 +75,7 @@ def same_actions(vec, action):
                             axis=1)
             actions[:, head] = (int(action[head]) + legal.argmax(1)) % width
         column += width
-    return actions
+    return fill_empty(actions, vec.alive)
 
 
 def random_player(vec, resolved: Config):
@@ -113,9 +114,11 @@ def trained_player(past: checkpoint.Checkpoint, greedy: bool):
 
         def play(vec) -> None:
             if not first[0]:
-                actor.ended((vec.terminals != 0) | (vec.truncations != 0))
+                actor.ended(ended(vec))
             first[0] = False
-            vec.actions[:] = actor.act(vec.observations, vec.action_mask)
+            actions = actor.act(fill_empty(vec.observations, vec.alive),
+                                fill_empty(vec.action_mask, vec.alive, 1))
+            vec.actions[:] = fill_empty(actions, vec.alive)
 
         return play
 

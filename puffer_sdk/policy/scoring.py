@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 
 from ..base.errors import RunError
 from ..env.link import Link
+from ..env.living import living
 from ..settings.values import Config
 from .entries import Entries
 from .intervals import clustered_mean
@@ -80,37 +81,35 @@ class Scorer:
 
     def play(self, player, random: Score | None = None) -> Score:
         """random: what random play scored before, which tells how long to wait for an ending."""
-        import numpy as np
-
         vec, steps = self.vec, self.resolved.eval.steps
-        entries = Entries(vec, self.quota, least=steps)
-        returns = np.zeros(vec.num_agents)
         most = steps * PATIENCE
         if random and random.unit == ENDLESS:
             most = random.ticks
         vec.reset()
+        entries = Entries(vec, self.quota, least=steps)
         while entries.tick < most and not entries.done.all() and not self.link.stop:
             player(vec)
             vec.step()
-            returns += vec.rewards
-            self.check_finite(entries.env_of, entries.tick + 1)
+            self.check_finite(entries)
             entries.look()
             if entries.tick % 50 == 0:
                 self.report(entries, most)
         vec.close()
-        return self.score(entries, returns)
+        return self.score(entries)
 
-    def check_finite(self, env_of, tick: int) -> None:
+    def check_finite(self, entries: Entries) -> None:
+        """What the step that was just made wrote for agents that live, or lived before it."""
         import numpy as np
 
-        vec = self.vec
-        for name, rows in (("rewards", vec.rewards), ("observations", vec.observations)):
+        vec, tick = self.vec, entries.tick + 1
+        for name, rows, there in (("rewards", vec.rewards, entries.lived),
+                                  ("observations", vec.observations, living(vec))):
             if rows.dtype == np.uint8 or np.isfinite(rows.sum()):
                 continue
-            bad = np.argwhere(~np.isfinite(rows))
-            if len(bad):
+            bad = [place for place in np.argwhere(~np.isfinite(rows)) if there[place[0]]]
+            if bad:
                 agent = int(bad[0][0])
-                env = int(env_of[agent])
+                env = int(entries.env_of[agent])
                 raise RunError(f"{name} went bad: {float(rows[tuple(bad[0])])} in {self.policy} "
                                "play", where=f"env {env}, seed {vec.env_seed(env)}, step {tick}, "
                                f"agent {agent - vec.first_row[env]} of that env",
@@ -123,7 +122,7 @@ class Scorer:
             done, total = entries.tick, most
         self.link.emit("progress", policy=self.policy, done=done, total=total)
 
-    def score(self, entries: Entries, returns) -> Score:
+    def score(self, entries: Entries) -> Score:
         counted, mean, interval = entries.counted, {}, {}
         names = [name for name in (counted[0] if counted else ()) if name not in PLACE]
         names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
@@ -133,12 +132,15 @@ class Scorer:
             mean[name], interval[name] = clustered_mean(values, envs, weights)
         endings = bool(entries.ended.any())
         if not endings:
-            scale = 1000.0 / max(entries.tick, 1)       # 0: Ctrl-C came first
+            there = entries.seen
+            scale = 1000.0 / entries.ages.clip(1)       # 0: Ctrl-C came first
             name = "return_per_1000_ticks"
-            mean[name], interval[name] = clustered_mean(returns * scale, entries.env_of)
+            mean[name], interval[name] = clustered_mean((entries.earned * scale)[there],
+                                                        entries.env_of[there])
             name = "entries_per_1000_ticks"
-            rates = entries.alone / entries.sizes * scale
+            rates = entries.alone / entries.agents_of_envs.clip(1) * 1000.0 / max(entries.tick, 1)
             mean[name], interval[name] = clustered_mean(rates, range(len(rates)))
         return Score(self.policy, PER_EPISODE if endings else ENDLESS, round(sum(weights)),
-                     entries.tick, int((entries.finished == 0).sum()) if endings else 0, mean,
+                     entries.tick,
+                     int((entries.seen & (entries.finished == 0)).sum()) if endings else 0, mean,
                      interval, counted)

@@ -134,6 +134,11 @@ def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[
                     f"{_tidy(spec.obs_size)} are refused")
     if spec.has_truncations:
         said.append("PufferLib has no truncations: a time limit counts as terminal there")
+    if spec.comes_and_goes:
+        said.append("PufferLib's agents neither come nor go: rows without one act there, and are "
+                    "trained on")
+    if spec.mask_at:
+        said.append("PufferLib reads no mask from observations: illegal actions are possible there")
     unread = [name for name in env_settings if name not in {f.name for f in spec.settable}]
     if unread:
         said.append(f"no field takes [env] {', '.join(unread)}: the binding leaves them out")

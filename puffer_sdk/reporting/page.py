@@ -31,7 +31,7 @@ NAMES = {"trained": "the trained policy", "random": "random play", "idle": "doin
 
 def render(data: Mapping, pictures: Mapping[str, bytes]) -> str:
     """The page. pictures: {"random": bytes of a GIF, "trained": ...}, those that exist."""
-    return _template().render(
+    return template("page.html.jinja").render(
         data=data, rows=summary.rows(data), problems=summary.problems(data),
         found=summary.count_findings(data["check"]) if "failed" not in data["check"] else "",
         sources={name: "data:image/gif;base64," + base64.b64encode(gif).decode()
@@ -41,7 +41,8 @@ def render(data: Mapping, pictures: Mapping[str, bytes]) -> str:
 
 
 @cache
-def _template():
+def template(name: str):
+    """A page of this folder, with our filters. What it shows is escaped."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -50,7 +51,7 @@ def _template():
     environment.filters.update(number=number, size=summary.size, timing=timing,
                                median=statistics.median, spark=_spark, measure=measure,
                                plural=ui.plural, in_seconds=summary.in_seconds)
-    return environment.get_template("reporting/page.html.jinja")
+    return environment.get_template(f"reporting/{name}")
 
 
 def timing(text: object) -> Markup:

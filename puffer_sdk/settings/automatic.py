@@ -23,7 +23,8 @@ def _auto_interval(chosen, env) -> tuple[int, str]:
 
 
 def _auto_buffers(chosen, env) -> tuple[int, str]:
-    total, rows = chosen["vec.total_agents"], max(1, int(env.get("num_agents", 1)))
+    total = chosen["vec.total_agents"]
+    rows = max(1, int(env.get("max_agents", env.get("num_agents", 1))))
     gpus = chosen["train.gpus"]
     each = "" if gpus == 1 else " on each GPU"
     if total % (2 * gpus * rows) == 0:

@@ -8,7 +8,8 @@
 Strict: an unknown key, a wrong type, a value out of range or a conflict is refused with its
 line and the nearest valid spelling, all of them at once. Inis of Ocean environments (where a
 hand-written binding.c is in the folder) hold what upstream's sweeps left behind; there,
-fractions of whole numbers are cut off and unknown keys skipped, each with a warning.
+fractions of whole numbers are cut off, sizes that clash are rounded, and unknown keys skipped,
+with a warning. As upstream does it, config/default.ini is read before config/NAME.ini.
 """
 from __future__ import annotations
 
@@ -28,10 +29,23 @@ from .values import COMMAND_LINE, Config, Given, complete
 
 def find_ini(folder: Path) -> Path | None:
     """FOLDER/NAME.ini; in upstream's layout (ocean/NAME) also config/NAME.ini beside ocean."""
-    candidates = [folder / f"{folder.name}.ini"]
+    return next((path for path in ini_places(folder) if path.is_file()), None)
+
+
+def ini_places(folder: Path) -> list[Path]:
+    """Where find_ini() looks, in this order."""
+    places = [folder / f"{folder.name}.ini"]
     if folder.parent.name == "ocean":
-        candidates.append(folder.parent.parent / "config" / f"{folder.name}.ini")
-    return next((path for path in candidates if path.is_file()), None)
+        places.append(folder.parent.parent / "config" / f"{folder.name}.ini")
+    return places
+
+
+def _shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
+    """Upstream's config/default.ini, which holds for every environment beside it."""
+    if folder is None or ini not in ini_places(folder)[1:]:
+        return None
+    shared = ini.with_name("default.ini")
+    return shared if shared.is_file() else None
 
 
 def defaults(overrides: Mapping[str, object] | None = None) -> Config:
@@ -71,10 +85,14 @@ class _Resolver:
         self.env: dict[str, float] = {}
         self.skipped: dict[str, str] = {}
         self.faults: list[UsageError] = []
+        self.refused: dict[str, UsageError] = {}    # faults of values of this layer, by their key
+        self.earlier: dict[str, UsageError] = {}    # and of earlier layers
 
     def run(self, ini: Path | None, overrides: Mapping[str, object]) -> Config:
         if ini is not None:
-            self._read_ini(ini)
+            for path in filter(None, (_shared_ini(self.folder, ini), ini)):
+                self._read_ini(path)
+            self._warn_of_skipped(ini)
         elif self.folder is not None:
             self._warn_without_ini()
         self._read_overrides(overrides)
@@ -88,15 +106,16 @@ class _Resolver:
     def _read_ini(self, path: Path) -> None:
         entries, sections, faults = inifile.read(path)
         self.faults += faults
+        self._begin_layer()
         for section, line in sections.items():
             if section in INI_SECTIONS or section.startswith("sweep."):
                 continue
-            hint = inifile.section_hint(section, INI_SECTIONS)
             if self.ocean:
-                self._skip(f"[{section}]", path, line, "is no section of ours", hint)
+                self._skip(f"[{section}]", inifile.where(path, line), "is no section of ours", None)
             else:
                 self._fault(f"there is no section [{section}]", inifile.where(path, line),
-                            "a known section", f"[{section}]", hint)
+                            "a known section", f"[{section}]",
+                            inifile.section_hint(section, INI_SECTIONS))
         layer: dict[str, Given] = {}
         for entry in entries:
             if entry.section == "sweep" or entry.section.startswith("sweep."):
@@ -110,17 +129,28 @@ class _Resolver:
         if strays:
             ui.warn_once(f"{self.folder.name} has no {self.folder.name}.ini; "
                          f"{', '.join(strays)} is not read", "rename it, or its folder")
+        elif self.ocean:
+            places = " or ".join(inifile.where(path) for path in ini_places(self.folder))
+            ui.warn_once(f"{self.folder.name} has no ini ({places}): settings have our defaults")
 
-    def _skip(self, name: str, path: Path | str, line: int | None, why: str,
-              hint: str | None) -> None:
-        place = inifile.where(path, line) if line else str(path)
-        self.skipped[name] = place
-        ui.warn_once(f"{place}: {name} {why}; skipped", hint)
+    def _skip(self, name: str, place: str, why: str, hint: str | None) -> None:
+        self.skipped[name] = f"{place}; {hint}" if hint else place
+        if not self.ocean:
+            ui.warn_once(f"{place}: {name} {why}; skipped", hint)
+
+    def _warn_of_skipped(self, ini: Path) -> None:
+        """One line about all keys without effect; of our own dialect each has had its own."""
+        if self.ocean and self.skipped:
+            count, names = len(self.skipped), list(self.skipped)
+            shown = ", ".join(names[:3]) + ", ..." * (count > 3)
+            ui.warn_once(f"{inifile.where(ini)}: {count} setting{'s' * (count > 1)} without effect "
+                         f"here ({shown})", f"puffer-sdk config {self.folder.name} says why")
 
     # -- the command line
 
     def _read_overrides(self, overrides: Mapping[str, object]) -> None:
         layer: dict[str, Given] = {}
+        self._begin_layer()
         for raw, value in overrides.items():
             section, dot, name = str(raw).strip().lstrip("-").partition(".")
             section = section.replace("-", "_")
@@ -155,14 +185,14 @@ class _Resolver:
         if key is None:
             hint = naming.hint_for(section, name, flags=not from_ini)
             if self.ocean and from_ini:
-                self._skip(f"[{section}] {name}", where, None, "is no setting of ours", hint)
+                self._skip(f"[{section}] {name}", where, "is no setting of ours", hint)
             else:
                 self._fault(f"[{section}] has no setting '{name}'", where,
                             f"a setting of [{section}]", f"'{name}'", hint)
             return
         if key.status == IGNORED:
             if from_ini:
-                self._skip(key.shown, where, None,
+                self._skip(key.shown, where,
                            f"belongs to PufferLib's own trainer ({key.help}) and has no effect "
                            "here", None)
             else:
@@ -170,22 +200,32 @@ class _Resolver:
                             f"one of PufferLib's own ({key.help})", "leave it out")
             return
         target = KEYS[key.target] if key.status == ALIAS else key
+        self._forgive(target.full)
         try:
             value = table.parse(target, text, cut=self.ocean and from_ini)
         except ValueError as error:
             shown = key.shown if from_ini else key.flag
             self._fault(f"{shown} cannot be '{text}'" if text else f"{shown} has no value",
                         where, target.expected, f"'{text}'" if text else "nothing",
-                        str(error) or None)
+                        str(error) or None, target.full if from_ini else None)
             return
         if target.type in ("int", "bool") and has_fraction(text):
             ui.warn_once(f"{where}: {key.name} = {text} is not a whole number; "
                          f"{show(value)} is used")
+        elif target.full == "vec.num_threads" and value == 1 and parse_number(text) == 0:
+            ui.warn_once(f"{where}: {key.name} = 0; 1 is used, as in PufferLib")
         self._give(target.full, Given(value, origin, where, key.full), layer)
 
     def _give(self, full: str, given: Given, layer: dict[str, Given]) -> None:
         """Take a value; two names of one key may not disagree within one layer."""
         other = layer.get(full)
+        if other is not None and other.value != given.value and self.ocean \
+                and given.origin != COMMAND_LINE:       # upstream has a use for each
+            used, left = (other, given) if other.key == full else (given, other)
+            ui.warn_once(f"{left.where}: {left.key} and {used.key} are one setting here; "
+                         f"{used.key} = {show(used.value)} is used")
+            layer[full] = self.given[full] = used
+            return
         if other is not None and other.value != given.value:
             self._fault(f"{given.key} and {other.key} are one setting with two values",
                         given.where, f"{show(other.value)}, as {other.where} says",
@@ -205,6 +245,7 @@ class _Resolver:
                         "a key of [env] or a field of the struct", f"'{name}'",
                         f"did you mean {homes[-1]}?" if homes and not close else hint)
             return
+        self._forgive(f"env.{name}")
         c_type = None
         if self.spec is not None and not self.ocean:
             c_type = next((f.type for f in self.spec.settable if f.name == name), None)
@@ -214,7 +255,8 @@ class _Resolver:
             what = {"not a number": None}.get(str(error), f"the value is {error}")
             hint = "a comment stands on a line of its own" if re.search(r"\s[#;]", text) else what
             self._fault(f"{shown} is not a number", where, _c_expected(c_type),
-                        f"'{text}'" if text else "nothing", hint)
+                        f"'{text}'" if text else "nothing", hint,
+                        f"env.{name}" if origin != COMMAND_LINE else None)
             return
         if c_type is not None:
             low, high = SCALARS[c_type]
@@ -222,7 +264,8 @@ class _Resolver:
                     not low <= value <= high:
                 line = next(f.line for f in self.spec.fields if f.name == name)
                 self._fault(f"{shown} does not fit its C field", where, _c_expected(c_type),
-                            text, f"{self.spec.header.name}:{line} declares {c_type} {name}")
+                            text, f"{self.spec.header.name}:{line} declares {c_type} {name}",
+                            f"env.{name}" if origin != COMMAND_LINE else None)
                 return
         self.env[name] = float(value)
         self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
@@ -260,9 +303,22 @@ class _Resolver:
         except OSError:
             return ""
 
-    def _fault(self, message, where, expected, actual, hint) -> None:
-        self.faults.append(UsageError(message, where=where, expected=expected, actual=actual,
-                                      hint=hint))
+    def _fault(self, message, where, expected, actual, hint, full: str | None = None) -> None:
+        """full: the key that this is a value for, if a later layer may give it another."""
+        fault = UsageError(message, where=where, expected=expected, actual=actual, hint=hint)
+        self.faults.append(fault)
+        if full:
+            self.refused[full] = fault
+
+    def _begin_layer(self) -> None:
+        self.earlier |= self.refused
+        self.refused = {}
+
+    def _forgive(self, full: str) -> None:
+        """This layer gives the key another value than the one that was refused."""
+        fault = self.earlier.pop(full, None)
+        if fault is not None:
+            self.faults.remove(fault)
 
 
 def _c_expected(c_type: str | None) -> str:

@@ -46,9 +46,8 @@ class Conflicts:
 
     def _clash(self, keys: tuple[str, ...], message: str, expected: str, actual: str, hint: str,
                fix: tuple[str, object] | None = None) -> None:
-        """Refuse; or, where only an Ocean ini is at fault, fix one value with a warning."""
-        asked = [full for full in keys if self.config.origin.get(full) == COMMAND_LINE]
-        if fix and self.ocean and not asked:
+        """Refuse; or, in an Ocean environment, fix one value with a warning."""
+        if fix and self.ocean:
             full, value = fix
             ui.warn_once(f"{self._where(keys)}: {message}; {full} = {show(value)} is used")
             self.config = self.config.with_auto(full, value, message)

@@ -28,13 +28,13 @@ class Entry:
     line: int
 
 
-def where(path: Path, line: int) -> str:
+def where(path: Path, line: int | None = None) -> str:
     """'squared/squared.ini:14': relative to the current folder when inside it."""
     try:
         shown = os.path.relpath(path)
     except (OSError, ValueError):
         shown = str(path)
-    return f"{path if shown.startswith('..') else shown}:{line}"
+    return (str(path) if shown.startswith("..") else shown) + (f":{line}" if line else "")
 
 
 def read(path: Path) -> tuple[list[Entry], dict[str, int], list[UsageError]]:

@@ -151,7 +151,7 @@ class Train:
                                      "ratio on a step's own TD error",
                                      above=0, high=1000)
     vtrace_c_clip: float = setting(1.0, "V-trace c: limit of the importance ratio along the trace",
-                                   above=0, high=1000)
+                                   low=0, high=1000)
     prio_alpha: float = setting(0.0,
                                 "exponent of the segment priorities; "
                                 "0 = every segment once", low=0, high=1)
@@ -329,7 +329,7 @@ INI_SECTIONS = (*EFFECTIVE, "env", "sweep", *(name for name in SECTIONS if name 
 def parse(key: Key, text: str, *, cut: bool = False):
     """The value that a text gives to a key; AUTO where the key has it.
 
-    cut     a fraction for a whole number is cut off (inis that upstream's sweeps left)
+    cut     fractions of whole numbers are cut off, 0 threads are one: an ini of upstream's
 
     Raises ValueError with a hint, or an empty text, when the value is refused.
     """
@@ -351,6 +351,8 @@ def parse(key: Key, text: str, *, cut: bool = False):
         if not cut:
             raise ValueError("")
         value = int(value)
+    if cut and key.full == "vec.num_threads" and value == 0:
+        value = 1
     if key.type == "bool":
         if value not in (0, 1):
             raise ValueError("")

@@ -112,6 +112,16 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(path, tensors, facts)
 
 
+def forget_replaced(newer: Checkpoint) -> None:
+    """Remove the checkpoint that this one replaced: a writer killed in between left both."""
+    older = sorted(path for path in newer.path.parent.glob("*.safetensors")
+                   if path.name < newer.path.name)[-1:]
+    for path in older:
+        with contextlib.suppress(PufferError, OSError):         # one that cannot be read stays
+            if not load(path).facts.get("kept", True):
+                path.unlink()
+
+
 def leads_back(path: Path) -> bool:
     """Whether a run that is resumed from this checkpoint ends as one that ran through."""
     try:

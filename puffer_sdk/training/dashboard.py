@@ -138,6 +138,7 @@ class Dashboard:
         from rich.text import Text
 
         step, sps = self.row.get("step", 0), self.row.get("sps", 0.0)
+        rows = sps / (self.row.get("train/alive") or 1)     # a second, empty ones among them
         share = min(1.0, step / self.total)
         right = f"  {progress(step, self.total):3}%"
         bar = max(10, width - len(right))
@@ -148,7 +149,8 @@ class Dashboard:
         elif not self.row:
             last = "starting ..."
         else:
-            last = f"{clock((self.total - step) / sps)} left" if share < 1 else "done"
+            left = f"{clock((self.total - step) / rows)} left" if rows else ""
+            last = left if share < 1 else "done"
         facts = Text.assemble((f"{short(step)}", "bold"), f" of {short(self.total)} steps    ",
                               (short(sps), "bold"), " steps/s    ", (clock(gone), "bold"),
                               " gone    ", (last, "bold yellow" if self.stopping else "bold"))

@@ -49,7 +49,8 @@ def check_same_envs(new, old) -> None:
         return {"number of agents": vec.num_agents, "observation size": vec.obs_size,
                 "observation type": vec.observations.dtype.name,
                 "set of action heads": tuple(vec.act_sizes),
-                "action mask": vec.action_mask is not None}
+                "action mask": vec.action_mask is not None,
+                "row of who lives": getattr(vec, "alive", None) is not None}
 
     wanted, found = sizes(old), sizes(new)
     for what, value in wanted.items():

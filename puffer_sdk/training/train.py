@@ -197,6 +197,11 @@ class _Parent:
             if self.past:
                 self.write_folder(self.past.checkpoint.facts["epoch"])
             self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
+            if self.spec.no_finals:
+                ui.warn(f"no final observations: {self.spec.no_finals}. Where a time limit ends an "
+                        "episode, the value of the observation before stands in",
+                        "fill a field final_observations, or let one function that takes the env "
+                        "alone write the observations")
             self.board = self.stack.enter_context(Dashboard(
                 self.run, self.config, backends.where_trained(self.config)))
         elif kind == "metrics":

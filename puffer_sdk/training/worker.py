@@ -101,6 +101,7 @@ class _Worker:
             self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
             self.seconds_before = float(past.facts["seconds"])
+            checkpoint.forget_replaced(past)
             if not past.facts.get("kept", True):
                 self.passing = past.path
             self.go_on(past)
@@ -258,7 +259,8 @@ class _Worker:
         self.window.add(self.trainer.global_step, log)
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
-                   "sps": self.trainer.batch_size / (now - began), "epoch": self.trainer.epoch,
+                   "sps": self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
+                   "epoch": self.trainer.epoch,
                    **{f"env/{name}": value for name, value in log.items()},
                    **{f"window/{name}": value for name, value in self.window.means.items()},
                    **losses, "time/rollout": rolled - began,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.forms import LONG
 from helpers.places import SPECIMENS
 
@@ -109,7 +110,7 @@ def test_templates_pass(template, settings, tmp_path):
                            template, "--output-dir", str(tmp_path)], capture_output=True,
                           text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    result = check(tmp_path / "first", settings=settings)
+    result = short_check(tmp_path / "first", settings=settings, budget=1)
     assert [(f.code, f.message) for f in result.findings] == []
     assert result.coverage["env_steps"] >= 1_000_000
 
@@ -121,7 +122,7 @@ def line_of(folder: Path, text: str) -> int:
 
 def test_crashes_name_the_line_the_env_and_the_step(copy):
     mine = copy(SPECIMENS / "broken" / "puf201_mine")
-    (finding,) = check(mine).findings
+    (finding,) = short_check(mine).findings
     assert finding.line == line_of(mine, "inside ? env->rock")
     assert finding.env is not None and finding.step > 0 and finding.seed == 42
     assert finding.stack[-1].startswith("c_step")
@@ -144,7 +145,7 @@ def test_row_overrun_says_which_array_and_by_how_much(copy):
 def test_row_overrun_of_single_floats(copy, array, change):
     mine = copy(SPECIMENS / "broken" / "puf201_mine", ("y <= env->height", "y < env->height"),
                 change)
-    result = check(mine)
+    result = short_check(mine)
     assert [f.code for f in result.findings] == ["PUF203"]
     assert array in result.findings[0].message
     assert result.findings[0].line == line_of(mine, "env->terminals[0] = 0;") - 1
@@ -154,7 +155,7 @@ def test_a_write_far_outside_is_seen_in_packed_rows(copy):
     """Four megabytes away there is no guard, but packed rows are near: this one is two rows off."""
     mower = copy(SPECIMENS / "correct" / "mower", (
         "    env->tick++;", "    env->tick++;\n    if (env->tick == 77) board[3 * OBS_SIZE] = 9;"))
-    codes = {f.code for f in check(mower).findings}
+    codes = {f.code for f in short_check(mower).findings}
     assert codes == {"PUF203"}
 
 
@@ -163,14 +164,14 @@ def test_rare_faults_are_found(copy):
     late = copy(SPECIMENS / "correct" / "drones", (
         "env->rewards[i] = hypotf", "if (env->tick == 149 && i == 2) continue;\n"
         "        env->rewards[i] = hypotf"))
-    assert {f.code for f in check(late).findings} == {"PUF311"}
+    assert {f.code for f in short_check(late).findings} == {"PUF311"}
 
 
 def test_null_pointer_is_a_memory_error(copy):
     lamp = copy(SPECIMENS / "correct" / "bandit", (
         "env->rewards[0] = win", "if (env->log.n > 40.0f) env = (Bandit*)0;\n"
         "    env->rewards[0] = win"))
-    findings = check(lamp).findings
+    findings = short_check(lamp).findings
     assert {f.code for f in findings} == {"PUF201"}
     assert "null pointer" in findings[0].message
 
@@ -180,14 +181,14 @@ def test_findings_survive_an_env_that_closes_descriptors_and_prints(copy):
         "void c_reset(Market* m) {", '#include <stdio.h>\n#include <unistd.h>\n'
         'void c_reset(Market* m) {\n    printf("reset\\n");\n'
         '    for (int fd = 0; fd < 20; fd++) close(fd);\n    if (chdir("/")) return;'))
-    assert {f.code for f in check(noisy).findings} == {"PUF111", "PUF312"}
+    assert {f.code for f in short_check(noisy).findings} == {"PUF111", "PUF312"}
 
 
 def test_not_tested_says_why(copy):
     endless = copy(SPECIMENS / "correct" / "mower", ("env->tick >= 120", "env->tick < 0"))
-    result = check(endless)
+    result = short_check(endless)
     assert result.not_tested["PUF401"] == "no episode ended"
-    dead = check(copy(SPECIMENS / "broken" / "puf204_tank"))
+    dead = short_check(copy(SPECIMENS / "broken" / "puf204_tank"))
     assert "PUF204" in dead.not_tested["PUF501"]
 
 
@@ -195,14 +196,14 @@ def test_two_checks_give_the_same_document(copy):
     folder = copy(SPECIMENS / "broken" / "puf503_cargo")
     documents = []
     for _ in range(2):
-        document = check(folder).to_dict()
+        document = short_check(folder).to_dict()
         assert document["coverage"].pop("seconds") > 0
         documents.append(json.dumps(document, sort_keys=True))
     assert documents[0] == documents[1]
 
 
 def test_json_has_the_promised_keys(copy):
-    document = check(copy(SPECIMENS / "broken" / "puf304_pong")).to_dict()
+    document = short_check(copy(SPECIMENS / "broken" / "puf304_pong")).to_dict()
     assert set(document) == {"findings", "coverage", "verdict"}
     assert document["verdict"] == "pass"        # warnings alone
     assert list(document["findings"][0]) == [
@@ -212,37 +213,37 @@ def test_json_has_the_promised_keys(copy):
 
 
 def test_strict_counts_warnings(copy):
-    assert check(copy(SPECIMENS / "broken" / "puf105_lamp"), strict=True).verdict == "fail"
+    assert short_check(copy(SPECIMENS / "broken" / "puf105_lamp"), strict=True).verdict == "fail"
 
 
 def test_suppressions(copy):
     pong = copy(SPECIMENS / "broken" / "puf304_pong", (
         "void c_step(Pong* p) {", "// puffer: allow(PUF304) pixels on purpose\n"
         "void c_step(Pong* p) {"))
-    result = check(pong, strict=True)
+    result = short_check(pong, strict=True)
     assert result.findings == [] and result.verdict == "pass"
     assert result.suppressed[0][1] == "pixels on purpose"
     shutil.rmtree(pong)
     hurdles = copy(SPECIMENS / "broken" / "puf321_hurdles")
     (hurdles / f"{hurdles.name}.ini").write_text(
         "[env]\n[check]\nallow = PUF321 trained by a loop that clears\n")
-    result = check(hurdles)
+    result = short_check(hurdles)
     assert result.verdict == "pass" and result.suppressed[0][0].code == "PUF321"
 
 
 def test_refused_setting_and_unreadable_header(copy):
     lamp = copy(SPECIMENS / "broken" / "puf105_lamp")
     with pytest.raises(UsageError):
-        check(lamp, settings={"train.gama": "3"})
+        short_check(lamp, settings={"train.gama": "3"})
     header = lamp / f"{lamp.name}.h"
     header.write_text(header.read_text().replace("lamp->oil = 1.0f;", "lamp->oil = one;"))
     with pytest.raises(BuildError) as caught:
-        check(lamp)
+        short_check(lamp)
     assert caught.value.code is None and f"{lamp.name}.h:" in caught.value.where
 
 
 def test_settings_reach_the_env(copy):
-    result = check(copy(SPECIMENS / "correct" / "drones"), settings={"env.count": "1"})
+    result = short_check(copy(SPECIMENS / "correct" / "drones"), settings={"env.count": "1"})
     assert result.coverage["agents_per_env"] == 1
 
 
@@ -276,7 +277,7 @@ def test_a_misspelt_setting_is_named_even_where_the_env_cannot_run(tmp_path):
     folder = scaffold.new("board", output_dir=tmp_path).folder
     ini = folder / "board.ini"
     ini.write_text(ini.read_text().replace("\nsize = 11", "\nsiez = 11"))
-    result = check(folder)
+    result = short_check(folder)
     found = {finding.code: finding for finding in result.findings}
     assert set(found) == {"PUF105", "PUF112"} and result.exit_status == 1
     assert "siez" in found["PUF105"].message and found["PUF105"].file == "board.ini"

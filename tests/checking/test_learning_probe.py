@@ -62,22 +62,21 @@ def test_returns_are_of_episodes_and_not_from_terminal_to_terminal(outs):
     """A terminal only at each fourth ending, or at none: the log knows the other endings."""
     with puffer_sdk.make(SPECIMENS / "innings", num_envs=4,
                          env_settings={"outs": outs, "length": 50}) as vec:
-        entries, total = Entries(vec, learning.EPISODES, least=learning.TICKS), np.zeros(4)
         vec.reset()
+        entries = Entries(vec, learning.EPISODES, least=learning.TICKS)
         for _ in range(learning.TICKS):
             vec.step()
-            total += vec.rewards
             entries.look()
             if entries.done.all():
                 break
-        found = learning.returns_of_envs(entries, total)
+        found = learning.returns_of_envs(entries)
     assert found == [50.0] * 4 if outs else found == [learning.TICKS] * 4
 
 
 def test_blind_agents_see_another_env():
     unit, n = 3, 12
     vec = SimpleNamespace(observations=np.arange(n)[:, None].repeat(2, 1), num_agents=n,
-                          rewards=None, terminals=None, truncations=None)
+                          alive=None, rewards=None, terminals=None, truncations=None)
     blind = learning.Blind(vec, unit, 5)
     seen = set()
     for _ in range(200):

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
 
-from puffer_sdk.checking.check import check
 from puffer_sdk.checking.report.terminal import lines
 
 
@@ -37,7 +37,7 @@ def line_of(folder: Path, text: str) -> int:
 
 
 def found(folder: Path, code: str):
-    return [finding for finding in check(folder).findings if finding.code == code]
+    return [finding for finding in short_check(folder).findings if finding.code == code]
 
 
 def test_a_write_into_actions_has_a_line_and_both_values(copy):
@@ -50,7 +50,7 @@ def test_a_write_into_actions_has_a_line_and_both_values(copy):
 def test_actions_are_counted_before_the_env_can_change_them(copy):
     bandit = copy("correct/bandit", ("    c_reset(env);\n}", "    env->actions[0] = 0;\n"
                                      "    c_reset(env);\n}"))
-    result = check(bandit)
+    result = short_check(bandit)
     assert result.coverage["actions"] == [{"head": 0, "width": 4, "seen": 4}]
     assert "PUF205" in {finding.code for finding in result.findings}
 
@@ -89,13 +89,13 @@ def test_a_size_that_is_bounded_in_init_is_no_fault(copy):
     hive = copy("broken/puf114_hive", ("    h->num_agents = h->bees;",
                                        "    if (h->flowers > MOST) h->flowers = MOST;\n"
                                        "    h->num_agents = h->bees;"))
-    assert check(hive).findings == []
+    assert short_check(hive).findings == []
 
 
 def test_an_array_of_a_fixed_size_on_the_heap(copy):
     organ = copy("correct/organ", ("calloc((size_t)env->pipes, sizeof(float))",
                                    "calloc(4, sizeof(float))"))
-    (finding,) = check(organ).findings
+    (finding,) = short_check(organ).findings
     assert finding.code == "PUF114" and "pipes = 8" in finding.message
     assert "block of 16 bytes" in finding.message
 
@@ -103,7 +103,7 @@ def test_an_array_of_a_fixed_size_on_the_heap(copy):
 def test_a_field_that_init_overwrites_has_no_effect(copy):
     organ = copy("correct/organ", ("void init(Organ* env) {", "void init(Organ* env) {\n"
                                    "    env->choir_bonus = 1.0f;\n   "))
-    (finding,) = check(organ).findings
+    (finding,) = short_check(organ).findings
     assert finding.code == "PUF113" and "choir_bonus" in finding.message
     assert finding.file == "organ.ini" and finding.line == 6
 
@@ -129,7 +129,7 @@ def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
 
 def test_a_game_without_chance_needs_no_seed(copy):
     bandit = copy("correct/bandit", ("roll(&env->rng) <", "0.5f <"))
-    result = check(bandit)
+    result = short_check(bandit)
     assert "PUF502" not in {f.code for f in result.findings}
     assert "without chance" in result.not_tested["PUF502"]
 
@@ -156,14 +156,14 @@ def test_threads_are_tried_even_where_the_env_holds_a_lock(copy):
                  "        c_reset(h);\n        pthread_mutex_unlock(&gate);\n        return;"),
                 ("    observe(h);\n}\n\nvoid c_render",
                  "    observe(h);\n    pthread_mutex_unlock(&gate);\n}\n\nvoid c_render"))
-    result = check(herd)
+    result = short_check(herd)
     assert not {"PUF504", "PUF405"} & {finding.code for finding in result.findings}
 
 
 def test_lines_that_no_play_reaches_are_listed(copy):
     bandit = copy("correct/bandit", ("    c_reset(env);\n}", "    if (env->log.n < 0.0f) {\n"
                                      "        env->log.n = 0.0f;\n    }\n    c_reset(env);\n}"))
-    result = check(bandit)
+    result = short_check(bandit)
     at = line_of(bandit, "env->log.n = 0.0f;")
     seen = result.coverage["lines"]
     assert seen["missed"] == [f"bandit.h:{at}"] and seen["reached"] == seen["total"] - 1
@@ -176,7 +176,7 @@ def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
                    ini="[env]\n[vec]\nstep_timeout = 3\n")
     documents = []
     for _ in range(2):
-        result = check(stacker)
+        result = short_check(stacker)
         (finding,) = result.findings
         assert finding.code == "PUF405"
         assert finding.line == line_of(stacker, "s->tick++;") + 1

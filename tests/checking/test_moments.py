@@ -5,9 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
-
-from puffer_sdk.checking.check import check
 
 SIEGE = SPECIMENS / "correct" / "siege"
 
@@ -24,7 +23,7 @@ def changed(tmp_path):
             assert text.count(old) == 1, old
             text = text.replace(old, new)
         header.write_text(text)
-        return check(target)
+        return short_check(target)
     return make
 
 

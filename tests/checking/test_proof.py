@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
+from helpers.playground import wait_until
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.repro import replaying
+from puffer_sdk.checking.repro import program as repro
+from puffer_sdk.checking.repro import proof, replaying
 from puffer_sdk.checking.repro.shrinking import RESET, shrink
+from puffer_sdk.env import header
 
 # specimen -> most steps that its program may need, what it says, and the mend
 MENDS = {
@@ -163,3 +170,36 @@ def test_shrinking_keeps_what_matters_and_nothing_else(wanted):
     fails, count = plays(wanted)
     assert shrink(rows, (0.0, 0.0), fails) == wanted
     assert count[0] < 1500
+
+
+def test_stopped_it_ends_the_program_that_runs(tmp_path):
+    """A signal to `check` does not wait for a program, which may take a minute."""
+    folder = copy_to(SPECIMENS / "broken" / "puf322_lives", tmp_path / "puf322_lives")
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text("#!/bin/sh\nexec sleep 50\n")
+    sleeper.chmod(0o755)
+    shop = proof._Workshop(None, None, False)
+    spec = header.read(folder)
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(repro.run_program, sleeper, spec, {}, shop.children)
+        wait_until(lambda: shop.children)
+        shop.stop()
+        assert job.result(timeout=20).status == -signal.SIGKILL
+    assert shop.stopped and not shop.children
+
+
+def test_a_start_that_takes_seconds_is_paid_for(tmp_path, monkeypatch):
+    """Maps that init makes: few trials and a longer program, and check comes to its end."""
+    folder = copy_to(SPECIMENS / "correct" / "drones", tmp_path / "drones", (
+        "env->rewards[i] = hypotf", "if (env->tick == 149 && i == 2) continue;\n"
+        "        env->rewards[i] = hypotf"))
+    calls, run = [], repro.run_program
+
+    def slow(*arguments):
+        calls.append(arguments)
+        time.sleep(1.2)
+        return run(*arguments)
+
+    monkeypatch.setattr(repro, "run_program", slow)
+    (finding,) = short_check(folder, prove=True).findings
+    assert finding.repro and finding.repro_steps >= 149 and len(calls) <= 6

@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
 
-from puffer_sdk.checking.check import check
 from puffer_sdk.checking.experiments import moments
 from puffer_sdk.checking.report import terminal
 from puffer_sdk.env import header, row
@@ -35,7 +35,7 @@ def changed(tmp_path):
 
 
 def codes(folder: Path) -> dict:
-    return {finding.code: finding for finding in check(folder).findings}
+    return {finding.code: finding for finding in short_check(folder).findings}
 
 
 # -- names and bounds
@@ -106,7 +106,7 @@ def test_a_share_that_is_not_all_is_never_shown_as_all():
 
 
 def test_report_shows_a_short_table_and_a_long_one_on_demand(changed):
-    result = check(changed("correct/bandit"), budget=0.1)
+    result = short_check(changed("correct/bandit"), budget=0.1)
     text = [line for line, _ in terminal.lines(result)]
     assert any(line.startswith("  obs[0]") for line in text)
     assert any(line.startswith("  reward") and "0%" not in line[:4] for line in text)
@@ -118,7 +118,7 @@ def test_report_shows_a_short_table_and_a_long_one_on_demand(changed):
 
 
 def test_statistics_are_what_happened(changed):
-    result = check(changed("correct/foragers"))
+    result = short_check(changed("correct/foragers"), budget=1)
     json.dumps(result.to_dict(), allow_nan=False)
     seen = {q["name"]: q for q in result.coverage["statistics"]}
     assert list(seen)[-3:] == ["reward", "return", "length"]
@@ -138,7 +138,7 @@ def rows_of(result) -> dict[str, list[str]]:
 
 
 def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
-    result = check(changed("broken/puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
+    result = short_check(changed("broken/puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
                            ("o[1] = dy / distance", "o[1] = INFINITY"),
                            ("4 ? 0.1f : 0.0f", "4 ? 0.0f : 0.0f")), budget=0.1)
     json.dumps(result.to_dict(), allow_nan=False)
@@ -151,7 +151,7 @@ def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
 
 
 def test_rewards_that_are_never_finite_have_their_row(changed):
-    result = check(changed("broken/puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
+    result = short_check(changed("broken/puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
                    budget=0.1)
     low, mean, high, zeros = rows_of(result)["reward"]
     assert (low, mean, high) == ("nan", "nan", "nan") and zeros not in ("0%", "100%")
@@ -235,7 +235,7 @@ def test_an_agent_that_waits_to_come_back(changed):
 def test_entries_per_goal_are_said_to_be_untested(changed):
     folder = changed("correct/rally", (
         "env->log.n++;", "env->log.n++;\n            env->terminals[a] = car->ticks % 50 == 0;"))
-    result = check(folder)
+    result = short_check(folder)
     assert "PUF422" not in {f.code for f in result.findings}
     assert "per goal" in result.not_tested["PUF422"]
 

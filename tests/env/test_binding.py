@@ -11,6 +11,7 @@ import pytest
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.checking.check import check
 from puffer_sdk.env import binding, build, header
 
 INCLUDES = "#include <stdbool.h>"
@@ -304,3 +305,45 @@ def test_a_static_assertion_speaks_for_itself(probe, monkeypatch):
     with pytest.raises(BuildError, match="NUM_ATNS is not the number of entries") as caught:
         build.build(spec.folder)
     assert caught.value.code == "PUF112"
+
+
+HAND = ('#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n#define Env Probe\n'
+        '#include "vecenv.h"\n'
+        'void my_init(Env* env, Dict* kwargs) { env->num_agents = 1; env->limit = '
+        'dict_get(kwargs, "limit")->value; }\n'
+        'void my_log(Log* log, Dict* out) { dict_set(out, "points", log->score); }\n')
+LOOSE = [("    float score;\n    float n;", "    float n;\n    float score;"),
+         ("    int num_agents;", "    unsigned num_agents;\n    unsigned char* truncations;")]
+
+
+def test_a_binding_by_hand_decides_what_is_bound(probe):
+    """What upstream takes as it is: warnings of check, and the env runs with the right figures."""
+    folder = probe(*LOOSE, binding_c=HAND)
+    spec = header.read(folder)
+    assert [(remark.code, remark.message) for remark in spec.remarks] == [
+        ("PUF102", "Probe.num_agents has the wrong type"),
+        ("PUF102", "Probe.truncations has the wrong type"),
+        ("PUF104", "Log.n is not the last field")]
+    assert not spec.has_truncations
+    with puffer_sdk.make(folder, num_envs=3) as vec:
+        assert not vec.description.has_truncations
+        vec.reset()
+        for _ in range(4):
+            vec.step()
+        log = vec.log()
+    strict = probe(name="strict")
+    with puffer_sdk.make(strict, num_envs=3) as vec:
+        vec.reset()
+        for _ in range(4):
+            vec.step()
+        assert log == {"points": vec.log()["score"], "n": 3.0}
+    found = {(one.code, one.severity) for one in check(folder, budget=0.25, prove=False).findings}
+    assert {("PUF102", "warning"), ("PUF104", "warning")} <= found
+    assert not {code for code, severity in found if severity == "error"}
+
+
+def test_our_own_dialect_takes_none_of_it(probe):
+    for change, message in zip(LOOSE, ("Log.n is not the last field",
+                                       "Probe.num_agents has the wrong type"), strict=True):
+        with pytest.raises(BuildError, match=message):
+            build.build(probe(change))

@@ -27,8 +27,8 @@ TOGETHER = ("ants", "rain", "warren")           # MY_VEC_*: all envs at once
 REFUSED = ("ints", "perms")
 FIXTURES = sorted(path.parent.name for path in OCEAN.glob("*/binding.c")
                   if path.parent.name not in (*TOGETHER, *REFUSED))
-ENVS = ["dialect", "slang", *(f"ocean/{name}" for name in FIXTURES), "ocean/upstream/ocean/gopher",
-        *(f"game/{name}" for name in GAMES)]
+ENVS = ["dialect", "inn", "slang", *(f"ocean/{name}" for name in FIXTURES),
+        "ocean/upstream/ocean/gopher", *(f"game/{name}" for name in GAMES)]
 TICKS, COPIES = 500, 16
 
 
@@ -50,13 +50,13 @@ def compile_program(env: Path, arch: str | None) -> Path:
     return programs.build_program(env, arch).path
 
 
-def play(vec, program: Program, ticks: int = TICKS) -> None:
-    """Both, with the same random actions, compared after every tick."""
+def play(vec, program: Program, ticks: int = TICKS) -> int:
+    """Both, with the same random actions, compared after every tick. The final observations."""
     draw = np.random.default_rng(3)
     vec.reset()
     program.call("start")
     compare(vec, program, "reset")
-    logged = 0
+    logged = finals = 0
     for tick in range(ticks):
         for k, width in enumerate(vec.act_sizes):
             vec.actions[:, k] = draw.uniform(-1, 1, vec.num_agents) if width == 1 else \
@@ -69,11 +69,13 @@ def play(vec, program: Program, ticks: int = TICKS) -> None:
         else:
             program.call("step")
         compare(vec, program, tick)
+        finals += 0 if vec.has_final is None else int(vec.has_final.sum())
         if tick % 100 == 99:
             logged += compare_logs(vec, program)
     assert logged > 0
     program.call("close")
     assert program.failed is None
+    return finals
 
 
 def compare(vec, program: Program, when) -> None:
@@ -81,6 +83,8 @@ def compare(vec, program: Program, when) -> None:
     names = ["observations", "rewards", "terminals"]
     names += ["truncations"] if program.facts.has_truncations else []
     names += ["action_mask"] if vec.action_mask is not None else []
+    names += ["final_observations", "has_final"] if program.facts.has_finals else []
+    names += ["alive"] if program.facts.has_alive else []
     for name in names:
         assert getattr(vec, name).tobytes() == program.buffers[name].tobytes(), (name, when)
 
@@ -108,6 +112,8 @@ def test_it_plays_the_cpus_bits(env):
         assert program.facts.num_atns == vec.num_atns
         assert program.facts.mask_size == vec.description.mask_size
         assert program.facts.has_truncations == vec.description.has_truncations
+        assert program.facts.has_finals == vec.description.has_finals
+        assert program.facts.has_alive == vec.description.has_alive
         play(vec, program)
 
 
@@ -124,6 +130,103 @@ def test_order_of_threads_changes_nothing(games, monkeypatch):
     env = games["cartpole"]
     with puffer_sdk.make(env, num_envs=COPIES, seed=4) as vec:
         play(vec, Program(compile_program(env, None), vec), ticks=100)
+
+
+@pytest.mark.parametrize("order", ["early", "shuffled"])
+@pytest.mark.parametrize("name", ["cartpole", "pendulum"])
+def test_final_observations_are_the_cpus(games, name, order, monkeypatch):
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED", order)
+    settings = {**config.resolve(games[name]).env, "max_steps": 7}
+    with puffer_sdk.make(games[name], num_envs=COPIES, seed=5, env_settings=settings) as vec:
+        program = Program(compile_program(games[name], None), vec)
+        assert program.facts.has_finals and program.facts.spare_bytes == program.facts.env_bytes
+        assert play(vec, program, ticks=100) == COPIES * 14     # no pole falls in seven ticks
+
+
+CUT = ("        env->terminals[a] += env->tick == env->limit;\n",
+       "        env->terminals[a] = env->tick == env->limit;\n"
+       "        env->truncations[a] = env->tick == env->limit && env->rng % 3;\n")
+LOOKED_AT = [                           # what looking changes is to be put back
+    ("#include <stdbool.h>", "#include <stdlib.h>"),
+    ("    int tick;\n} Probe;\n", """    int tick, looks;
+    float* truncations;
+} Probe;
+
+static void look(Probe* env) {
+    env->looks++;
+    for (int a = 0; a < env->num_agents; a++) {
+        env->observations[2 * a] = env->tick + 100 * env->looks;
+        env->observations[2 * a + 1] = rand() % 100;
+    }
+}
+"""),
+    ("    for (int i = 0; i < 2 * env->num_agents; i++) env->observations[i] = 0;\n",
+     "    env->rng = rand();\n    look(env);\n"),
+    ("        env->observations[2 * a] = env->tick;\n"
+     "        env->observations[2 * a + 1] = env->actions[a];\n", ""),
+    CUT, ("        c_reset(env);\n    }\n}", "        c_reset(env);\n    } else look(env);\n}")]
+WRITTEN = [                             # by the env itself
+    ("    int tick;\n} Probe;", "    int tick;\n    float* truncations;\n"
+                              "    float* final_observations;\n} Probe;"),
+    CUT, ("        env->log.n += 1;\n", "        env->log.n += 1;\n        env->rng += 1;\n"
+          "        for (int i = 0; i < 2 * env->num_agents; i++)\n"
+          "            env->final_observations[i] = 7 + env->observations[i];\n")]
+
+
+@pytest.mark.parametrize("changes, function", [(LOOKED_AT, "look"), (WRITTEN, None)],
+                         ids=["looked at", "written"])
+def test_final_observations_of_several_agents(probe, changes, function):
+    env = probe(*changes, ini="[env]\nlimit = 3\nnum_agents = 2\n")
+    assert header.read(env).finals.function == function
+    with puffer_sdk.make(env, num_envs=COPIES, seed=5) as vec:
+        program = Program(compile_program(env, None), vec)
+        assert program.facts.has_finals and bool(program.facts.spare_bytes) == bool(function)
+        finals = play(vec, program, ticks=100)
+        assert finals % 2 == 0 and 300 < finals < 2 * 33 * COPIES      # others were terminals
+    assert compile_program(env, "90").is_file()
+
+
+# ---- agents that come and go ------------------------------------------------------------------
+
+ROOM = ("    int tick;\n} Probe;", "    int tick;\n    int max_agents;\n} Probe;")
+SAID = ("    int tick;\n} Probe;", "    int tick;\n    unsigned char* alive;\n} Probe;")
+COUNTED = ("    env->tick++;\n", "    env->tick++;\n"
+           "    env->num_agents = (env->tick + env->rng) % (env->max_agents + 3) - 1;\n")
+WRITES = ("    env->tick++;\n", "    env->tick++;\n"
+          "    env->alive[env->tick % 2] = env->tick + env->rng & 2;\n")
+
+
+@pytest.mark.parametrize("changes, most", [
+    ([ROOM, COUNTED], "max_agents = 2"), ([SAID, WRITES], "num_agents = 2")],
+    ids=["counted", "written"])
+def test_who_lives_is_what_the_cpu_says(probe, changes, most, monkeypatch):
+    """By a number that may be out of bounds, or by a row: what c_reset leaves stays, once it is."""
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED", "shuffled")
+    env = probe(*changes, ("2 * env->num_agents", "4"), ("a < env->num_agents", "a < 2"),
+                ini=f"[env]\nlimit = 5\n{most}\n")
+    with puffer_sdk.make(env, num_envs=COPIES, seed=5) as vec:
+        program = Program(compile_program(env, None), vec)
+        assert program.facts.has_alive and vec.alive.shape == (2 * COPIES,)
+        play(vec, program, ticks=100)
+        assert 0 < vec.alive.mean() < 1
+        program = Program(compile_program(env, None), vec,
+                          settings={**vec.env_settings, most.split()[0]: 3})
+        program.call("start")
+        assert program.failed == (0, AGENTS)
+    assert compile_program(env, "90").is_file()
+
+
+# ---- programs in files ------------------------------------------------------------------------
+
+def test_a_renamed_c_reset_keeps_its_place(probe):
+    """In what compilers say, and for what a GPU has not."""
+    line = "    if (env->limit < 0) time(NULL);"
+    env = probe(*LOOKED_AT, ("#include <stdlib.h>", "#include <stdlib.h>\n#include <time.h>"),
+                ("    env->rng = rand();", f"    env->rng = rand();\n{line}"))
+    number = (env / "probe.h").read_text().splitlines().index(line) + 1
+    with pytest.raises(BuildError, match="time cannot be used on a GPU") as caught:
+        compile_program(env, "90")
+    assert caught.value.where == f"{env / 'probe.h'}:{number}"
 
 
 def test_what_is_unchanged_is_not_compiled_again(probe):
@@ -396,3 +499,20 @@ def test_clean_takes_programs_away(probe):
     assert all(path.is_file() for path in made)
     assert cli.main(["clean", str(env)]) == 0
     assert not (env / "build").exists()
+
+
+def test_a_mask_in_the_observation_is_read_there_too(tmp_path):
+    folder = tmp_path / "ladder"
+    shutil.copytree(SPECIMENS / "correct" / "ladder", folder)
+    text = (folder / "ladder.h").read_text()
+    for old, new in [("OBS_BELL, OBS_COUNT }", "OBS_BELL, OBS_LEGAL, OBS_COUNT = 5 }"),
+                     ("#define ACT_SIZES", "#define ACTION_MASK_AT OBS_LEGAL\n#define ACT_SIZES"),
+                     ("    unsigned char* action_mask; ", "    //"),
+                     ("env->action_mask[", "env->observations[OBS_LEGAL + ")]:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "ladder.h").write_text(text)
+    with puffer_sdk.make(folder, num_envs=COPIES, seed=5) as vec:
+        assert vec.action_mask.shape == (COPIES, 3)
+        play(vec, Program(compile_program(folder, None), vec), ticks=100)
+        assert 0 < vec.action_mask.mean() < 1

@@ -305,3 +305,73 @@ def test_all_problems_at_once(probe):
 def test_a_folder_without_its_header(tmp_path):
     spec, found = header.inspect(tmp_path)
     assert spec is None and found[0].expected == f"{tmp_path.name}.h"
+
+
+# -- PufferLib's other interfaces ------------------------------------------------------------------
+
+
+FIVE = ('#include "pufferenv.h"\n#define ACT_SIZES {2}\n#define OBS_SIZE 1\n#define NUM_ATNS 1\n'
+        "struct Log { float score; float n; };\nstruct Env { Log log; Agent agents[1]; };\n"
+        "void puf_step(Env* env) { (void)env; }\n")
+EARLY = ('#include "probe.h"\n#define OBS_TYPE FLOAT\n#define ACT_TYPE DOUBLE\n#define Env Probe\n'
+         '#include "env_binding.h"\n')
+OLD = ('#include "probe.h"\n#define Env Probe\n#include "../env_binding.h"\n'
+       "static int my_init(Env* env, PyObject* args, PyObject* kwargs) { return 0; }\n")
+
+
+@pytest.mark.parametrize("text, binding, where, words", [
+    (FIVE, None, "probe.h:1", "PufferLib 5.0"),
+    (None, EARLY, "binding.c:2", "early PufferLib 4.0"),
+    (None, OLD, "binding.c:4", "PufferLib 3 or older")])
+def test_another_interface_is_named_before_all_else(probe, text, binding, where, words):
+    folder = probe(**({"binding_c": binding} if binding else {}))
+    if text:
+        (folder / "probe.h").write_text(text)
+    with pytest.raises(BuildError) as caught:
+        header.read(folder)
+    assert words in caught.value.message and caught.value.where == where and caught.value.hint
+
+
+def test_signs_alone_refuse_nothing(probe):
+    """An early binding that was brought forward keeps its ACT_TYPE: nobody reads it."""
+    folder = probe(binding_c='#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n'
+                             '#define ACT_TYPE DOUBLE\n#define Env Probe\n#include "vecenv.h"\n'
+                             "void my_init(Env* env, Dict* kwargs) { env->num_agents = 1; }\n"
+                             "void my_log(Log* log, Dict* out) {}\n")
+    assert header.read(folder).binding
+
+
+def test_self_plays_macros_say_what_to_do(probe):
+    folder = probe(binding_c='#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n'
+                             '#define MY_USES_PERM\n#define Env Probe\n#include "vecenv.h"\n'
+                             "void my_init(Env* env, Dict* kwargs) { env->num_agents = 1; }\n"
+                             "void my_log(Log* log, Dict* out) {}\n")
+    with pytest.raises(BuildError, match="MY_USES_PERM is not supported") as caught:
+        header.read(folder)
+    assert caught.value.where == "binding.c:3" and "my_setup_perm" in caught.value.hint
+
+
+PLAIN = ('#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n#define Env Probe\n'
+         '#include "vecenv.h"\n'
+         "void my_init(Env* env, Dict* kwargs) { (void)kwargs; env->num_agents = 1; }\n"
+         "void my_log(Log* log, Dict* out) { (void)log; (void)out; }\n")
+
+
+@pytest.mark.parametrize("old, new, message, where", [
+    ("#define Env Probe\n", "", "does not say which struct is the env", "binding.c"),
+    ("my_init(", "my_setup(", "does not define my_init", "binding.c"),
+    ("my_log(Log* log, Dict* out) { (void)log;", "my_logs(Dict* out) {", "does not define my_log",
+     "binding.c"),
+    ("Env* env, Dict* kwargs) {", "Env* env) { int kwargs = 0;", "conflicting types for 'my_init'",
+     "binding.c:5")])
+def test_what_a_binding_lacks_is_named_in_the_authors_files(old, new, message, where, probe):
+    assert not problems(probe(binding_c=PLAIN))
+    assert old in PLAIN
+    first = problems(probe(binding_c=PLAIN.replace(old, new)))[0]
+    assert message in first.message and first.where == where
+
+
+def test_a_fault_that_shows_inside_our_header_is_placed_in_the_authors(probe):
+    folder = probe(binding_c=PLAIN.replace("#define Env", "#define DictItem 7\n"
+                                           "#define Env"))
+    assert problems(folder)[0].where == "binding.c:5"

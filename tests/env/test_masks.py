@@ -7,7 +7,7 @@ import pytest
 from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
-from puffer_sdk.base.errors import BuildError, RunError
+from puffer_sdk.base.errors import BuildError, RunError, UsageError
 from puffer_sdk.env import build, header, opening
 from puffer_sdk.policy import evaluate
 from puffer_sdk.policy.players import random_actions, same_actions
@@ -95,9 +95,14 @@ def test_the_policy_that_was_trained_is_legal_too(trained):
 
 def test_a_program_in_c_obeys_the_mask(trained, tmp_path):
     folder, run = trained
+    run_program(folder, run, PROGRAM, tmp_path)
+
+
+def run_program(folder, run, text, tmp_path):
+    """With random play, and with the run's policy: no action was illegal."""
     resolved = config.resolve(folder)
     build.build(folder, env_settings=resolved.env)
-    (folder / "main.c").write_text(PROGRAM)
+    (folder / "main.c").write_text(text)
     program, policy = tmp_path / "program", tmp_path / "policy.bin"
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program,
                     folder / "main.c", "-lm"], check=True)
@@ -145,6 +150,53 @@ def test_the_macro_may_be_stated_and_needs_the_field(ladder):
         header.read(ladder(*gone))
 
 
+IN_SIGHT = [                # the observation says what is legal, and there is no field
+    ("OBS_RUNG, OBS_BELL, OBS_COUNT };", "OBS_RUNG, OBS_BELL, OBS_LEGAL, OBS_COUNT = 5 };"),
+    ("#define ACT_SIZES", "#define ACTION_MASK_AT OBS_LEGAL\n#define ACT_SIZES"), (FIELD, ""),
+    ("env->action_mask[ACT_UP]", "env->observations[OBS_LEGAL + ACT_UP]"),
+    ("env->action_mask[ACT_DOWN]", "env->observations[OBS_LEGAL + ACT_DOWN]"),
+    ("env->action_mask[ACT_RING]", "env->observations[OBS_LEGAL + ACT_RING]")]
+
+
+def test_a_part_of_the_observation_may_be_the_mask(ladder):
+    """The same rows as those of the field, from the first observation on."""
+    with opening.make(ladder(), total_agents=6, seed=1) as with_field, \
+            opening.make(ladder(*IN_SIGHT), total_agents=6, seed=1) as seen:
+        random = np.random.default_rng(0)
+        with_field.reset(), seen.reset()
+        for _ in range(300):
+            assert np.array_equal(seen.action_mask, with_field.action_mask)
+            assert np.array_equal(seen.observations[:, 2:], with_field.action_mask)
+            seen.actions[:] = with_field.actions[:] = random_actions(with_field, random)
+            with_field.step(), seen.step()
+
+
+def test_a_policy_and_a_program_obey_a_mask_in_sight(ladder, tmp_path):
+    folder = ladder(*IN_SIGHT)
+    result = puffer_sdk.train(folder, {"train.total_timesteps": 100_000}, runs_dir=tmp_path)
+    assert result.reached["score"] > 0.9
+    text = PROGRAM.replace("env.action_mask[", "env.observations[OBS_LEGAL + ")
+    run_program(folder, result.folder, text, tmp_path)
+
+
+@pytest.mark.parametrize("changes, code, words", [
+    ([("#define ACT_SIZES", "#define ACTION_MASK_AT OBS_LEGAL\n#define ACT_SIZES"),
+      IN_SIGHT[0]], "PUF102", "ACTION_MASK_AT and a field 'action_mask' are two masks"),
+    ([(IN_SIGHT[1][0], "#define ACTION_MASK_AT 3\n#define ACT_SIZES"), IN_SIGHT[0],
+      *IN_SIGHT[2:]], "PUF112", "the 3 actions of ACTION_MASK_AT lie outside the observation")])
+def test_a_wrong_place_of_the_mask_is_named(changes, code, words, ladder):
+    with pytest.raises(BuildError, match=words) as caught:
+        header.read(ladder(*changes))
+    assert caught.value.code == code
+
+
+def test_a_place_that_follows_settings_is_checked_when_envs_are_made(ladder):
+    folder = ladder((IN_SIGHT[1][0], "#define ACTION_MASK_AT (env->rungs)\n#define ACT_SIZES"),
+                    IN_SIGHT[0], *IN_SIGHT[2:])
+    with pytest.raises(UsageError, match="3 actions from there on do not fit into 5"):
+        opening.make(folder, total_agents=4)
+
+
 def test_a_number_of_that_name_is_the_authors(ladder):
     """Old environments may have a bitmask of their own."""
     folder = ladder((FIELD, "    int action_mask;"), ("env->action_mask[ACT_UP] =",
@@ -172,4 +224,7 @@ def test_the_page_shows_the_code_of_the_specimen():
     page = (ROOT / "docs/guides/masks.md").read_text()
     code = page.split("```c\n")[1:]
     lines = {line for block in code for line in block.partition("```")[0].splitlines() if line}
+    seen = {line for line in lines if line.startswith("#define ACTION_MASK_AT OBS_LEGAL")}
+    assert len(seen) == 1 and IN_SIGHT[1][1].startswith("#define ACTION_MASK_AT OBS_LEGAL")
+    lines -= seen
     assert len(lines) == 4 and lines <= set((LADDER / "ladder.h").read_text().splitlines())

@@ -4,10 +4,10 @@ import re
 import shutil
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk import cli
-from puffer_sdk.checking.check import check
 from puffer_sdk.env import header, row
 from puffer_sdk.settings import config
 
@@ -113,7 +113,8 @@ def test_names_of_the_examples_and_templates(target):
 
 def test_config_shows_it(capsys):
     assert cli.main(["config", "pong"]) == 0
-    shown = capsys.readouterr().out.partition("\nobservation\n")[2].splitlines()
+    shown = capsys.readouterr().out.partition("\nobservation\n")[2]
+    shown = shown.partition("\n\nfinal")[0].splitlines()
     assert shown[0] == "  8 floats" and shown[5] == "  4  OBS_BALL_VX         [-1, 1]"
     assert shown[-1] == "  head 0  3 ids: ACT_STAY, ACT_UP, ACT_DOWN"
     assert cli.main(["config", "snake", "--format", "json", "--env.vision", "2"]) == 0
@@ -133,6 +134,6 @@ def test_check_holds_shapes_and_ids_against_what_is_there(tmp_path, squared):
         old = "grid env->size x env->size of 3 ids"
         assert old in text
         (folder / "squared.h").write_text(text.replace(old, f"grid {size} of {ids} ids"))
-        (finding,) = [f for f in check(folder).findings if f.code == "PUF306"]
+        (finding,) = [f for f in short_check(folder).findings if f.code == "PUF306"]
         assert re.search(words, finding.message)
         assert finding.line == 27

@@ -4,9 +4,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from helpers.forms import LONG
 from helpers.places import SPECIMENS
 
-from puffer_sdk.checking.check import CheckResult
+from puffer_sdk.checking.check import CheckResult, check
 from puffer_sdk.checking.rules import registry
 
 QUICK = ["--budget", "0.01"]
@@ -20,6 +21,11 @@ def specimen(name: str, target: Path) -> Path:
     for path in source.glob("*.[hci]*"):
         shutil.copy(path, target / path.name.replace(name, target.name))
     return target
+
+
+def short_check(folder: Path, **options) -> CheckResult:
+    """A check without repro programs and, in `make test`, of a quarter of the steps."""
+    return check(folder, **{"prove": False, "budget": 1.0 if LONG else 0.25, **options})
 
 
 def made(findings=(), *, folder=Path("/games/dock"), files=None, **parts) -> CheckResult:

@@ -18,7 +18,9 @@ class Setting(ctypes.Structure):
 class Facts(ctypes.Structure):
     _fields_ = [("env_bytes", ctypes.c_int64), ("obs_bytes", ctypes.c_int32),
                 ("num_atns", ctypes.c_int32), ("mask_size", ctypes.c_int32),
-                ("has_truncations", ctypes.c_int32), ("log_fields", ctypes.c_int32)]
+                ("has_truncations", ctypes.c_int32), ("has_finals", ctypes.c_int32),
+                ("has_alive", ctypes.c_int32), ("log_fields", ctypes.c_int32),
+                ("spare_bytes", ctypes.c_int64)]
 
 
 class Args(ctypes.Structure):
@@ -26,7 +28,8 @@ class Args(ctypes.Structure):
                                                     "settings_count")]
     _fields_ += [(name, ctypes.c_void_p) for name in (
         "envs", "rand_states", "first_row", "observations", "actions", "rewards", "terminals",
-        "truncations", "action_mask", "settings", "logs", "facts", "fault")]
+        "truncations", "action_mask", "final_observations", "has_final", "alive", "spares",
+        "settings", "logs", "facts", "fault")]
 
 
 class Program:
@@ -42,21 +45,26 @@ class Program:
         self.args = Args(facts=ctypes.addressof(self.facts), fault=ctypes.addressof(self.fault))
         self.call("facts")
         draw = np.random.default_rng(seed)              # what c_reset has to overwrite
+        names = ["observations", "rewards", "terminals", "truncations",
+                 *["has_final"] * (vec.has_final is not None),
+                 *["alive"] * (vec.alive is not None)]
         self.buffers = {
             name: draw.integers(1, 255, getattr(vec, name).nbytes, np.uint8).view(
-                getattr(vec, name).dtype).reshape(getattr(vec, name).shape)
-            for name in ("observations", "rewards", "terminals", "truncations")}
+                getattr(vec, name).dtype).reshape(getattr(vec, name).shape) for name in names}
+        if vec.has_final is not None:
+            self.buffers["final_observations"] = np.zeros_like(vec.final_observations)
         self.buffers["actions"] = np.zeros_like(vec.actions)
         if vec.action_mask is not None:
             self.buffers["action_mask"] = np.zeros_like(vec.action_mask)
         self.logs = np.full((self.count, self.facts.log_fields), np.nan)
         self.structs = np.full(self.count * self.facts.env_bytes, 0xA5, np.uint8)
+        self.spares = np.full(self.count * self.facts.spare_bytes, 0xA5, np.uint8)
         self.rand_states = np.array([vec.env_seed(e) for e in range(self.count)], np.uint32)
         values = dict(vec.env_settings if settings is None else settings)
         self.settings = (Setting * max(1, len(values)))(
             *(Setting(key.encode(), value) for key, value in values.items()))
         for name, array in {**self.buffers, "logs": self.logs, "envs": self.structs,
-                            "rand_states": self.rand_states,
+                            "rand_states": self.rand_states, "spares": self.spares,
                             "first_row": vec.first_row}.items():
             setattr(self.args, name, array.ctypes.data)
         self.args.settings = ctypes.addressof(self.settings)

@@ -267,7 +267,7 @@ class Table:
                                values=values.done(rows)[0])
 
     def loss(self, out, sizes, batch, settings, *, logstd=(), mask=None, extra=3):
-        """out (R, A + 1), batch {actions, logprob_old, value_old, advantage, returns}
+        """out (R, A + 1), batch {actions, logprob_old, value_old, advantage, returns, live?}
 
         -> .dout (R, A + 1), .dlogstd, .sums [LOSSES], .values, .ratio
         """
@@ -281,7 +281,8 @@ class Table:
         vectors, sums = heads.continuous, np.full(LOSSES + 1, 3.0)
         dlogstd = Out(1, vectors, vectors, np.ones((1, vectors)))
         arrays = {name: per_row(batch[name])
-                  for name in ("logprob_old", "value_old", "advantage", "returns")}
+                  for name in ("logprob_old", "value_old", "advantage", "returns", "live")
+                  if name in batch}
         arrays["actions"] = np.asarray(batch["actions"], np.float32).reshape(rows, len(sizes))
         args = ffi().new("LossArgs*", {
             "rows": rows, "heads": heads, "out": pointer(stored), "ldo": stored.shape[1],
@@ -297,12 +298,12 @@ class Table:
                                sums=sums[:LOSSES] - 3, values=values.done(rows)[0],
                                ratio=ratio.done(rows)[0])
 
-    def advantage(self, rewards, values, ratio, ended, truncated, **settings):
+    def advantage(self, rewards, values, ratio, ended, truncated, finals=None, **settings):
         """Of one segment: [T] each; bootstrap, gamma, gae_lambda, rho_clip, c_clip, reward_clip"""
         T = len(rewards)
-        names = ("rewards", "values", "ratio", "ended", "truncated")
-        arrays = [np.asarray(one, np.float32)
-                  for one in (rewards, values, ratio, ended, truncated)]
+        names = ("rewards", "values", "ratio", "ended", "truncated", "finals")
+        arrays = [None if one is None else np.asarray(one, np.float32)
+                  for one in (rewards, values, ratio, ended, truncated, finals)]
         scratch, out = Out(1, T, T), Out(1, T, T)
         args = ffi().new("AdvantageArgs*", {
             "horizon": T, **settings,

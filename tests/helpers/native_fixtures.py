@@ -15,13 +15,13 @@ from helpers.ppo_fixtures import FakeVec, settings
 
 from puffer_sdk.training.native.library import available_paths, has_bf16
 from puffer_sdk.training.native.ppo import NativePPO
-from puffer_sdk.training.reference import policy, ppo
+from puffer_sdk.training.reference import formulas, policy, ppo
 
 # Odd on purpose: nothing here is a multiple of a register, a tile or a cache line
 SIZES = dict(hidden_size=20, num_layers=1, horizon=7, minibatch_size=21, total_timesteps=63 * 20)
 VEC = dict(num_agents=9, obs_size=5)
 BUFFERS = ("obs", "actions", "masks", "log_probs", "values", "rewards", "ended", "truncated",
-           "bootstrap", "state0")
+           "bootstrap", "state0", "live")
 
 
 # What make_native takes: instruction sets and the CUDA trainer, each in bf16 where it has that.
@@ -63,7 +63,7 @@ class Referee(ppo.TorchPPO):
         keep[:, 1:] -= batch["ended"][:, :-1].float()
         for number, weight in enumerate(self.policy.layers):
             products = torch.nn.functional.linear(x, weight)
-            hid = products[..., :x.shape[-1]].abs()
+            hid = products[..., :x.shape[-1]].abs()[batch.get("live", ...)]
             self.margin = min(self.margin, float(hid.min() / hid.max()))
             x = policy.LayerScan.apply(products, x, batch["state0"][:, number], keep)
 
@@ -73,9 +73,9 @@ class Referee(ppo.TorchPPO):
         A row's advantage is that of the last minibatch that took it; of the first one if none did.
         """
         t, values, ratio = self.settings, self.values.clone(), torch.ones_like(self.values)
-        advantages = ppo.advantages(
+        advantages = formulas.advantages(
             self._clipped_rewards()[0], values, self.bootstrap, self.ended, self.truncated, ratio,
-            t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip).clone()
+            t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.finals).clone()
         for (rows, _), (batch, (_, _, value, new_ratio)) in zip(self.picks, self.seen):
             once = np.unique(rows, return_index=True)[1]
             values[rows[once]], ratio[rows[once]] = value[once], new_ratio[once]
@@ -125,7 +125,17 @@ def copy_rollout(referee, native) -> None:
     for name in BUFFERS:
         if getattr(referee, name) is not None:
             out[name][...] = getattr(referee, name).numpy()
+    if referee.finals is not None:
+        out["truncated"][...], out["finals"][...] = cut_off(referee)
     native.touch()
+
+
+def cut_off(referee) -> tuple[np.ndarray, np.ndarray]:
+    """truncated (N, T), 2 where there is a final observation, and finals (N, T), as the native
+    trainer has them."""
+    finals = np.zeros_like(referee.values) if referee.finals is None else referee.finals.numpy()
+    known = referee.truncated.numpy() & ~np.isnan(finals) & (referee.finals is not None)
+    return referee.truncated.numpy() + 1.0 * known, np.where(known, finals, 0)
 
 
 def updates(referee: Referee, natives: dict[str, NativePPO], epochs: int, *, together=False,

@@ -43,13 +43,17 @@ class FakeVec:
     """Random observations, rewards and endings, all drawn from the seed and nothing else."""
 
     def __init__(self, act_sizes=(3,), num_agents=8, obs_size=4, dtype=np.float32, seed=0,
-                 end_chance=0.15, truncate_chance=0.3, mask=False, density=1.0):
+                 end_chance=0.15, truncate_chance=0.3, mask=False, density=1.0, finals=False,
+                 alive=False):
         self.density = density                  # share of byte observations that may not be 0
         self.num_agents, self.obs_size, self.act_sizes = num_agents, obs_size, tuple(act_sizes)
         self.observations = np.zeros((num_agents, obs_size), dtype)
         self.actions = np.zeros((num_agents, len(act_sizes)), np.float32)
         self.rewards, self.terminals, self.truncations = np.zeros((3, num_agents), np.float32)
         self.action_mask = np.ones((num_agents, sum(act_sizes)), np.uint8) if mask else None
+        self.final_observations = np.zeros((num_agents, obs_size), dtype) if finals else None
+        self.has_final = np.zeros(num_agents, np.uint8) if finals else None
+        self.alive = np.ones(num_agents, np.uint8) if alive else None
         self.end_chance, self.truncate_chance = end_chance, truncate_chance
         self.random = np.random.default_rng(seed)
         self.resets = 0
@@ -64,11 +68,17 @@ class FakeVec:
         self.terminals[:] = self.random.random(self.num_agents) < self.end_chance
         cut = self.random.random(self.num_agents) < self.truncate_chance
         self.truncations[:] = self.terminals * cut
+        if self.has_final is not None:          # two of three are there
+            self.final_observations[:] = self.random.integers(0, 5, self.observations.shape)
+            self.has_final[:] = cut * (self.random.random(self.num_agents) < 0.67)
         self.observe()
         return self.observations, self.rewards, self.terminals, self.truncations
 
     def observe(self):
         shape = self.observations.shape
+        if self.alive is not None:              # a row never, one always, others for some ticks
+            self.alive[:] ^= self.random.random(self.num_agents) < 0.15
+            self.alive[[0, -1]] = 1, 0
         if self.observations.dtype == np.uint8:
             self.observations[:] = self.random.integers(0, 3, shape)
             if self.density < 1:
@@ -81,6 +91,12 @@ class FakeVec:
             for width in self.act_sizes:
                 self.action_mask[:, first + 1 if width > 1 else first] = 1
                 first += width
+        if self.alive is not None:              # what stands in empty rows does not matter
+            empty = self.alive == 0
+            self.observations[empty] = 77 if self.observations.dtype == np.uint8 else np.nan
+            self.rewards[empty & (self.random.random(self.num_agents) < 0.5)] += 50
+            if self.action_mask is not None:
+                self.action_mask[empty] = 0
 
 
 class Recall(FakeVec):

@@ -16,7 +16,8 @@ def candidate(u):
     return u + 0.5 if u >= 0 else sigmoid(u)
 
 
-def advantages(rewards, values, bootstrap, ended, truncated, ratio, gamma, lam, rho_clip, c_clip):
+def advantages(rewards, values, bootstrap, ended, truncated, ratio, gamma, lam, rho_clip, c_clip,
+               finals=None):
     """(N, T), straight from the definition: discounted deltas, written as a recursion."""
     agents, horizon = rewards.shape
     out = np.zeros((agents, horizon))
@@ -25,7 +26,8 @@ def advantages(rewards, values, bootstrap, ended, truncated, ratio, gamma, lam, 
         for t in reversed(range(horizon)):
             following = bootstrap[i] if t == horizon - 1 else values[i, t + 1]
             if ended[i, t]:
-                following = values[i, t] if truncated[i, t] else 0.0
+                following = (0.0, values[i, t], finals[i, t] if finals is not None else None)[
+                    int(truncated[i, t])]
             rho, c = min(ratio[i, t], rho_clip), min(ratio[i, t], c_clip)
             delta = rho * (rewards[i, t] + gamma * following - values[i, t])
             later = delta + gamma * lam * c * (0.0 if ended[i, t] else later)

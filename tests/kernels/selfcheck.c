@@ -251,14 +251,15 @@ static void choices(void) {
 static void updates(void) {
     enum { N = 1003, WIDE = 17 };
     float *rewards = numbers(T), *values = numbers(T), *ratio = numbers(T), *ended = zeros(T),
-          *truncated = zeros(T), *fade = zeros(T), *out = zeros(T);
+          *truncated = zeros(T), *finals = numbers(T), *fade = zeros(T), *out = zeros(T);
     for (int t = 0; t < T; t++) {
         ended[t] = t % 6 == 4;
-        truncated[t] = t == 10;
+        truncated[t] = t == 4 ? 2 : t == 10;
         ratio[t] += 1.0f;
     }
     AdvantageArgs args = {.horizon = T, .rewards = rewards, .values = values, .ratio = ratio,
-                          .ended = ended, .truncated = truncated, .bootstrap = 0.5f,
+                          .ended = ended, .truncated = truncated, .finals = finals,
+                          .bootstrap = 0.5f,
                           .gamma = 0.97f, .gae_lambda = 0.9f, .rho_clip = 1.2f, .c_clip = 1.0f,
                           .reward_clip = 0.7f};
     kernels->advantage(&args, fade, out);
@@ -267,7 +268,8 @@ static void updates(void) {
     kernels->segment_sums(T, out, values, fade, sums);
     show("segment_sums", fade, 1, T, T);
     show_doubles("segment_sums", sums, KERNEL_SUMS);
-    free(rewards), free(values), free(ratio), free(ended), free(truncated), free(fade), free(out);
+    free(rewards), free(values), free(ratio), free(ended), free(truncated), free(finals);
+    free(fade), free(out);
 
     float *g = numbers(N), *m = numbers(N), *u = zeros(N), *sum = zeros(N);
     const float* parts[3] = {g, m, g};

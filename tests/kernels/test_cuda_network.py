@@ -13,7 +13,7 @@ from helpers.kernel_library import wide
 pytest_plugins = ["helpers.cuda_fixtures"]
 
 NO_FAULT = np.uint64([2 ** 64 - 1])
-BAD_OUTPUT, BAD_REWARD, BAD_MASK = 1, 2, 3
+BAD_OUTPUT, BAD_REWARD, BAD_MASK, BAD_FINAL = 1, 2, 3, 4
 HEADS = {"two": (2,), "discrete": (5, 2, 7), "continuous": (1, 1, 1), "mixed": (3, 1, 4, 1),
          "continuous first": (1, 9), "wide": (41,)}
 SIZES = ((1, 1), (7, 5), (37, 33), (131, 17))           # rows, H
@@ -42,7 +42,8 @@ def fault(t, row, kind):
 
 
 def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, scale=0, reset=0,
-          rewards=None, products="both", seed=0):
+          rewards=None, products="both", seed=0, slots=0, has_final=None, counts=None,
+          truncations=None, alive=None, live=None):
     random = np.random.default_rng(seed)
     obs = random.integers(0, 256, (rows, D)).astype(np.uint8) if dtype == "u8" \
         else normal(seed, rows, D)
@@ -51,10 +52,13 @@ def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, s
              "truncations": (random.random(rows) < 0.3).astype(np.float32),
              "state": normal(seed + 2, N, size), "state0": blank(N, size),
              "stored_obs": np.full((N, T, D), 99, obs.dtype), "stored_rewards": blank(N, T),
-             "ended": blank(N, T), "truncated": blank(N, T)}
+             "ended": blank(N, T), "truncated": blank(N, T), "has_final": has_final,
+             "counts": counts, "alive": alive, "live": live}
+    if truncations is not None:
+        known["truncations"] = truncations
     got = cuda.tick_begin(
         **known, tick=tick(t), rows=rows, first=first, T=T, D=D, size=size,
-        obs_dtype=int(dtype != "u8"), scale_obs=scale, reset_state=reset, ldw=ldw,
+        obs_dtype=int(dtype != "u8"), scale_obs=scale, reset_state=reset, ldw=ldw, slots=slots,
         wide=blank(rows, ldw) if products != "narrow" else None,
         narrow=blank(rows, ldw, dtype=np.uint16) if products != "wide" else None, fault=NO_FAULT)
     return known, got
@@ -107,6 +111,102 @@ def test_the_first_bad_reward_is_named(cuda, value):
     assert same(begin(cuda, 3, "u8", rewards=rewards)[1].fault, fault(2, 3 + 2, BAD_REWARD))
     assert same(begin(cuda, 0, "u8", rewards=rewards)[1].fault, NO_FAULT)
 
+
+@pytest.mark.parametrize("dtype", ["u8", "f32"])
+@pytest.mark.parametrize("t", [0, 1, 4])
+def test_rows_without_an_agent_begin_with_zeros(cuda, dtype, t):
+    """Whatever the env left there; who was there and is gone has come to an end."""
+    alive, live = np.uint8([1, 0, 1, 0, 1, 1, 0]), blank(N, 4)
+    lived = np.bool_([1, 1, 0, 0, 1, 0, 1])
+    live[3:10, t - 1] = lived
+    rewards = np.where(lived, normal(1, 7), np.float32(np.nan))
+    known, got = begin(cuda, t, dtype, rewards=rewards, alive=alive, live=live, slots=SLOTS,
+                       has_final=HAS_FINAL, counts=COUNTS, truncations=TRUNCATIONS)
+    _, full = begin(cuda, t, dtype, slots=SLOTS, has_final=HAS_FINAL, counts=COUNTS,
+                    truncations=TRUNCATIONS)
+    assert same(got.fault, NO_FAULT) and same(got.live, live)
+    here = alive == 1
+    assert same(got.wide[here], full.wide[here]) and not got.wide[~here].any()
+    assert same(got.narrow, bf16_bits(got.wide))
+    if t < 4:
+        assert not got.stored_obs[3:10, t][~here].any()
+        assert same(got.stored_obs[3:10, t][here], known["obs"][here])
+    if t == 0:
+        assert same(got.state, full.state) and same(got.state0, full.state0)
+        assert same(got.counts, COUNTS) and same(got.ended, full.ended)
+        return
+    over = (full.ended[3:10, t - 1] == 1) | ~lived | ~here
+    assert same(got.ended[3:10, t - 1], over.astype(np.float32)) and not over.all()
+    assert same(got.stored_rewards[3:10, t - 1], np.where(lived, rewards, np.float32(0)))
+    assert same(got.truncated[3:10, t - 1], full.truncated[3:10, t - 1] * lived)
+    assert same(got.counts[3:10], np.where(lived, full.counts[3:10], COUNTS[3:10]))
+    assert not got.state[3:10][over].any() and same(got.state[3:10][~over],
+                                                    known["state"][3:10][~over])
+
+
+# ---- final observations -----------------------------------------------------------------------
+
+N, SLOTS = 13, 3
+COUNTS = np.int32([9] * 3 + [0, 2, 3, 1, 0, 2, 0] + [9] * 3)    # the third and last slot is next
+HAS_FINAL = np.uint8([1, 1, 1, 0, 1, 1, 0])
+TRUNCATIONS = np.float32([1, 1, 1, 1, 0, 1, 0])
+KEPT = {3: 0, 4: 2, 8: 2}                               # agent: slot; one has none left
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("t", [0, 1, 4])
+@pytest.mark.parametrize("gone", [(), (4, 9)])
+def test_final_observations_are_kept_with_their_state(cuda, dtype, t, gone):
+    finals, state = (100 * normal(1, 7, 9) ** 2).clip(0, 255).astype(dtype), normal(2, N, 10)
+    kept = {"kept_obs": np.full((SLOTS, N, 9), 77, dtype), "kept_state": blank(SLOTS, N, 10),
+            "kept_ticks": blank(SLOTS, N, dtype=np.int32)}
+    live = np.ones((N, 4), np.float32)
+    live[list(gone), t - 1] = 0                         # it had no agent in that tick
+    got = cuda.finals_keep(tick=tick(t), rows=7, first=3, N=N, T=4, D=9, size=10, slots=SLOTS,
+                           live=live if gone else None, obs_dtype=int(dtype == np.float32),
+                           finals=finals, truncations=TRUNCATIONS, has_final=HAS_FINAL,
+                           counts=COUNTS, state=state, **kept)
+    want = {name: array.copy() for name, array in kept.items()}
+    for agent, slot in KEPT.items() if t else ():
+        if agent in gone:
+            continue
+        want["kept_obs"][slot, agent] = finals[agent - 3]
+        want["kept_state"][slot, agent] = state[agent]
+        want["kept_ticks"][slot, agent] = t - 1
+    for name, array in want.items():
+        assert same(getattr(got, name), array), name
+
+
+@pytest.mark.parametrize("t", [0, 1, 4])
+def test_a_tick_counts_what_was_kept(cuda, t):
+    known, got = begin(cuda, t, "u8", slots=SLOTS, has_final=HAS_FINAL, counts=COUNTS,
+                       truncations=TRUNCATIONS)
+    counts, truncated = COUNTS.copy(), known["truncated"].copy()
+    if t:
+        truncated[3:10, t - 1] = TRUNCATIONS
+        counts[list(KEPT)] += 1
+        truncated[list(KEPT), t - 1] = 2
+    assert same(got.counts, counts) and same(got.truncated, truncated)
+    without = begin(cuda, t, "u8", truncations=TRUNCATIONS)[1]
+    for name in ("state", "state0", "stored_obs", "stored_rewards", "ended", "wide"):
+        assert same(getattr(got, name), getattr(without, name)), name
+
+
+@pytest.mark.parametrize("slot", [0, 1, 2])
+@pytest.mark.parametrize("value", [0, np.nan, -np.inf])
+def test_values_of_final_observations_are_stored(cuda, slot, value):
+    out, ticks = normal(1, 7, 8), np.arange(N, dtype=np.int32) % 4
+    out[[5, 0, 2], 6] += value                          # agents 8, 3 and 5; 3 has no slot in use
+    got = cuda.finals_store(rows=7, first=3, T=4, A=6, ldo=8, slot=slot, out=out, counts=COUNTS,
+                            ticks=ticks, finals=blank(N, 4), fault=NO_FAULT)
+    mine, want = [agent for agent in range(3, 10) if COUNTS[agent] > slot], blank(N, 4)
+    want[mine, ticks[mine]] = out[np.array(mine) - 3, 6]
+    assert same(got.finals, want) and 3 not in mine
+    first = 8 if slot < 2 else 5                        # of the earliest tick: 0, and 1
+    assert same(got.fault, NO_FAULT if value == 0 else fault(first % 4, first, BAD_FINAL))
+
+
+# ---- gates --------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("rows, H", SIZES)
 def test_gates_of_a_tick(cuda, generic, rows, H):
@@ -203,7 +303,7 @@ def a_mask(seed, rows, sizes):
 
 
 def sample(cuda, out, sizes, *, logstd=(), mask=None, t=2, first=4, N=80, T=3, ldo=None,
-           first_agent=1000, store_masks=True, **now):
+           first_agent=1000, store_masks=True, alive=None, **now):
     rows, A, K = len(out), sum(sizes), len(sizes)
     ldo = ldo or A + 4
     return cuda.heads_sample(
@@ -212,7 +312,8 @@ def sample(cuda, out, sizes, *, logstd=(), mask=None, t=2, first=4, N=80, T=3, l
         logstd=np.asarray([*logstd], np.float32), mask=mask, actions=blank(rows, K),
         stored_actions=blank(N, T, K), logprobs=blank(N, T), values=blank(N, T),
         stored_masks=blank(N, T, A, dtype=np.uint8) if mask is not None and store_masks else None,
-        bootstrap=blank(N), fault=NO_FAULT)
+        alive=alive, live=None if alive is None else blank(N, T), bootstrap=blank(N),
+        fault=NO_FAULT)
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -235,6 +336,33 @@ def test_actions_are_the_cpus(cuda, generic, kind, masked, greedy):
         rest[mine, 2] = blank(1)[0]
         assert same(rest, blank(*rest.shape))               # nothing anywhere else
     assert same(got.bootstrap, blank(80))
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("t", [2, 3])
+def test_rows_without_an_agent_act_with_zeros(cuda, kind, t):
+    sizes, rows = HEADS[kind], 65
+    out, alive = normal(rows, rows, sum(sizes) + 1), np.uint8(np.arange(rows) % 3 > 0)
+    mask = a_mask(rows, rows, sizes)
+    mask[alive == 0] = 0
+    out[alive == 0] = np.nan
+    args = {"logstd": np.linspace(-1, 0.5, sizes.count(1)), "t": t}
+    got = sample(cuda, out, sizes, mask=mask, alive=alive, **args)
+    some = np.flatnonzero(alive)
+    full = sample(cuda, np.where(alive[:, None], out, np.float32(0)), sizes, **args,
+                  mask=np.where(alive[:, None], mask, np.uint8(1)))
+    assert same(got.fault, NO_FAULT)
+    if t == 3:
+        assert same(got.bootstrap[4 + some], out[some, -1]) and same(got.live, blank(80, 3))
+        assert not got.bootstrap[4:69][alive == 0].any() and same(got.actions, full.actions)
+        return
+    assert same(got.live[4:69, 2], alive.astype(np.float32))
+    assert same(got.stored_masks, full.stored_masks) and same(got.actions[some], full.actions[some])
+    for name in "actions", "stored_actions", "logprobs", "values":
+        mine, want = (getattr(one, name) for one in (got, full))
+        if name != "actions":
+            mine, want = mine[4:69, 2], want[4:69, 2]
+        assert same(mine[some], want[some]) and not mine[alive == 0].any(), name
 
 
 def test_after_the_last_tick_only_the_value_is_kept(cuda):
@@ -317,7 +445,7 @@ def loss_case(kind, S, T, masked, N=9):
         first += width
     rollout["actions"] = rollout["actions"].astype(np.float32)
     out, logstd = normal(7, R, A + 1), np.linspace(-1, 0.5, sizes.count(1)).astype(np.float32)
-    q, results = np.float32(0.5 + random.random(S)), {"mean": 0.1, "scale": 0.7}
+    q, results = np.float32(0.5 + random.random(S)), {"mean": 0.1, "scale": 0.7, "live": R}
     advantage = np.repeat(q, T) * ((rollout["advantages"][at] - np.float32(0.1)) * np.float32(0.7))
     batch = {"actions": rollout["actions"][at], "advantage": advantage,
              "logprob_old": rollout["logprobs"][at], "value_old": rollout["values"][at],
@@ -325,16 +453,16 @@ def loss_case(kind, S, T, masked, N=9):
     repeated = np.array([row in rows[:s] for s, row in enumerate(rows)], np.uint8)
     return sizes, rows, at, out, logstd, mask, batch, {
         **rollout, "rows": rows, "q": q, "repeated": repeated, "results": results,
-        "masks": mask, "logstd": logstd}
+        "masks": mask, "logstd": logstd, "live": None}
 
 
-def loss(cuda, sizes, S, T, out, known, ldo=None, dout=True, ranks=1):
+def loss(cuda, sizes, S, T, out, known, ldo=None, dout=True):
     A, dims, parts = sum(sizes), sizes.count(1), -(-S * T // 128)
     ldo = ldo or A + 3
     settings = {name: value for name, value in SETTINGS.items() if name != "ent_coef"}
     return cuda.heads_loss(
         **known, **settings, schedule={"ent_coef": SETTINGS["ent_coef"]}, heads=heads_of(sizes),
-        S=S, T=T, ldo=ldo, ranks=ranks, out=wide(out, ldo, np.nan),
+        S=S, T=T, ldo=ldo, out=wide(out, ldo, np.nan),
         values_now=blank(*known["values"].shape),
         ratio_now=blank(*known["values"].shape), dout=blank(S * T, ldo) if dout else None,
         narrow=blank(S * T, ldo, dtype=np.uint16), slopes=blank(S * T, dims),
@@ -361,10 +489,37 @@ def test_the_loss_is_the_cpus(cuda, generic, kind, S, T, masked):
     assert same(np.isnan(got.ratio_now), np.isnan(values))
 
 
+@pytest.mark.parametrize("kind", HEADS)
+def test_rows_without_an_agent_add_nothing_to_a_loss(cuda, kind):
+    S, T = 13, 21
+    sizes, rows, at, out, _, mask, _, known = loss_case(kind, S, T, True)
+    live = (np.random.default_rng(1).random(known["values"].shape) < 0.6).astype(np.float32)
+    empty = live[at] == 0
+    whole = loss(cuda, sizes, S, T, out, known)
+    known["advantages"], known["masks"] = known["advantages"].copy(), mask.copy()
+    known["advantages"][live == 0], known["masks"][live == 0] = np.nan, 0
+    got = loss(cuda, sizes, S, T, np.where(empty[:, None], np.float32(np.nan), out),
+               {**known, "live": live})
+    assert not got.dout[empty].any() and same(got.dout[~empty], whole.dout[~empty])
+    assert same(got.narrow, bf16_bits(got.dout)) and not got.slopes[empty].any()
+    assert same(got.slopes[~empty], whole.slopes[~empty])
+    assert np.isfinite(got.parts).all() and np.isfinite(got.dlogstd_parts).all()
+    assert not np.allclose(got.parts, whole.parts)
+    first = np.repeat(known["repeated"] == 0, T)
+    for name, rest in ("values_now", 0), ("ratio_now", 1):
+        now, before = getattr(got, name), getattr(whole, name)
+        assert (now[at[empty & first]] == rest).all()
+        assert same(now[at[~empty & first]], before[at[~empty & first]])
+    stopped = loss(cuda, sizes, S, T, out, {
+        **known, "live": live, "results": {**known["results"], "stop": 1}})
+    assert same(stopped.values_now, blank(*live.shape))
+
+
 def test_gradients_of_a_rank_are_parts_of_the_mean_over_all(cuda):
     """Four ranks: a power of two, so that shares have the bits of whole gradients."""
     sizes, _, _, out, *_, known = loss_case("mixed", 3, 7, True)
-    whole, share = (loss(cuda, sizes, 3, 7, out, known, ranks=ranks) for ranks in (1, 4))
+    whole, share = (loss(cuda, sizes, 3, 7, out, {
+        **known, "results": {**known["results"], "live": 21 * ranks}}) for ranks in (1, 4))
     assert same(share.dout, whole.dout / 4) and whole.dout.any()
     assert same(share.dlogstd_parts, whole.dlogstd_parts / 4) and same(share.parts, whole.parts)
 

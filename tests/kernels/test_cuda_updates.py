@@ -30,7 +30,24 @@ def results(**known):
     return {"mean": 0.25, "scale": 0.5, "clip": 0.5, **known}
 
 
+def some_of(N, seed=0):
+    """A third of N segments, ascending, and the ticks in which the agent of each of N lives."""
+    random = np.random.default_rng(seed)
+    living = np.sort(random.choice(N, max(1, N // 3), replace=False)).astype(np.int32)
+    ticks = np.zeros(N, np.int32)
+    ticks[living] = random.integers(1, 4, len(living))
+    return living, ticks
+
+
 # ---- the start of an epoch --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("N, T", [(1, 1), (5, 131), (300, 7)])
+def test_ticks_with_an_agent_are_counted(cuda, N, T):
+    live = (np.random.default_rng(N).random((N, T)) < 0.3).astype(np.float32)
+    live[N // 2] = 0
+    got = cuda.live_count(N=N, T=T, live=live, ticks=blank(N, dtype=np.int32))
+    assert same(got.ticks, live.sum(1).astype(np.int32))
 
 
 @pytest.mark.parametrize("count", [1, 77, 5000])
@@ -50,13 +67,17 @@ def test_an_epoch_begins(cuda, count, clip):
 
 
 def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha=0.7,
-                       rho_clip=1.1, c_clip=0.9, results=None):
+                       rho_clip=1.1, c_clip=0.9, results=None, finals=False):
     random = np.random.default_rng(N + T)
     ended = (random.random((N, T)) < 0.15).astype(np.float32)
     known = {"rewards": 2 * normal(1, N, T), "values": normal(2, N, T),
              "ratio": np.exp(0.5 * normal(3, N, T)), "ended": ended,
              "truncated": ended * (random.random((N, T)) < 0.5).astype(np.float32),
-             "bootstrap": normal(4, N)}
+             "bootstrap": normal(4, N), "finals": None}
+    if finals:                          # what is no 2 has none, whatever stands there
+        known["truncated"] *= 1 + (random.random((N, T)) < 0.6)
+        known["truncated"] = known["truncated"].astype(np.float32)
+        known["finals"] = np.where(known["truncated"] == 2, normal(5, N, T), np.float32(np.nan))
     settings = {"gamma": 0.97, "gae_lambda": 0.9, "rho_clip": rho_clip, "c_clip": c_clip,
                 "reward_clip": clip}
     got = cuda.advantages_compute(
@@ -70,6 +91,7 @@ def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha
 def expected(generic, known, settings, segment):
     rows = {name: known[name][segment]
             for name in ("rewards", "values", "ratio", "ended", "truncated")}
+    rows["finals"] = None if known["finals"] is None else known["finals"][segment]
     advantages = generic.advantage(**rows, bootstrap=known["bootstrap"][segment], **settings)
     return advantages, *generic.segment_sums(advantages, known["values"][segment])
 
@@ -85,8 +107,9 @@ def test_after_a_stop_no_advantage_moves(cuda, stop):
 
 @pytest.mark.parametrize("N, T", [(1, 1), (33, 7), (70, 32), (37, 33), (5, 131)])
 @pytest.mark.parametrize("clip", [0.0, 0.5])
-def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip):
-    known, settings, got = compute_advantages(cuda, N, T, clip=clip)
+@pytest.mark.parametrize("finals", [False, True])
+def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip, finals):
+    known, settings, got = compute_advantages(cuda, N, T, clip=clip, finals=finals)
     for segment in range(N):
         advantages, returns, sums = expected(generic, known, settings, segment)
         if cuda.exact:
@@ -98,7 +121,8 @@ def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip):
     assert np.allclose(got.weights, got.sums[:, 2] ** 0.7 + 1e-6, rtol=1e-14)
     if not clip:
         want = ppo.advantages(*(known[name].astype(float) for name in (
-            "rewards", "values", "bootstrap", "ended", "truncated", "ratio")), 0.97, 0.9, 1.1, 0.9)
+            "rewards", "values", "bootstrap", "ended", "truncated", "ratio")), 0.97, 0.9, 1.1, 0.9,
+            known["finals"])
         assert np.allclose(got.advantages, want, rtol=1e-5, atol=4e-6)
 
 
@@ -120,21 +144,56 @@ def test_only_picked_segments_get_advantages_and_each_once(cuda):
 
 @pytest.mark.parametrize("N", [1, 5, 256, 700])
 def test_decks_are_the_cpus(cuda, N):
-    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=3, first=0,
+    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=3, first=0, living=None,
                             decks=blank(3, N, dtype=np.int32))
     for lap in range(3):
         assert got.decks[lap].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2,
                                                              lap).tolist()
 
 
+@pytest.mark.parametrize("N, S", [(5, 7), (256, 20), (700, 300)])
+def test_decks_hold_segments_in_which_somebody_lives(cuda, N, S):
+    """Shorter laps, as many as there is room for."""
+    living, _ = some_of(N)
+    n = len(living)
+    now = {"living": living, "first": 0, "N": N, "laps": 3}
+    decks = cuda.deck_shuffle(schedule=schedule(segments=n), decks=blank(3, N, dtype=np.int32),
+                              **now).decks
+    laps = 3 * N // n
+    for lap in range(laps):
+        order = philox.permutation(5 << 32 | 7, n, 3 << 32 | 2, lap)
+        assert decks.ravel()[lap * n:][:n].tolist() == living[order].tolist()
+    assert same(decks.ravel()[laps * n:], blank(3 * N - laps * n, dtype=np.int32))
+    seen = [row for number in range(laps * n // S) for row in cuda.segments_pick(
+        schedule=schedule(number=number, segments=n), S=S, decks=decks, weights=None, cdf=None,
+        rows=blank(S, dtype=np.int32), q=blank(S), **now).rows]
+    assert seen == decks.ravel()[:len(seen)].tolist() and len(seen) > laps * n - S
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_where_nobody_lives_some_segment_is_taken_all_the_same(cuda, drawn):
+    """By a GPU whose agents are all gone, while others learn."""
+    now = {"schedule": schedule(number=3, segments=0), "N": 5, "laps": 2, "first": 0,
+           "living": np.zeros(5, np.int32)}
+    decks = None if drawn else cuda.deck_shuffle(decks=blank(2, 5, dtype=np.int32), **now).decks
+    assert drawn or same(decks, blank(2, 5, dtype=np.int32))
+    weights, cdf = (np.ones(5), blank(5, dtype=np.float64)) if drawn else (None, None)
+    if drawn:
+        cdf = cuda.priorities_sum(schedule=now["schedule"], N=5, living=now["living"],
+                                  weights=weights, cdf=cdf).cdf
+    got = cuda.segments_pick(S=7, decks=decks, weights=weights, cdf=cdf,
+                             rows=blank(7, dtype=np.int32), q=blank(7), **now)
+    assert got.rows.tolist() == [0, 1, 2, 3, 4, 0, 1] and (got.q == 1).all()
+
+
 def test_ranks_shuffle_and_draw_by_numbers_of_their_own(cuda):
-    decks = [cuda.deck_shuffle(schedule=schedule(), N=300, laps=2, first=first,
+    decks = [cuda.deck_shuffle(schedule=schedule(), N=300, laps=2, first=first, living=None,
                                decks=blank(2, 300, dtype=np.int32)).decks for first in (0, 300)]
     assert (np.sort(decks) == np.arange(300)).all() and (decks[0] != decks[1]).any(1).all()
     weights = np.ones(1000)
     whole, later = (cuda.segments_pick(
-        schedule=schedule(), N=1000, S=S, laps=1, first=first, decks=None, weights=weights,
-        cdf=np.cumsum(weights), rows=blank(S, dtype=np.int32), q=blank(S)).rows
+        schedule=schedule(), N=1000, S=S, laps=1, first=first, living=None, decks=None,
+        weights=weights, cdf=np.cumsum(weights), rows=blank(S, dtype=np.int32), q=blank(S)).rows
         for first, S in ((0, 100), (60, 40)))
     assert same(whole[60:], later) and len(set(later)) > 1
 
@@ -146,7 +205,7 @@ def test_minibatches_are_dealt_from_decks(cuda, N, S):
     flat, seen = decks.ravel(), []
     for number in range(laps * N // S):
         got = cuda.segments_pick(
-            schedule=schedule(number=number), N=N, S=S, laps=laps, first=0,
+            schedule=schedule(number=number), N=N, S=S, laps=laps, first=0, living=None,
             decks=decks.astype(np.int32), weights=None, cdf=None, rows=blank(S, dtype=np.int32),
             q=blank(S))
         seen += got.rows.tolist()
@@ -155,26 +214,31 @@ def test_minibatches_are_dealt_from_decks(cuda, N, S):
 
 
 @pytest.mark.parametrize("N, S", [(1, 3), (5, 7), (256, 33), (1000, 130)])
-def test_picks_by_priority_are_the_cpus(cuda, N, S):
-    weights = np.abs(normal(N, N).astype(float)) ** 3 + 1e-6
-    sums = cuda.priorities_sum(N=N, weights=weights, cdf=blank(N, dtype=np.float64))
-    assert np.allclose(sums.cdf, np.cumsum(weights), rtol=1e-13)
-    got = cuda.segments_pick(schedule=schedule(number=6), N=N, S=S, laps=1, first=0, decks=None,
-                             weights=weights, cdf=sums.cdf, rows=blank(S, dtype=np.int32),
-                             q=blank(S))
+@pytest.mark.parametrize("some", [False, True])
+def test_picks_by_priority_are_the_cpus(cuda, N, S, some):
+    given = np.abs(normal(N, N).astype(float)) ** 3 + 1e-6
+    living = some_of(N)[0] if some else None
+    weights = given[living] if some else given
+    n, now = len(weights), {"schedule": schedule(number=6, segments=len(weights) * some),
+                            "N": N, "living": living, "weights": given}
+    sums = cuda.priorities_sum(cdf=blank(N, dtype=np.float64), **now)
+    assert np.allclose(sums.cdf[:n], np.cumsum(weights), rtol=1e-13)
+    assert same(sums.cdf[n:], blank(N - n, dtype=np.float64))
+    got = cuda.segments_pick(S=S, laps=1, first=0, decks=None, cdf=sums.cdf,
+                             rows=blank(S, dtype=np.int32), q=blank(S), **now)
     uniform = philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), np.arange(S), 3 << 32 | 2, 6)
     total = np.cumsum(weights)[-1]
     rows = np.searchsorted(np.cumsum(weights), uniform.astype(float) * total, side="right")
-    assert got.rows.tolist() == rows.tolist()
-    assert np.allclose(got.q, (N * weights[rows] / total) ** -0.4, rtol=1e-6)
-    assert N == 1 or len(set(rows)) > 1
+    assert got.rows.tolist() == (living[rows] if some else rows).tolist()
+    assert np.allclose(got.q, (n * weights[rows] / total) ** -0.4, rtol=1e-6)
+    assert n == 1 or len(set(rows)) > 1
 
 
 def test_a_pick_is_the_first_whose_sum_is_above_the_number(cuda):
     number = float(philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), 0, 3 << 32 | 2, 0))
     weights = np.array([number, 1 - number])                # the first sum is the number itself
-    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, first=0, decks=None,
-                             weights=weights, cdf=np.cumsum(weights),
+    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, first=0, living=None,
+                             decks=None, weights=weights, cdf=np.cumsum(weights),
                              rows=blank(1, dtype=np.int32), q=blank(1))
     assert got.rows[0] == 1 and np.isclose(got.q[0], (2 * weights[1]) ** -0.4)
 
@@ -194,13 +258,37 @@ def test_a_minibatch_is_measured(cuda, S, T, norm_adv):
     sums = np.zeros((N, 5))
     sums[:, 0], sums[:, 1] = advantages.sum(1), (advantages ** 2).sum(1)
     rows = np.random.default_rng(S).integers(0, N, S).astype(np.int32)
-    got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=rows, sums=sums,
+    got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=rows, sums=sums, ticks=None,
                              totals=None, results=results(norm=4.5))
+    assert got.results["live"] == S * T
     mine = advantages[rows]
     mean, scale = (mine.mean(), 1 / (mine.std() + 1e-8)) if norm_adv else (0, 1)
     assert np.isclose(got.results["mean"], mean, rtol=1e-6, atol=1e-9)
     assert np.isclose(got.results["scale"], scale, rtol=1e-6) or S * T == 1
     assert got.results["norm"] == 4.5 and got.results["clip"] == 0.5
+
+
+@pytest.mark.parametrize("S", [7, 300])
+def test_ticks_without_an_agent_are_not_measured(cuda, S):
+    N, T = 60, 3
+    ticks = some_of(N)[1]
+    advantages = normal(1, N, T).astype(float) * (np.arange(T) < ticks[:, None])
+    sums = np.zeros((N, 5))
+    sums[:, 0], sums[:, 1] = advantages.sum(1), (advantages ** 2).sum(1)
+    rows = np.random.default_rng(S).integers(0, N, S).astype(np.int32)
+    now = {"S": S, "T": T, "norm_adv": 1, "sums": sums, "ticks": ticks}
+    got = cuda.batch_measure(rows=rows, totals=None, results=results(), **now).results
+    mine = np.concatenate([advantages[row, :ticks[row]] for row in rows])
+    assert got["live"] == len(mine) < S * T
+    assert np.isclose(got["mean"], mine.mean()) and np.isclose(got["scale"], 1 / mine.std())
+    parts = [cuda.batch_measure(rows=part, totals=blank(3, dtype=np.float64), results=results(),
+                                **{**now, "S": len(part)}).totals for part in (rows[:2], rows[2:])]
+    again = cuda.ranks_measure(ranks=2, norm_adv=1, totals=np.array(parts),
+                               results=results()).results
+    assert again["live"] == len(mine) and np.isclose(again["scale"], got["scale"])
+    empty = np.full(S, np.flatnonzero(ticks == 0)[0], np.int32)     # as a caller may want it
+    got = cuda.batch_measure(rows=empty, totals=None, results=results(), **now).results
+    assert got["live"] == 1 and got["mean"] == 0
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
@@ -213,11 +301,13 @@ def test_minibatches_of_several_ranks_are_measured_as_one(cuda, ranks, norm_adv)
         sums = np.zeros((S, 5))
         sums[:, 0], sums[:, 1] = mine.sum(1), (mine ** 2).sum(1)
         got = cuda.batch_measure(S=S, T=T, norm_adv=norm_adv, rows=np.arange(S, dtype=np.int32),
-                                 sums=sums, totals=blank(2, dtype=np.float64), results=results())
+                                 sums=sums, ticks=None, totals=blank(3, dtype=np.float64),
+                                 results=results())
         assert same(got.results["mean"], results()["mean"])     # decided by the next
         totals.append(got.totals)
-    got = cuda.ranks_measure(ranks=ranks, norm_adv=norm_adv, rows=float(ranks * S * T),
-                             totals=np.array(totals), results=results(norm=4.5))
+    got = cuda.ranks_measure(ranks=ranks, norm_adv=norm_adv, totals=np.array(totals),
+                             results=results(norm=4.5))
+    assert got.results["live"] == ranks * S * T
     mean, scale = (advantages.mean(), 1 / (advantages.std() + 1e-8)) if norm_adv else (0, 1)
     assert np.isclose(got.results["mean"], mean, rtol=1e-6, atol=1e-9)
     assert np.isclose(got.results["scale"], scale, rtol=1e-6) and got.results["norm"] == 4.5
@@ -226,7 +316,7 @@ def test_minibatches_of_several_ranks_are_measured_as_one(cuda, ranks, norm_adv)
 def test_equal_advantages_have_no_spread(cuda):
     sums = np.tile([3 * 0.1, 3 * 0.1 ** 2, 0.3, 0, 0], (4, 1))
     got = cuda.batch_measure(S=4, T=3, norm_adv=1, rows=np.arange(4, dtype=np.int32), sums=sums,
-                             totals=None, results=results())
+                             ticks=None, totals=None, results=results())
     assert 1e7 < got.results["scale"] <= np.float32(1e8)
 
 
@@ -243,6 +333,10 @@ def test_observations_are_gathered(cuda, dtype, scale):
     if scale and dtype == np.uint8:
         want = want / np.float32(255)
     assert same(got.wide, wide(want, ldw, 0)) and same(got.narrow, bf16_bits(got.wide))
+    args = dict(S=S, T=T, D=D, ldw=ldw, obs_dtype=int(dtype == np.float32), scale_obs=scale,
+                obs=obs, wide=blank(S * T, ldw), narrow=None)
+    in_order = cuda.obs_gather(rows=np.arange(S, dtype=np.int32), **args)
+    assert same(cuda.obs_gather(rows=None, **args).wide, in_order.wide)
 
 
 # ---- sums -------------------------------------------------------------------------------------
@@ -308,9 +402,9 @@ def test_squares_of_a_gradient(cuda):
 
 
 def decide(cuda, squares, losses, **before):
-    return cuda.update_decide(rows=50.0, max_grad_norm=1.5, squares=np.float64([squares]),
+    return cuda.update_decide(max_grad_norm=1.5, squares=np.float64([squares]),
                               losses=np.asarray(losses, np.float64),
-                              results=results(**before)).results
+                              results=results(live=50, **before)).results
 
 
 LOSSES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]

@@ -269,6 +269,27 @@ def test_an_illegal_logit_has_exactly_no_gradient(table):
     assert got.dout[:, :-1][:, ~discrete].any(0).all()
 
 
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_rows_without_an_agent_add_nothing_to_a_loss(table, kind, rows):
+    """Whatever finite advantages and outputs stand there; the others have the bits they had."""
+    sizes, out, logstd, mask, batch = loss_case(kind, rows, True)
+    live = np.random.default_rng(rows).random(rows) < 0.6
+    kept = {name: value[live] for name, value in batch.items()}
+    got = table.loss(out, sizes, {**batch, "live": live}, SETTINGS, logstd=logstd, mask=mask)
+    whole = table.loss(out, sizes, batch, SETTINGS, logstd=logstd, mask=mask)
+    assert not got.dout[~live].any() and np.array_equal(got.dout[live], whole.dout[live])
+    assert np.array_equal(got.values, np.where(live, whole.values, 0))
+    assert np.array_equal(got.ratio, np.where(live, whole.ratio, 1))
+    if not live.any():
+        assert not got.sums.any() and not got.dlogstd.any()
+        return
+    want = table.loss(out[live], sizes, kept, SETTINGS, logstd=logstd, mask=mask[live])
+    share = live.sum() / rows                   # the scale is 1 / rows
+    assert np.allclose(got.sums, want.sums, rtol=1e-5, atol=1e-5)
+    assert np.allclose(got.dlogstd, want.dlogstd * share, rtol=1e-5, atol=1e-6)
+
+
 def test_a_loss_adds_to_what_is_there_and_pads_weigh_nothing(table):
     """Blocks of a minibatch: three calls give the sums and gradients of one."""
     sizes, out, logstd, mask, batch = loss_case("mixed", 65, True)
@@ -303,6 +324,13 @@ def segment(T, seed=0):
     return rewards, values, ratio, ended, cut.astype(np.float32)
 
 
+def final_segment(T):
+    """(cut, finals): of the truncations of segment(T), every other one has a final observation."""
+    cut = segment(T)[-1]
+    cut[np.flatnonzero(cut)[::2]] = 2
+    return cut, np.random.default_rng(T).normal(size=T).astype(np.float32)
+
+
 def batched(*arrays):
     return [np.asarray(one, float)[None] for one in arrays]
 
@@ -315,6 +343,11 @@ def test_advantages(table, T, rho_clip, c_clip):
     got = table.advantage(rewards, values, ratio, ended, cut, bootstrap=0.6, **settings)
     want = ppo.advantages(*batched(rewards, values), np.array([0.6]),
                           *batched(ended, cut, ratio), 0.97, 0.9, rho_clip, c_clip)[0]
+    assert np.allclose(got, want, rtol=1e-5, atol=2e-6)
+    cut, finals = final_segment(T)
+    got = table.advantage(rewards, values, ratio, ended, cut, finals, bootstrap=0.6, **settings)
+    want = ppo.advantages(*batched(rewards, values), np.array([0.6]), *batched(ended, cut, ratio),
+                          0.97, 0.9, rho_clip, c_clip, finals[None])[0]
     assert np.allclose(got, want, rtol=1e-5, atol=2e-6)
 
 

@@ -129,7 +129,7 @@ def test_the_candidate_tells_its_sides_apart(math):
 INPUTS = {"exp2": 1, "exp": 1, "log": 1, "cos_turns": 1, "sigmoid": 1, "reciprocal": 1,
           "round": 1,
           "candidate": 1, "candidate_slope": 1, "mingru": 4, "highway": 3, "mingru_backward": 8,
-          "delta": 7, "policy_loss": 3, "value_loss": 4}
+          "delta": 8, "policy_loss": 3, "value_loss": 4}
 RESULTS = {"mingru_backward": 5, "policy_loss": 2, "value_loss": 2}
 
 
@@ -145,6 +145,7 @@ def test_one_float_has_the_bits_of_four(kernels, name):
         inputs = random.integers(0, 2 ** 24, inputs.shape).astype(np.float32) / 2 ** 24
     elif name == "delta":
         inputs[3:5] = inputs[3:5] > 0
+        inputs[4] += inputs[4] * (inputs[5] > 0)        # 0, 1 or 2
     elif name == "exp2":
         inputs = np.clip(inputs, -126, 126)
     one, four = (kernels.math[path](name, *inputs, results=RESULTS.get(name, 1))

@@ -117,7 +117,8 @@ def test_dice_depend_on_seed_and_tick(target):
 
 
 def test_dice_obey_masks():
-    vec = SimpleNamespace(num_agents=2, act_sizes=(3, 1, 2), actions=np.zeros((2, 3), np.float32),
+    vec = SimpleNamespace(num_agents=2, alive=None, act_sizes=(3, 1, 2),
+                          actions=np.zeros((2, 3), np.float32),
                           action_mask=np.array([[0, 1, 0, 1, 1, 0], [1, 0, 1, 1, 0, 1]], np.uint8))
     dice = DicePlayer(5)
     seen = np.array([dice.propose(vec)[0] for _ in range(200)])

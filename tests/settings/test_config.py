@@ -487,36 +487,74 @@ def test_ocean_inis_are_read_with_warnings(folder, capsys):
     assert result.env == {"komi": 7.5, "width": 3e11}
     assert result.base.env_name == "grid, other grids"
     seen = warnings(capsys)
-    assert len(seen) == 8, seen
+    assert len(seen) == 4, seen
     text = "\n".join(seen)
     for part in ("grid/grid.ini:7: num_buffers = 4.61143 is not a whole number; 4 is used",
                  "grid/grid.ini:10: num_layers",
                  "anneal_lr = 0.7 is not a whole number; false is used",
-                 "grid/grid.ini:8: [vec] num_envs",
-                 "grid/grid.ini:12: [rnn]", "grid/grid.ini:15: [train] learning_rat",
-                 "grid/grid.ini:11: [policy] expansion_factor",
-                 "grid/grid.ini:4: [selfplay] enabled"):
+                 "grid/grid.ini: 5 settings without effect here ([rnn], "):
         assert part in text, part
-    assert set(result.skipped) == {"[selfplay] enabled", "[vec] num_envs", "[rnn]",
-                                   "[policy] expansion_factor", "[train] learning_rat"}
+    assert result.skipped == {
+        "[selfplay] enabled": "grid/grid.ini:4",
+        "[vec] num_envs": "grid/grid.ini:8; PufferLib 4.0 calls it 'total_agents', in [vec]",
+        "[rnn]": "grid/grid.ini:12", "[policy] expansion_factor": "grid/grid.ini:11",
+        "[train] learning_rat": "grid/grid.ini:15; did you mean 'learning_rate'?"}
 
 
-def test_ocean_hints_reach_the_reader(folder, capsys):
-    ocean(write(folder, "[vec]\nnum_envs = 3\n[train]\nlearning_rat = 3\n"))
+def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
+    """config/default.ini holds for every environment of ocean/, and config/NAME.ini goes on."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ocean/grid").mkdir(parents=True)
+    folder = ocean(tmp_path / "ocean/grid")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/default.ini").write_text(
+        "[base]\nseed = 42\n[vec]\ntotal_agents = 512\nnum_threads = 0\n[env]\nwidth = 3\n"
+        "[train]\nseed = 73\ngamma = 0.9\nlearning_rate = 0.02\nhorizon = x\nprio = 1\n")
+    (tmp_path / "config/grid.ini").write_text(
+        "[train]\ngamma = 0.8\nhorizon = 32\n[env]\nheight = 4\n")
+    result = resolve(folder)
+    assert (result.vec.total_agents, result.train.gamma, result.train.learning_rate) == \
+        (512, 0.8, 0.02)
+    assert result.env == {"width": 3.0, "height": 4.0} and result.train.horizon == 32
+    assert result.vec.num_threads == 1 and result.train.seed == 73
+    assert result.origin["train.learning_rate"] == "default.ini:11"
+    assert result.origin["train.gamma"] == "grid.ini:2"
+    seen = "\n".join(warnings(capsys))
+    assert "num_threads = 0; 1 is used, as in PufferLib" in seen
+    assert "base.seed and train.seed are one setting here; train.seed = 73 is used" in seen
+    (folder / "grid.ini").write_text("[train]\ngamma = 0.7\n")     # an ini of its own stands alone
+    assert resolve(folder).vec.total_agents == 4096
+
+
+def test_the_command_line_gives_another_value_for_one_that_is_refused(folder):
+    write(folder, "[train]\ngamma = 3\n[env]\nsize = x\n")
+    assert refusal(folder).where == "grid/grid.ini:2"
+    assert refusal(folder, {"train.gamma": "0.9"}).where == "grid/grid.ini:4"
+    result = resolve(folder, {"train.gamma": "0.9", "env.size": "5"})
+    assert result.train.gamma == 0.9 and result.env == {"size": 5.0}
+    assert refusal(folder, {"train.gamma": "4", "env.size": "5"}).where == \
+        "command line, --train.gamma"
+
+
+def test_an_ocean_environment_without_an_ini_says_so(folder, capsys):
+    ocean(folder)
+    (folder / "grid.ini").unlink(missing_ok=True)
     resolve(folder)
-    err = capsys.readouterr().err
-    assert "PufferLib 4.0 calls it 'total_agents', in [vec]" in err
-    assert "did you mean 'learning_rate'?" in err
+    assert warnings(capsys) == ["warning: grid has no ini (grid/grid.ini): settings have our "
+                                "defaults"]
 
 
-def test_ocean_contradictions_are_mended_unless_asked_for(folder, capsys):
+def test_ocean_contradictions_are_mended(folder, capsys):
     ocean(write(folder, "[vec]\ntotal_agents = 256\nnum_buffers = 3\n"
                         "[train]\nminibatch_size = 32768\nhorizon = 64.9\n"))
     result = resolve(folder)
     assert result.vec.num_buffers == 2 and result.train.minibatch_size == 16384
     assert result.origin["vec.num_buffers"].startswith("auto: total_agents = 256 does not")
     assert len(warnings(capsys)) == 3
-    assert refusal(folder, {"vec.num_buffers": "3"}).where == "command line, --vec.num-buffers"
+    assert resolve(folder, {"vec.num_buffers": "3", "vec.total_agents": "64"}).vec.num_buffers == 2
+    assert [line.partition(": ")[2] for line in warnings(capsys)][:1] == [
+        "command line, --vec.num-buffers: total_agents = 64 does not divide into num_buffers = 3 "
+        "equal slices; vec.num_buffers = 2 is used"]
     assert refusal(folder, {"train.horizon": "1.5"}).actual == "'1.5'"
 
 

@@ -33,7 +33,10 @@ GAMES = {                               # agents in 4 slices, and what is specia
     "target": (64, dict(replay_ratio=1.5)),                         # two heads, agents together
     "pendulum": (32, dict(reward_clip=0.5, horizon=210, minibatch_size=210 * 8)),   # truncations
     "nim": (64, dict(reset_state=1)),                               # action masks, rand()
+    "cartpole": (32, dict(norm_adv=0)),                             # ended by the clock, mostly
+    "inn": (32, dict(replay_ratio=1.5)),                            # agents that come and go
 }
+CHANGED = {"cartpole": dict(max_steps=9)}
 
 
 @pytest.fixture(params=[None] if HAS_DRIVER else MODES)
@@ -51,12 +54,14 @@ def opened(folder) -> library.Library:
 def folders(games, tmp_path_factory):
     sea = tmp_path_factory.mktemp("sea") / "nim"
     shutil.copytree(SPECIMENS / "ocean" / "nim", sea, ignore=shutil.ignore_patterns("build"))
-    return {**games, "nim": sea}
+    inn = shutil.copytree(SPECIMENS / "device_envs" / "inn", sea.parent / "inn",
+                          ignore=shutil.ignore_patterns("build"))
+    return {**games, "nim": sea, "inn": inn}
 
 
 def make_envs(folder, agents=32, slices=2, seed=3) -> vec.VecEnv:
-    return vec.VecEnv(opened(folder), env_settings=config.resolve(folder).env, seed=seed,
-                      total_agents=agents, num_buffers=slices)
+    return vec.VecEnv(opened(folder), seed=seed, total_agents=agents, num_buffers=slices,
+                      env_settings={**config.resolve(folder).env, **CHANGED.get(folder.name, {})})
 
 
 @pytest.fixture
@@ -117,18 +122,84 @@ def test_a_run_is_the_one_that_the_cpus_envs_make(game, make, wanted, mode):
         assert trainer.gpu()["plays"]
 
 
+@pytest.mark.skipif(HAS_DRIVER, reason="a GPU's own arithmetic plays other episodes")
+@pytest.mark.parametrize("game, cut", [("cartpole", 3 * 32 * 5), ("pendulum", 3 * 32),
+                                       ("inn", 40)])
+@pytest.mark.parametrize("how", [dict(slices=4, gpus=[0, 0]), dict(timed=True)], ids=str)
+def test_values_of_final_observations_are_those_of_the_cpus_trainer(game, cut, how, make, folders):
+    cpu = make_native(vec=make_envs(folders[game]), path="generic", **{**SMALL, **GAMES[game][1]})
+    found = 0
+    with make(game, **how) as gpu:
+        for _ in range(3):
+            gpu.load_state_tensors(cpu.state_tensors())
+            for trainer in cpu, gpu:
+                trainer.rollout()
+            want, got = cpu.rollout_tensors, gpu.rollout_tensors
+            kept = want["truncated"] == 2
+            for name in "truncated", "rewards", "values", "bootstrap", "obs":
+                assert got[name].tobytes() == want[name].tobytes(), name
+            assert got["finals"][kept].tobytes() == want["finals"][kept].tobytes()
+            found += kept.sum()
+            for trainer in cpu, gpu:
+                trainer.update()
+    assert found >= cut
+
+
+def without_finals(envs: vec.VecEnv) -> vec.VecEnv:
+    envs._final_observations = envs._has_final = None
+    return envs
+
+
+def test_a_program_brings_its_own_final_observations(make, folders):
+    """The host's are not used; but the trainer has to expect some."""
+    envs = without_finals(make_envs(folders["cartpole"]))
+    with make("cartpole") as trainer, make("cartpole", plays=False) as other:
+        trainer.barrier(envs)
+        run(trainer, 1)
+        assert (trainer.rollout_tensors["truncated"] == 2).any()
+        other.barrier(without_finals(make_envs(folders["cartpole"])))
+        assert refused(other).message == "the envs have no final observations"
+    with make_native(vec=envs, path="cuda", program=build_program(folders["cartpole"]),
+                     **SMALL) as trainer:
+        assert refused(trainer).message == ("the program for the GPU is of another environment: "
+                                            "1 final observations of an episode, not 0")
+
+
+def without_alive(envs: vec.VecEnv) -> vec.VecEnv:
+    envs._alive = None
+    return envs
+
+
+def test_a_program_says_itself_which_agents_live(make, folders):
+    """The host's row is not used; but the trainer has to expect one."""
+    envs = without_alive(make_envs(folders["inn"]))
+    with make("inn") as trainer, make("inn", plays=False) as other:
+        trainer.vec._alive[:] = 0
+        run(trainer, 1)
+        assert 0 < trainer.rollout_tensors["live"].mean() < 1
+        with pytest.raises(UsageError, match="row of who lives"):
+            other.barrier(envs)
+        without_alive(other.vec)
+        assert refused(other).message == "the envs do not say which agents live"
+    with make_native(vec=envs, path="cuda", program=build_program(folders["inn"]),
+                     **SMALL) as trainer:
+        assert refused(trainer).message == ("the program for the GPU is of another environment: "
+                                            "1 bytes that say whether an agent lives, not 0")
+
+
 @pytest.mark.parametrize("how", [dict(slices=1), dict(slices=4), dict(gpus=[0, 0]),
                                  dict(slices=4, gpus=[0, 0])], ids=str)
-def test_slices_and_gpus_change_no_episode(how, make, folders):
-    agents, special = GAMES["target"]
-    with make("target", plays=False, **how) as cpu, make("target", **how) as gpu:
+@pytest.mark.parametrize("game", ["target", "inn"])
+def test_slices_and_gpus_change_no_episode(how, game, make, folders):
+    with make(game, plays=False, **how) as cpu, make(game, **how) as gpu:
         check(story(gpu, 3), story(cpu, 3))
 
 
 @pytest.mark.parametrize("how", [dict(precision="bf16"), dict(async_=True), dict(timed=True)],
                          ids=str)
-def test_other_ways_to_train_change_no_episode(how, make, mode):
-    with make("target", plays=False, **how) as cpu, make("target", **how) as gpu:
+@pytest.mark.parametrize("game", ["target", "inn"])
+def test_other_ways_to_train_change_no_episode(how, game, make, mode):
+    with make(game, plays=False, **how) as cpu, make(game, **how) as gpu:
         check(story(gpu, 4), story(cpu, 4))
 
 
@@ -162,6 +233,20 @@ def test_the_host_waits_once_a_rollout_and_nothing_is_allocated(make, folders):
         trainer.barrier(make_envs(folders["target"], 64, 4, seed=9))
         run(trainer, 3)                             # graphs are made anew, memory is not
         assert trainer.stats()["allocations"] == taken
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="the emulated device counts")
+@pytest.mark.parametrize("plays", [True, False])
+def test_where_agents_come_and_go_an_update_waits_once_for_their_number(make, plays, monkeypatch):
+    monkeypatch.setitem(CHANGED, "inn", {"limit": 10**6})       # nobody is cut off
+    with make("inn", plays, slices=4, gpus=[0, 0]) as trainer:
+        run(trainer, 3)
+        before, gpus, ticks = count(), 2, 50
+        run(trainer, 2)
+        made = {name: now - before[name] for name, now in count().items()}
+        rollout = gpus if plays else 4 * (ticks + 1)
+        assert made.pop("replays") > 2 * 4 * (ticks + 1)
+        assert made == {"allocations": 0, "waits": 2 * (rollout + gpus + gpus)}
 
 
 def test_kernels_of_the_program_are_timed(make):

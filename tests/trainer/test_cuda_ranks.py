@@ -27,6 +27,7 @@ CASES = {                               # agents in 4 slices, and what is specia
     "target": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),         # two heads, agents together
     "pendulum": (32, dict(prio_alpha=0.0, norm_adv=0, reward_clip=0.5)),    # continuous, truncated
     "nim": (64, dict(prio_alpha=0.8, scale_obs=1, reset_state=1)),  # bytes, masks
+    "inn": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),            # agents that come and go
 }
 
 
@@ -45,7 +46,8 @@ def opened(folder) -> library.Library:
 def make(games):
     """make(game, **settings) -> a trainer over that game's envs"""
     def make(game, agents=None, slices=4, **changes):
-        folder = games.get(game, SPECIMENS / "ocean" / game)
+        kept = SPECIMENS / ("device_envs" if game == "inn" else "ocean") / game
+        folder = games.get(game, kept)
         agents = agents or CASES[game][0]
         envs = vec.VecEnv(opened(folder), env_settings=config.resolve(folder).env, seed=3,
                           total_agents=agents, num_buffers=slices, threads=2)
@@ -59,6 +61,11 @@ def dealt(random, trainer, gpus: int, minibatches: int):
     rows = random.integers(0, each, (minibatches, gpus, size // gpus))
     rows += np.arange(gpus)[:, None] * each
     return rows.reshape(minibatches, size), np.float32(0.5 + random.random((minibatches, size)))
+
+
+def segments_of(rollout) -> np.ndarray:
+    """Those in which somebody lived."""
+    return np.flatnonzero(rollout["live"].any(1))
 
 
 # ---- the same as one -----------------------------------------------------------------------------
@@ -75,7 +82,8 @@ def test_rollouts_and_updates_are_those_of_one_trainer(make, game, gpus, mode):
         want, got = cpu.rollout_tensors, gpu.rollout_tensors
         for name in (set(BUFFERS) & set(want)) if not HAS_DRIVER else ("obs",):
             np.testing.assert_array_equal(got[name], want[name], name)
-        minibatches = int(cpu.settings.replay_ratio * cpu.agents / 16 + cpu.minibatch_carry)
+        living = len(segments_of(want)) if "live" in want else cpu.agents
+        minibatches = int(cpu.settings.replay_ratio * living / 16 + cpu.minibatch_carry)
         picks = dealt(random, cpu, gpus, minibatches)
         for trainer in (cpu, gpu):
             trainer.replay(*picks)
@@ -117,6 +125,37 @@ def test_each_rank_picks_among_its_own(make):
     assert sorted(rows) == list(range(32))
     first, second = rows.reshape(2, 2, 8)[:, 0], rows.reshape(2, 2, 8)[:, 1] - 16
     assert (first != second).any()                          # each rank's own order
+
+
+@pytest.mark.parametrize("alpha", [0.8, 0.0])
+@pytest.mark.parametrize("deserted", [False, True])
+def test_each_rank_learns_from_those_of_its_agents_that_live(make, alpha, deserted):
+    """Where none of a rank's do, it adds nothing to a minibatch, which the others fill."""
+    settings = dict(prio_alpha=alpha, replay_ratio=1.2)
+    cpu, gpu = make("inn", path="generic", **settings), make("inn", path="cuda", gpus=[0, 0],
+                                                             **settings)
+    for trainer in cpu, gpu:
+        run(trainer, 1)
+    gpu.load_state_tensors(cpu.state_tensors())
+    gpu.load_counters(cpu.counters)
+    for trainer in cpu, gpu:
+        trainer.rollout()
+        if deserted:
+            trainer.rollout_tensors["live"][32:] = 0
+            trainer.touch()
+    living = segments_of(gpu.rollout_tensors)
+    minibatches = int(1.2 * len(living) / 16 + cpu.minibatch_carry)
+    picks = [np.stack(each) for each in zip(*(gpu.pick(gpu.advantages(), number)
+                                              for number in range(minibatches)))]
+    assert minibatches > 0 and 5 < len(living) < (32 if deserted else 64)
+    rows = picks[0][:, :8] if deserted else picks[0]
+    assert np.isin(rows, living).all() and (picks[0][:, 8:] >= 32).all()
+    for trainer in (cpu, gpu) if alpha else (cpu,):     # decks are the same without advantages
+        trainer.replay(*picks)
+    want, got = cpu.update(), gpu.update()
+    assert got == pytest.approx(want, rel=1e-4, abs=1e-5) and gpu.counters == cpu.counters
+    for name, value in cpu.state_tensors().items():
+        assert distance(gpu.state_tensors()[name], value) < 5e-5, name
 
 
 def test_a_lap_of_two_ranks_is_learned_as_a_lap_of_one(make):

@@ -53,8 +53,8 @@ def opened(folder) -> library.Library:
 
 
 def make_envs(folder, **about) -> vec.VecEnv:
-    return vec.VecEnv(opened(folder), env_settings=config.resolve(folder).env,
-                      **{**TARGET, **about})
+    return vec.VecEnv(opened(folder), **{"env_settings": config.resolve(folder).env, **TARGET,
+                                         **about})
 
 
 # ---- the same as the CPU's trainer ---------------------------------------------------------------
@@ -158,6 +158,180 @@ def test_bf16_stays_near_fp32_and_keeps_what_must_be_exact():
     for name, value in narrow.state_tensors().items():
         assert distance(value, wide.state_tensors()[name]) < 0.1, name
         assert not name.startswith("layers") or (value.view(np.uint32) & 0xffff).any()
+
+
+# ---- final observations --------------------------------------------------------------------------
+
+class FinalVec(FakeVec):
+    """Some of the episodes that are cut off have a final observation; all other rows are bad."""
+
+    def __init__(self, *about, **more):
+        super().__init__(*about, **more)
+        self.final_observations = np.zeros_like(self.observations)
+        self.has_final = np.zeros(self.num_agents, np.uint8)
+
+    def step(self):
+        seen, obs = super().step(), self.final_observations
+        draw = np.random.default_rng(int(1e6 * abs(self.rewards[0])))
+        self.has_final[:] = draw.random(self.num_agents) < 0.8
+        obs[:] = draw.integers(0, 3, obs.shape) if obs.dtype == np.uint8 else \
+            draw.normal(size=obs.shape)
+        obs[(self.truncations * self.has_final) == 0] = 255 if obs.dtype == np.uint8 else np.nan
+        return seen
+
+
+FINALS = {
+    "floats": dict(sizes=(3, 1), vec=dict(num_agents=9, end_chance=0.4, truncate_chance=0.8),
+                   num_layers=2),
+    "bytes, masked": dict(sizes=(4,), vec=dict(dtype=np.uint8, mask=True, obs_size=9, num_agents=12,
+                                               end_chance=0.3, truncate_chance=0.9),
+                          horizon=13, minibatch_size=52, scale_obs=1, prio_alpha=0.0, norm_adv=0),
+    "long": dict(sizes=(3,), vec=dict(num_agents=15, end_chance=0.1, truncate_chance=0.9),
+                 horizon=40, minibatch_size=200, reset_state=1),
+}
+
+
+def final_pair(case, **how):
+    """The CPU's trainer and a CUDA one, over envs alike"""
+    def make(**where):
+        return make_native(**{**case, "vec": FinalVec(case["sizes"], **{
+            "obs_size": 5, **case["vec"]})}, **where)
+    return make(path="generic"), make(path="cuda", **how)
+
+
+def check_rollout(got, want, slots: int) -> int:
+    """Values of final observations, of the first `slots` of each agent; how many there were"""
+    kept = (want["truncated"] == 2) & (np.cumsum(want["truncated"] == 2, 1) <= slots)
+    cut = np.where((want["truncated"] == 2) & ~kept, 1, want["truncated"])
+    np.testing.assert_array_equal(got["truncated"], cut)
+    for name in (set(BUFFERS) & set(want)) - {"truncated"} if not HAS_DRIVER else ("obs",):
+        np.testing.assert_array_equal(got[name], want[name], name)
+    (np.testing.assert_allclose if HAS_DRIVER else np.testing.assert_array_equal)(
+        got["finals"][kept], want["finals"][kept])
+    return int(kept.sum())
+
+
+@pytest.mark.parametrize("case", FINALS.values(), ids=FINALS)
+def test_values_of_final_observations_have_the_bits_of_the_cpus(case, mode):
+    """With the state before it is zeroed; and an update learns from them."""
+    cpu, gpu = final_pair(case, threads=2)
+    horizon, kept = cpu.horizon, 0
+    slots = horizon if horizon < 16 else horizon // 8 + 1
+    for _ in range(4):
+        for native in (cpu, gpu):
+            native.rollout()
+        want, got = cpu.rollout_tensors, gpu.rollout_tensors
+        kept += check_rollout(got, want, slots)
+        if HAS_DRIVER or horizon >= 16:             # what has no slot counts otherwise
+            for name in {*BUFFERS, "finals"} & set(want):
+                got[name][...] = want[name]
+            gpu.touch()
+        else:
+            assert cpu.advantages() == pytest.approx(gpu.advantages(), rel=1e-5, abs=1e-5)
+        assert cpu.update() == pytest.approx(gpu.update(), rel=1e-4, abs=1e-5)
+        for name, value in cpu.state_tensors().items():
+            assert distance(gpu.state_tensors()[name], value) < 5e-5, name
+        gpu.load_state_tensors(cpu.state_tensors())
+    assert kept > 50
+
+
+def test_what_has_no_slot_counts_as_before():
+    """Episodes of four ticks, all cut off: of ten in a rollout, the first six are kept."""
+    cpu, gpu = final_pair(dict(FINALS["long"], vec=dict(num_agents=15, end_chance=1.0,
+                                                        truncate_chance=0.25)))
+    for native in (cpu, gpu):
+        native.rollout()
+    assert check_rollout(gpu.rollout_tensors, cpu.rollout_tensors, 6) > 60
+    assert ((gpu.rollout_tensors["truncated"] == 2).sum(1) <= 6).all()
+    assert ((cpu.rollout_tensors["truncated"] == 2).sum(1) > 6).any()
+
+
+@pytest.mark.parametrize("how", [dict(), dict(timed=True), dict(gpus=[0, 0], threads=2),
+                                 dict(async_=True), dict(precision="bf16")], ids=str)
+def test_final_observations_of_compiled_envs(games, how, mode):
+    """The clock ends episodes in slices, on ranks, in each of two rollout buffers."""
+    def make(**where):
+        return make_native(vec=make_envs(games["cartpole"], env_settings={
+            **config.resolve(games["cartpole"]).env, "max_steps": 5}), **SMALL, **where)
+    cpu, gpu = make(path="generic"), make(path="cuda", **how)
+    for _ in range(4):
+        gpu.load_state_tensors(cpu.state_tensors())
+        for native in (cpu, gpu):
+            native.rollout()
+        want, got = cpu.rollout_tensors, gpu.rollout_tensors
+        assert (want["truncated"] == 2).sum() >= 64
+        if "precision" in how:
+            alike = (got["actions"] == want["actions"]).all((1, 2))     # and so the same episodes
+            kept = alike[:, None] & (want["truncated"] == 2)
+            np.testing.assert_array_equal(got["truncated"][alike], want["truncated"][alike])
+            np.testing.assert_allclose(got["finals"][kept], want["finals"][kept], 0.02, 0.05)
+            assert alike.sum() > 40
+        else:
+            check_rollout(got, want, SMALL["horizon"])
+        for native in (cpu, gpu):
+            native.update()
+    assert not how.get("timed") or gpu.kernels()["finals_store"]["calls"] >= 4 * 4
+
+
+@pytest.mark.skipif(HAS_DRIVER, reason="the emulated device counts")
+def test_without_final_observations_nothing_is_different(games):
+    """And where no episode is cut off, the host does not wait for any."""
+    def make(limit, has_finals=True, **how):
+        envs = make_envs(games["cartpole"], env_settings={
+            **config.resolve(games["cartpole"]).env, "max_steps": limit})
+        if not has_finals:
+            envs._final_observations = envs._has_final = None
+        return make_native(vec=envs, path="cuda", **SMALL, **how)
+
+    def waits(native):
+        run(native, 2)
+        before = count()
+        run(native, 1)
+        return count()["waits"] - before["waits"], count()["allocations"] - before["allocations"]
+    plain, none, some = make(5, False), make(100), make(5)
+    slices, ticks = 4, SMALL["horizon"] + 1
+    assert waits(plain) == waits(none) == (slices * ticks + 1, 0)
+    assert waits(some) == (slices * ticks + slices + 1, 0)
+    assert "finals" not in plain.rollout_tensors and "finals" in none.rollout_tensors
+    assert set(plain.rollout_tensors["truncated"].flat) == {0, 1}
+    more = 4 * (1 + 4 + 2 * 20)             # of each tick: a value, an observation, a state
+    assert none.stats()["bytes"] - plain.stats()["bytes"] > 64 * SMALL["horizon"] * more
+    timed = make(5, False, timed=True), make(100, timed=True)
+    for native in timed:
+        run(native, 1)
+    plain, none = (set(native.kernels()) for native in timed)
+    assert none - plain == {"finals_keep"} and not plain - none
+
+
+def test_bad_final_observations_are_told_as_the_cpus_are():
+    for path in "generic", "cuda":
+        native = make_native(vec=FinalVec((3,), 9, 5, end_chance=0.0), path=path)
+        step, ticks = native.vec.step, []
+
+        def bad(vec=native.vec, step=step, ticks=ticks):
+            seen = step()
+            ticks.append(0)
+            if len(ticks) in (3, 5, 7):
+                vec.terminals[[4, 6]] = vec.truncations[[4, 6]] = vec.has_final[[4, 6]] = 1
+                vec.final_observations[[4, 6]] = 1
+                if len(ticks) > 3:
+                    vec.final_observations[6, 2] = np.inf
+            return seen
+        native.vec.step = bad
+        with pytest.raises(RunError) as caught:
+            native.rollout()
+        assert caught.value.message == "final observations went bad: inf at [6, 2] of [9, 5]"
+        assert caught.value.where == "tick 4"
+
+
+def test_envs_without_final_observations_are_refused():
+    gpu = make_native(vec=FinalVec((3,), 9, 5), path="cuda")
+    run(gpu, 1)
+    gpu.barrier(FakeVec((3,), 9, 5))
+    with pytest.raises(RunError, match="the envs have no final observations"):
+        gpu.rollout()
+    gpu.barrier(FinalVec((3,), 9, 5))
+    run(gpu, 2)
 
 
 # ---- slices of compiled envs ---------------------------------------------------------------------

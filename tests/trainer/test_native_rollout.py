@@ -5,6 +5,7 @@ import torch
 from helpers.native_fixtures import (
     PATHS,
     VARIANTS,
+    cut_off,
     distance,
     make_native,
     make_referee,
@@ -32,6 +33,17 @@ CASES = {
     "blank bytes": dict(sizes=(2, 2), vec=dict(obs_size=3, density=0.2, **BYTES)),
     "more agents than a block holds": dict(
         sizes=(3, 1), vec=dict(num_agents=71), horizon=3, minibatch_size=3 * 71, num_layers=2),
+    "final observations": dict(
+        sizes=(3,), vec=dict(num_agents=67, end_chance=0.4, truncate_chance=0.6, finals=True),
+        minibatch_size=67 * 7, num_layers=2),
+    "final observations in bytes": dict(
+        sizes=(2, 1), vec=dict(end_chance=0.3, truncate_chance=0.8, finals=True, **BYTES),
+        scale_obs=1),
+    "agents that come and go": dict(
+        sizes=(3, 1), vec=dict(num_agents=67, alive=True, end_chance=0.2, truncate_chance=0.6,
+                               finals=True), minibatch_size=67 * 7, num_layers=2),
+    "agents that come and go, masked bytes": dict(
+        sizes=(2, 2), vec=dict(alive=True, mask=True, **BYTES)),
     "wide": dict(sizes=(33,), vec=dict(obs_size=195), hidden_size=70, num_layers=3),
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -93,8 +105,14 @@ def test_rollouts_are_the_referees(case, path):
         referee.rollout()
         native.rollout()
         out = {name: array.copy() for name, array in native.rollout_tensors.items()}
-        for name in ("obs", "rewards", "ended", "truncated"):
+        for name in ("obs", "rewards", "ended"):
             np.testing.assert_array_equal(out[name], getattr(referee, name).numpy(), err_msg=name)
+        truncated, finals = cut_off(referee)
+        np.testing.assert_array_equal(out["truncated"], truncated)
+        assert ("finals" in out) == (referee.finals is not None) == (truncated == 2).any()
+        if "finals" in out:
+            assert distance(np.where(truncated == 2, out["finals"], 0), finals) < 1e-5
+            assert (truncated == 1).any()
         if referee.masks is not None:       # those of continuous heads mean nothing
             columns = np.repeat(np.array(referee.heads.sizes) > 1, referee.heads.sizes)
             np.testing.assert_array_equal(out["masks"][..., columns],
@@ -109,7 +127,7 @@ def test_rollouts_are_the_referees(case, path):
         np.testing.assert_allclose(out["actions"][..., continuous],
                                    referee.actions[..., continuous].numpy(), rtol=1e-5, atol=1e-5)
     assert flips <= 1 and native.counters == referee.counters
-    assert out["ended"].any() and (out["truncated"] < out["ended"]).any()
+    assert out["ended"].any() and ((out["truncated"] > 0) < out["ended"]).any()
 
 
 @pytest.mark.parametrize("path", available_paths())

@@ -10,8 +10,7 @@ from helpers.ppo_fixtures import FakeVec, make_reference, one_thread, settings  
 
 from puffer_sdk.base import philox
 from puffer_sdk.base.philox import Purpose
-from puffer_sdk.training.reference.muon import orthogonalise
-from puffer_sdk.training.reference.ppo import (
+from puffer_sdk.training.reference.formulas import (
     advantages,
     draw_segments,
     explained_variance,
@@ -19,6 +18,7 @@ from puffer_sdk.training.reference.ppo import (
     ppo_loss,
     segment_probabilities,
 )
+from puffer_sdk.training.reference.muon import orthogonalise
 from puffer_sdk.training.schedules import LOSSES
 
 
@@ -95,6 +95,32 @@ def test_truncations_are_recorded_and_change_the_target():
         got = advantages(one, 3 * one, 7 * one[0], one.bool(), torch.tensor([[cut]]), one, 0.9, 0.9,
                          1, 1)
         torch.testing.assert_close(got, zero + want)
+
+
+@pytest.mark.parametrize("final, want", [(5.0, 1 + 0.9 * 5 - 3), (math.nan, 1 + 0.9 * 3 - 3)])
+def test_a_final_observation_takes_the_place_of_the_one_before(final, want):
+    """... and where there is none, NaN, the one before stands in. An ending alone needs neither."""
+    one = torch.ones(1, 1)
+    for cut, expected in ((True, want), (False, 1 - 3.0)):
+        got = advantages(one, 3 * one, 7 * one[0], one.bool(), torch.tensor([[cut]]), one, 0.9, 0.9,
+                         1, 1, torch.tensor([[final]]))
+        torch.testing.assert_close(got, torch.full((1, 1), expected))
+
+
+def test_a_final_value_has_the_state_from_before_it_is_zeroed():
+    vec = FakeVec((3,), 8, end_chance=1.0, truncate_chance=1.0, finals=True)
+    trainer = make_reference(vec=vec, horizon=1, minibatch_size=8)
+    for _ in range(3):                          # has_final is 1 for two of three
+        trainer.rollout()
+    rows = np.flatnonzero(vec.has_final)
+    assert 0 < len(rows) < 8
+    obs = torch.from_numpy(vec.final_observations)
+    state = trainer.policy.step(trainer.obs[:, 0], trainer.state0)[2]
+    want = trainer.policy.step(obs, state)[1]
+    torch.testing.assert_close(trainer.finals[rows, 0], want[rows])
+    assert not torch.allclose(want, trainer.policy.step(obs, torch.zeros_like(state))[1])
+    assert trainer.finals[np.flatnonzero(vec.has_final == 0), 0].isnan().all()
+    assert not trainer.actor.state.any()
 
 
 # ---- segments ---------------------------------------------------------------------------------

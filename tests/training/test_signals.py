@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -20,6 +21,7 @@ from helpers.playground import (
     wait_until,
 )
 
+from puffer_sdk.cli import Stopped, stoppable
 from puffer_sdk.training import runs, train
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -154,7 +156,6 @@ def test_a_signal_ends_check(number, status, start, faulty):
 
 def test_a_signal_inside_a_callback_is_not_lost():
     """ctypes only reports what is raised in a callback: the command must end all the same."""
-    from puffer_sdk.cli import Stopped, stoppable
 
     callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Stopped) as stopped, stoppable():
@@ -243,3 +244,22 @@ def test_ignored_signals_still_end_a_command(faulty, tmp_path):
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
     assert "interrupted at step" in (tmp_path / "err").read_text()
+
+
+def test_a_signal_that_comes_while_a_lost_one_is_asked_for_again_is_not_lost(monkeypatch):
+    """On a busy machine a thread takes longer to start than the signal that it sends."""
+    starts = []
+
+    class Slow(threading.Timer):
+        def start(self):
+            super().start()
+            starts.append(self)
+            if len(starts) == 1:
+                time.sleep(0.3)
+
+    monkeypatch.setattr(threading, "Timer", Slow)
+    lose = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped) as caught, stoppable():
+        lose()
+        time.sleep(20)
+    assert caught.value.number == signal.SIGINT and len(starts) > 1

@@ -102,20 +102,25 @@ double learning_progress(const PufferTrainerConfig* config, const PufferTrainerC
     return progress < 1.0 ? progress : 1.0;
 }
 
-double minibatches_per_epoch(const PufferTrainerConfig* config) {
-    double batch = (double)config->agents * config->horizon;
+static double minibatches_of(const PufferTrainerConfig* config, int64_t segments) {
+    double batch = (double)segments * config->horizon;
     return config->replay_ratio * batch / config->minibatch_size;
 }
 
+double minibatches_per_epoch(const PufferTrainerConfig* config) {
+    return minibatches_of(config, config->agents);
+}
+
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
-                  PufferTrainerCounters* counters) {
+                  PufferTrainerCounters* counters, int64_t segments, int64_t alive) {
     double progress = learning_progress(config, counters);
     memset(losses, 0, sizeof *losses);
+    losses->alive = alive;
     losses->learning_rate = cosine(config->learning_rate,
                                    config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
     losses->ent_coef = cosine(config->ent_coef,
                               config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
-    double wanted = minibatches_per_epoch(config) + counters->minibatch_carry;
+    double wanted = minibatches_of(config, segments) + counters->minibatch_carry;
     losses->minibatches = (int32_t)wanted;
     counters->minibatch_carry = wanted - losses->minibatches;
 }

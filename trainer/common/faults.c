@@ -67,6 +67,7 @@ int32_t fault_update(const Tensors* tensors, int matrices, const float* const* g
                                             {"log_probs", "log-probabilities"},
                                             {"values", "values"},
                                             {"bootstrap", "values of what comes next"},
+                                            {"finals", "values of final observations"},
                                             {"advantages", "advantages"}};
     static const char* const after[][2] = {{"values_now", "values"}, {"ratio_now", "ratio"}};
     char where[32], label[64];
@@ -120,8 +121,9 @@ int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
     const float* obs = bad->obs;
     if (obs && config->obs_dtype == PUFFER_F32 && (at = find_bad(obs, D)) >= 0)
         return fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
-                       "observations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
-                       unsigned_nan(obs[at]), row, at, config->agents, D, tick);
+                       "%sobservations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
+                       bad->final ? "final " : "", unsigned_nan(obs[at]), row, at, config->agents,
+                       D, tick);
     char where[32];
     snprintf(where, sizeof where, "tick %lld", tick);
     if (fault_weights(tensors, where, error)) return -1;

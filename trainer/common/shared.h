@@ -24,14 +24,16 @@ typedef struct Rollout {    // (N, T, ...) a row holds what belongs to one agent
     float* values;          // (N, T) V when it was acted
     float* rewards;         // (N, T) caused by the action, unclipped
     float* ended;           // (N, T) 1 where that ended the episode
-    float* truncated;       // (N, T) 1 where a time limit did
-    float* bootstrap;       // (N) V after the last tick
-    float* state0;          // (N, L, Hp) before the first tick
-    uint8_t* masks;         // (N, T, A) or NULL
-    float* values_now;      // (N, T) V and w as of the last minibatch that saw the row
-    float* ratio_now;       // (N, T)
-    float* advantages;      // (N, T)
-    float* returns;         // (N, T) A + V, both of when the minibatch began
+    float* truncated;       // (N, T) 1 where a time limit did, 2 where its value is in `finals`
+    float* finals;        // (N, T) V of the last observation of an episode; NULL without has_finals
+    float* live;          // (N, T) 0 where the row had no agent; NULL without has_alive
+    float* bootstrap;     // (N) V after the last tick
+    float* state0;        // (N, L, Hp) before the first tick
+    uint8_t* masks;       // (N, T, A) or NULL
+    float* values_now;    // (N, T) V and w as of the last minibatch that saw the row
+    float* ratio_now;     // (N, T)
+    float* advantages;    // (N, T)
+    float* returns;       // (N, T) A + V, both of when the minibatch began
 } Rollout;
 
 // ---- small things -----------------------------------------------------------------------------
@@ -66,9 +68,9 @@ double minibatches_per_epoch(const PufferTrainerConfig* config);    // their fra
 double learning_progress(const PufferTrainerConfig* config, const PufferTrainerCounters* counters);
 
 // What holds in this update, in `losses`: schedules, and how many minibatches there are, with the
-// fraction left over carried on
+// fraction left over carried on. So many segments, and agent steps, are there to learn from
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
-                  PufferTrainerCounters* counters);
+                  PufferTrainerCounters* counters, int64_t segments, int64_t alive);
 
 // ---- tensors.c --------------------------------------------------------------------------------
 
@@ -102,6 +104,7 @@ enum { FINE, BAD_OUTPUT, BAD_REWARD, BAD_MASK };    // as CUDA_BAD_ has them
 
 typedef struct BadRow {    // where a rollout met the first bad number
     int32_t kind;
+    int32_t final;    // 1: obs is the last one of an episode that was cut off
     int64_t row, tick;
     const void* obs;        // [D] of this row and tick, or NULL if it is no longer known
     const uint8_t* mask;    // [A]

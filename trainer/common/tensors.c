@@ -47,7 +47,8 @@ void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A,
         float* data;
     } flat[] = {{"log_probs", rollout->logprobs},  {"values", rollout->values},
                 {"rewards", rollout->rewards},     {"ended", rollout->ended},
-                {"truncated", rollout->truncated}, {"values_now", rollout->values_now},
+                {"truncated", rollout->truncated}, {"finals", rollout->finals},
+                {"live", rollout->live},           {"values_now", rollout->values_now},
                 {"ratio_now", rollout->ratio_now}, {"advantages", rollout->advantages}};
     for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
         add_tensor(tensors, flat[i].name, PUFFER_ROLLOUT, PUFFER_F32, flat[i].data, 2, rows, NULL);

@@ -109,24 +109,31 @@ typedef struct Workspace {            // scratch memory of one worker
     float* columns;                   // (A + 2, columns_ld)
     float* scratch;                   // (A + 2, columns_ld)
     const float** before;             // (L, rows)
-    float* per_row[7];                // [columns_ld] keep, logp, value, advantage, return, V, w
-    float* actions;                   // (rows, K)
-    uint8_t* mask;                    // (rows, A)
-    float* sampled;                   // (2, BLOCK_ROWS) logprobs and values of a tick
-    float* fade;                      // [T + 1]
+    float* per_row[8];    // [columns_ld] keep, logp, value, advantage, return, V, w, live
+    float* actions;       // (rows, K)
+    uint8_t* mask;        // (rows, A)
+    float* sampled;       // (2, BLOCK_ROWS) logprobs and values of a tick
+    float* fade;          // [T + 1]
+    int32_t* some;        // [BLOCK_ROWS] rows that pass through the network alone, and
+    uint8_t* some_obs;    // (BLOCK_ROWS, D) what they see
+    float* some_state;    // (BLOCK_ROWS, L, Hp)
 } Workspace;
 
 typedef struct Picker {
     double (*sums)[KERNEL_SUMS];    // [N] over each segment
+    int32_t* alive;                 // [alive_count] segments in which somebody lives, ascending
+    int32_t* ticks;                 // [N] in which the segment's agent lives
+    int32_t alive_count;
+    int64_t all_ticks;              // of all segments
     int32_t* rows;                  // [S] of this minibatch
     float* q;                       // [S]
     uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch
     uint8_t* seen;                  // [N]
     double* cdf;                    // [N]
-    int32_t* deck;                  // [N] shuffled segments of an epoch's lap
+    int32_t* deck;                  // [N] shuffled places in `alive` of an epoch's lap
     uint64_t *keys, *spare_keys;    // [N]
     int32_t* spare;                 // [N]
-    int64_t deck_epoch, deck_lap;
+    int64_t deck_epoch, deck_lap, deck_size;
 } Picker;
 
 typedef struct Block {    // agents that are stepped and inferred in turn
@@ -162,6 +169,7 @@ struct PufferTrainer {
     Replay replay;                // of the next update
     int32_t stale;                // weights were written: the packed copies are old
     int32_t bad_row, bad_kind;    // what a worker found wrong in a rollout
+    int32_t bad_final;            // 1: it is the final observation's
     int64_t bad_tick;
     int64_t allocations, bytes;
     double rollout_seconds, update_seconds;
@@ -191,6 +199,10 @@ static inline void mark(Workspace* work, int phase) {
     work->since = now;
 }
 
+static inline int64_t obs_row_size(const Policy* policy) {    // bytes of one observation
+    return policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+}
+
 // ---- memory.c
 int32_t memory_take(PufferTrainer* trainer, Error* error);
 void memory_free(PufferTrainer* trainer);
@@ -214,6 +226,7 @@ void policy_decode(const Policy* policy, Workspace* work, int rows, const float*
 int32_t rollout_plan(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
+int64_t list_alive(PufferTrainer* trainer);    // picker->alive; returns the ticks of all agents
 void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 double explained_variance(const PufferTrainer* trainer);

@@ -104,10 +104,14 @@ static void plan_rollout(PufferTrainer* trainer) {
     ARENA_ADD(buffers, out->bootstrap, N);
     ARENA_ADD(buffers, out->state0, N * policy->L * policy->Hp);
     if (config->has_masks) ARENA_ADD(buffers, out->masks, rows * policy->A);
+    if (config->has_finals) ARENA_ADD(buffers, out->finals, rows);
+    if (config->has_alive) ARENA_ADD(buffers, out->live, rows);
 
     Picker* picker = &trainer->picker;
     Arena* plan = &trainer->plan;
     ARENA_ADD(plan, picker->sums, N);
+    ARENA_ADD(plan, picker->alive, N);
+    ARENA_ADD(plan, picker->ticks, N);
     ARENA_ADD(plan, picker->rows, trainer->segments);
     ARENA_ADD(plan, picker->q, trainer->segments);
     ARENA_ADD(plan, picker->repeated, trainer->segments);
@@ -146,11 +150,15 @@ static void plan_work(PufferTrainer* trainer) {
         ARENA_ADD(arena, work->columns, (policy->A + 2) * ld);
         ARENA_ADD(arena, work->scratch, (policy->A + 2) * ld);
         ARENA_ADD(arena, work->before, policy->L * rows);
-        for (int i = 0; i < 7; i++) ARENA_ADD(arena, work->per_row[i], ld);
+        for (int i = 0; i < 8; i++) ARENA_ADD(arena, work->per_row[i], ld);
         ARENA_ADD(arena, work->actions, rows * policy->K);
         ARENA_ADD(arena, work->mask, rows * policy->A);
         ARENA_ADD(arena, work->sampled, 2 * BLOCK_ROWS);
         ARENA_ADD(arena, work->fade, trainer->config.horizon + 1);
+        if (!trainer->config.has_finals && !trainer->config.has_alive) continue;
+        arena_add(arena, (void**)&work->some_obs, BLOCK_ROWS * (size_t)obs_row_size(policy));
+        ARENA_ADD(arena, work->some_state, BLOCK_ROWS * policy->L * policy->Hp);
+        ARENA_ADD(arena, work->some, BLOCK_ROWS);
     }
 }
 

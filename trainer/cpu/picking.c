@@ -27,6 +27,22 @@ void picking_begin(PufferTrainer* trainer) {
     pool_run(trainer->pool, begin_group, trainer, groups(trainer));
 }
 
+int64_t list_alive(PufferTrainer* trainer) {
+    Picker* picker = &trainer->picker;
+    const float* live = trainer->rollout.live;
+    int32_t T = trainer->config.horizon;
+    picker->alive_count = 0;
+    picker->all_ticks = 0;
+    for (int32_t segment = 0; segment < trainer->config.agents; segment++) {
+        int32_t ticks = live ? 0 : T;
+        for (int64_t t = 0; live && t < T; t++) ticks += live[(int64_t)segment * T + t] != 0.0f;
+        picker->ticks[segment] = ticks;
+        picker->all_ticks += ticks;
+        if (ticks) picker->alive[picker->alive_count++] = segment;
+    }
+    return picker->all_ticks;
+}
+
 static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segment) {
     const PufferTrainerConfig* config = &trainer->config;
     Rollout* rollout = &trainer->rollout;
@@ -37,6 +53,7 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
                           .ratio = rollout->ratio_now + at,
                           .ended = rollout->ended + at,
                           .truncated = rollout->truncated + at,
+                          .finals = rollout->finals ? rollout->finals + at : NULL,
                           .bootstrap = rollout->bootstrap[segment],
                           .gamma = (float)config->gamma,
                           .gae_lambda = (float)config->gae_lambda,
@@ -71,7 +88,7 @@ static void picked_advantages(void* about, int32_t item, int32_t worker) {
 }
 
 double explained_variance(const PufferTrainer* trainer) {
-    double count = (double)trainer->config.agents * trainer->config.horizon;
+    double count = (double)trainer->picker.all_ticks;    // others add zeros
     double sums[KERNEL_SUMS] = {0};
     for (int64_t i = 0; i < trainer->config.agents; i++)
         for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
@@ -83,7 +100,7 @@ double explained_variance(const PufferTrainer* trainer) {
 
 // ---- every segment once: shuffled decks -------------------------------------------------------
 
-// Sorts segments by their keys, equal keys by number: merging runs of 1, 2, 4, ...
+// Sorts places by their keys, equal keys by number: merging runs of 1, 2, 4, ...
 static void sort_deck(Picker* picker, int64_t n) {
     uint64_t *keys = picker->keys, *other_keys = picker->spare_keys;
     int32_t *deck = picker->deck, *other = picker->spare;
@@ -109,8 +126,10 @@ static void sort_deck(Picker* picker, int64_t n) {
 
 static void shuffle(PufferTrainer* trainer, int64_t lap) {
     Picker* picker = &trainer->picker;
-    int64_t n = trainer->config.agents;
-    if (picker->deck_epoch == trainer->counters.epoch && picker->deck_lap == lap) return;
+    int64_t n = picker->alive_count;
+    if (picker->deck_epoch == trainer->counters.epoch && picker->deck_lap == lap
+        && picker->deck_size == n)
+        return;
     for (int64_t i = 0; i < n; i++) {
         PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_SHUFFLE, (uint32_t)i,
                                          (uint64_t)trainer->counters.epoch, (uint32_t)lap);
@@ -120,24 +139,28 @@ static void shuffle(PufferTrainer* trainer, int64_t lap) {
     sort_deck(picker, n);
     picker->deck_epoch = trainer->counters.epoch;
     picker->deck_lap = lap;
+    picker->deck_size = n;
 }
 
 static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q) {
-    int64_t n = trainer->config.agents;
+    const Picker* picker = &trainer->picker;
+    int64_t n = picker->alive_count;
     for (int64_t i = 0; i < trainer->segments; i++) {
         int64_t place = number * trainer->segments + i;
         shuffle(trainer, place / n);
-        rows[i] = trainer->picker.deck[place % n];
+        rows[i] = picker->alive[picker->deck[place % n]];
         q[i] = 1.0f;
     }
 }
 
 // ---- prioritised ------------------------------------------------------------------------------
 
-// p_i ~ u_i^alpha + 1e-6, drawn with replacement; q_i = (N p_i)^-beta. `weight` (N) becomes the CDF
-static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t* rows, float* q) {
+// p_i ~ u_i^alpha + 1e-6, drawn with replacement; q_i = (n p_i)^-beta, n segments in which somebody
+// lives. picker->cdf holds their u (n), and becomes the CDF
+static void draw(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q) {
     const PufferTrainerConfig* config = &trainer->config;
-    int64_t n = config->agents;
+    double* weight = trainer->picker.cdf;
+    int64_t n = trainer->picker.alive_count;
     double progress = learning_progress(config, &trainer->counters);
     double beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress;
     double total = 0.0;
@@ -156,7 +179,7 @@ static void draw(PufferTrainer* trainer, int64_t number, double* weight, int32_t
             else low = middle + 1;
         }
         double p = (weight[low] - (low ? weight[low - 1] : 0.0)) / total;
-        rows[i] = (int32_t)low;
+        rows[i] = trainer->picker.alive[low];
         q[i] = (float)pow((double)n * p, -beta);
     }
 }
@@ -185,9 +208,9 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
     } else if (dealt) {
         deal(trainer, number, picker->rows, picker->q);
     } else {
-        for (int64_t i = 0; i < trainer->config.agents; i++)
-            picker->cdf[i] = picker->sums[i][SUM_ABS];
-        draw(trainer, number, picker->cdf, picker->rows, picker->q);
+        for (int32_t i = 0; i < picker->alive_count; i++)
+            picker->cdf[i] = picker->sums[picker->alive[i]][SUM_ABS];
+        draw(trainer, number, picker->rows, picker->q);
     }
     for (int32_t i = 0; i < S; i++)
         if (picker->rows[i] < 0 || picker->rows[i] >= trainer->config.agents)
@@ -212,17 +235,19 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* err
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
                             int32_t* rows, float* q, Error* error) {
     int64_t T = trainer->config.horizon;
+    Picker* picker = &trainer->picker;
     if (!T) return fail(error, "this trainer can only act");
     if (minibatch < 0) return fail(error, "minibatch %d does not exist", minibatch);
+    if (!list_alive(trainer)) return fail(error, "nobody lived in the rollout");
     if (trainer->config.prio_alpha == 0.0) {
         deal(trainer, minibatch, rows, q);
         return 0;
     }
-    for (int64_t i = 0; i < trainer->config.agents; i++) {
-        trainer->picker.cdf[i] = 0.0;
+    for (int32_t i = 0; i < picker->alive_count; i++) {
+        picker->cdf[i] = 0.0;
         for (int64_t t = 0; t < T; t++)
-            trainer->picker.cdf[i] += fabs((double)advantages[i * T + t]);
+            picker->cdf[i] += fabs((double)advantages[picker->alive[i] * T + t]);
     }
-    draw(trainer, minibatch, trainer->picker.cdf, rows, q);
+    draw(trainer, minibatch, rows, q);
     return 0;
 }

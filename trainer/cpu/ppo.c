@@ -9,16 +9,17 @@
 
 #define FETCH_BYTES (128 << 10)    // that are asked for ahead of their use, at most
 
-enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W };
+enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W, ROW_LIVE };
 
 typedef struct {
     PufferTrainer* trainer;
     double ent_coef;
+    double count;         // rows with an agent
     float mean, scale;    // A^ = q (A - mean) scale
 } Minibatch;
 
 static int64_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
-    return rows * trainer->policy.D * (trainer->policy.dtype == PUFFER_U8 ? 1 : 4);
+    return rows * obs_row_size(&trainer->policy);
 }
 
 static const void* segment_obs(const PufferTrainer* trainer, int32_t segment) {
@@ -47,6 +48,7 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
         memcpy(work->per_row[ROW_RETURN] + to, rollout->returns + from, bytes);
         memcpy(work->per_row[ROW_LOGPROB] + to, rollout->logprobs + from, bytes);
         memcpy(work->per_row[ROW_VALUE] + to, rollout->values + from, bytes);
+        if (rollout->live) memcpy(work->per_row[ROW_LIVE] + to, rollout->live + from, bytes);
         memcpy(work->actions + to * K, rollout->actions + from * K, bytes * (size_t)K);
         if (rollout->masks) memcpy(work->mask + to * A, rollout->masks + from * A, (size_t)(T * A));
         const float* state0 = rollout->state0 + (int64_t)segment * policy->L * policy->Hp;
@@ -98,11 +100,12 @@ static void compute_loss(const Minibatch* batch, Workspace* work, int rows, floa
                      .value_old = work->per_row[ROW_VALUE],
                      .advantage = work->per_row[ROW_ADVANTAGE],
                      .returns = work->per_row[ROW_RETURN],
+                     .live = trainer->rollout.live ? work->per_row[ROW_LIVE] : NULL,
                      .clip_coef = (float)config->clip_coef,
                      .vf_coef = (float)config->vf_coef,
                      .vf_clip_coef = (float)config->vf_clip_coef,
                      .ent_coef = (float)batch->ent_coef,
-                     .scale = 1.0f / ((float)trainer->segments * (float)config->horizon),
+                     .scale = 1.0f / (float)batch->count,
                      .dcolumns = work->columns,
                      .scratch = work->scratch,
                      .ld = trainer->columns_ld,
@@ -211,8 +214,11 @@ static void run_chunk(void* about, int32_t chunk, int32_t worker) {
 }
 
 void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]) {
-    Minibatch batch = {trainer, ent_coef, 0.0f, 1.0f};
-    double count = (double)trainer->segments * trainer->config.horizon;
+    int64_t ticks = 0;
+    for (int32_t i = 0; i < trainer->segments; i++)
+        ticks += trainer->picker.ticks[trainer->picker.rows[i]];
+    double count = ticks ? (double)ticks : 1.0;    // a replay may take what is empty
+    Minibatch batch = {trainer, ent_coef, count, 0.0f, 1.0f};
     if (trainer->config.norm_adv) {
         double sum = 0.0, squares = 0.0;
         for (int32_t i = 0; i < trainer->segments; i++) {

@@ -13,8 +13,7 @@
 // ---- one tick of a few rows -------------------------------------------------------------------
 
 static const uint8_t* obs_row(const PufferTrainer* trainer, int64_t row) {
-    int64_t size = trainer->policy.dtype == PUFFER_U8 ? 1 : 4;
-    return (const uint8_t*)trainer->envs.observations + row * trainer->policy.D * size;
+    return (const uint8_t*)trainer->envs.observations + row * obs_row_size(&trainer->policy);
 }
 
 // Keeps the first fault that a worker finds; read when all are done
@@ -66,20 +65,75 @@ static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, i
     return bad >= 0 ? -1 : 0;
 }
 
+static int is_alive(const PufferTrainer* trainer, int64_t row) {
+    return !trainer->rollout.live || trainer->envs.alive[row];
+}
+
+// Row of obs (N, D) and the state of its agent become number `place` of work->some
+static void take_row(const PufferTrainer* trainer, Workspace* work, int place, int64_t row,
+                     const uint8_t* obs) {
+    const Policy* policy = &trainer->policy;
+    int64_t row_size = obs_row_size(policy), size = (int64_t)policy->L * policy->Hp;
+    work->some[place] = (int32_t)row;
+    memcpy(work->some_obs + place * row_size, obs + row * row_size, (size_t)row_size);
+    memcpy(work->some_state + place * size, trainer->state + row * size,
+           sizeof(float) * (size_t)size);
+}
+
+// policy_step of those rows that have an agent. work->out: as of all rows, zeros for the others
+static void step_alive(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
+                       int moves) {
+    const Policy* policy = &trainer->policy;
+    int64_t size = (int64_t)policy->L * policy->Hp;
+    int count = 0;
+    for (int64_t row = first; row < first + rows; row++)
+        if (is_alive(trainer, row))
+            take_row(trainer, work, count++, row, trainer->envs.observations);
+    if (count)
+        policy_step(policy, work, count, work->some_obs, work->some_state,
+                    moves ? work->some_state : NULL);
+    for (int r = rows - 1; r >= 0; r--) {    // backward: no row is overwritten before it moved
+        float* out = work->out + (int64_t)r * policy->Ap;
+        if (!count || work->some[count - 1] != first + r) {
+            memset(out, 0, sizeof(float) * (size_t)policy->Ap);
+            continue;
+        }
+        count--;
+        memmove(out, work->out + (int64_t)count * policy->Ap, sizeof(float) * (size_t)policy->Ap);
+        if (moves)
+            memcpy(trainer->state + (first + r) * size, work->some_state + count * size,
+                   sizeof(float) * (size_t)size);
+    }
+}
+
+// The masks of these rows; without an agent all is legal
+static const uint8_t* masks_alive(const PufferTrainer* trainer, Workspace* work, int64_t first,
+                                  int rows) {
+    size_t A = (size_t)trainer->policy.A;
+    memcpy(work->mask, trainer->envs.action_mask + first * trainer->policy.A, (size_t)rows * A);
+    for (int r = 0; r < rows; r++)
+        if (!is_alive(trainer, first + r)) memset(work->mask + (size_t)r * A, 1, A);
+    return work->mask;
+}
+
 // Observe and act. At t = T only the value is wanted: no state moves, no number is drawn
 static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
     const Policy* policy = &trainer->policy;
     Rollout* out = &trainer->rollout;
-    int T = trainer->config.horizon, D = policy->D, K = policy->K, A = policy->A;
-    int64_t row_size = (int64_t)D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+    int T = trainer->config.horizon, K = policy->K, A = policy->A;
+    int64_t row_size = obs_row_size(policy);
     float* state = trainer->state + first * policy->L * policy->Hp;
     const uint8_t* obs = obs_row(trainer, first);
-    if (t < T)
-        for (int r = 0; r < rows; r++)
-            memcpy((uint8_t*)out->obs + ((first + r) * T + t) * row_size, obs + r * row_size,
-                   (size_t)row_size);
+    int empty = 0;    // rows without an agent: they act with zeros, and see zeros
+    for (int r = 0; r < rows; r++) empty += !is_alive(trainer, first + r);
+    for (int r = 0; t < T && r < rows; r++) {
+        uint8_t* to = (uint8_t*)out->obs + ((first + r) * T + t) * row_size;
+        if (is_alive(trainer, first + r)) memcpy(to, obs + r * row_size, (size_t)row_size);
+        else memset(to, 0, (size_t)row_size);
+    }
     mark(work, PHASE_COPY);
-    policy_step(policy, work, rows, obs, state, t < T ? state : NULL);
+    if (empty) step_alive(trainer, work, first, rows, t < T);
+    else policy_step(policy, work, rows, obs, state, t < T ? state : NULL);
     if (t == T) {
         for (int r = 0; r < rows; r++) {
             float value = work->out[(int64_t)r * policy->Ap + A];
@@ -92,10 +146,16 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
         return 0;
     }
     const uint8_t* mask = out->masks ? trainer->envs.action_mask + first * A : NULL;
+    if (mask && empty) mask = masks_alive(trainer, work, first, rows);
     float* actions = trainer->envs.actions + first * K;
     if (sample_rows(trainer, work, first, rows, mask, 0, trainer->tick + t, actions)) return -1;
     for (int r = 0; r < rows; r++) {
         int64_t place = (first + r) * T + t;
+        if (out->live) out->live[place] = (float)is_alive(trainer, first + r);
+        if (!is_alive(trainer, first + r)) {
+            work->sampled[r] = 0.0f;
+            memset(actions + (int64_t)r * K, 0, sizeof(float) * (size_t)K);
+        }
         out->logprobs[place] = work->sampled[r];
         out->values[place] = work->sampled[BLOCK_ROWS + r];
         memcpy(out->actions + place * K, actions + (int64_t)r * K, sizeof(float) * (size_t)K);
@@ -105,15 +165,50 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     return 0;
 }
 
-// What the action caused; the state of those whose episode ended is zeroed
+// V of the final observations of the `count` rows in work->some
+static int value_finals(PufferTrainer* trainer, Workspace* work, int count, int t) {
+    const Policy* policy = &trainer->policy;
+    policy_step(policy, work, count, work->some_obs, work->some_state, NULL);
+    for (int i = 0; i < count; i++) {
+        int64_t row = work->some[i], place = row * trainer->config.horizon + t;
+        float value = work->out[(int64_t)i * policy->Ap + policy->A];
+        trainer->rollout.finals[place] = value;
+        trainer->rollout.truncated[place] = 2.0f;
+        if (value - value == 0.0f) continue;
+        trainer->bad_final = 1;
+        report(trainer, BAD_OUTPUT, row, trainer->tick + t);
+        return -1;
+    }
+    return 0;
+}
+
+// Of these rows, the final observations that there are; their agents' state is still there
+static int store_finals(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
+    const PufferTrainerEnvs* envs = &trainer->envs;
+    int64_t T = trainer->config.horizon;
+    int count = 0;
+    for (int64_t row = first; row < first + rows; row++) {
+        if (trainer->rollout.truncated[row * T + t] == 0.0f || !envs->has_final[row]) continue;
+        take_row(trainer, work, count++, row, envs->final_observations);
+        if (count < BLOCK_ROWS) continue;
+        if (value_finals(trainer, work, count, t)) return -1;
+        count = 0;
+    }
+    return count ? value_finals(trainer, work, count, t) : 0;
+}
+
+// What the action caused; the state of those whose episode ended is zeroed. Who did not live has
+// got nothing, and who lives no more has come to an end
 static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
     const PufferTrainerEnvs* envs = &trainer->envs;
     Rollout* out = &trainer->rollout;
     int T = trainer->config.horizon;
     int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
     for (int64_t row = first; row < first + rows; row++) {
-        float reward = envs->rewards[row];
-        int cut = envs->truncations[row] != 0.0f, over = envs->terminals[row] != 0.0f || cut;
+        int lived = !out->live || out->live[row * T + t] != 0.0f;
+        float reward = lived ? envs->rewards[row] : 0.0f;
+        int cut = lived && envs->truncations[row] != 0.0f;
+        int over = !lived || envs->terminals[row] != 0.0f || cut || !is_alive(trainer, row);
         if (!(reward - reward == 0.0f)) {
             report(trainer, BAD_REWARD, row, trainer->tick + t);
             return -1;
@@ -121,8 +216,13 @@ static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int row
         out->rewards[row * T + t] = reward;
         out->ended[row * T + t] = (float)over;
         out->truncated[row * T + t] = (float)cut;
-        if (over) memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
+        if (over && !out->finals)
+            memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
     }
+    if (out->finals && store_finals(trainer, work, first, rows, t)) return -1;
+    for (int64_t row = first; out->finals && row < first + rows; row++)
+        if (out->ended[row * T + t] != 0.0f)
+            memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
     mark(work, PHASE_STORE);
     return 0;
 }
@@ -215,8 +315,10 @@ static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* m
                        Error* error) {
     const Policy* policy = &trainer->policy;
     int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->Hp;
-    int64_t row_bytes = policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+    int64_t row_bytes = obs_row_size(policy);
+    if (trainer->bad_final) obs = trainer->envs.final_observations;
     BadRow bad = {.kind = trainer->bad_kind,
+                  .final = trainer->bad_final,
                   .row = row,
                   .tick = trainer->bad_tick,
                   .obs = (const uint8_t*)obs + row * row_bytes,
@@ -288,6 +390,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (trainer->stale) policy_pack(trainer);
     trainer->bad_kind = FINE;
+    trainer->bad_final = 0;
     trainer->tick = trainer->counters.global_step / trainer->config.agents;
     if (trainer->lockstep) run_lockstep(trainer);
     else pool_run(trainer->pool, run_block, trainer, trainer->block_count);
@@ -314,7 +417,7 @@ static void act_item(void* about, int32_t item, int32_t worker) {
     int64_t first = (int64_t)item * BLOCK_ROWS, left = trainer->config.agents - first;
     int rows = left < BLOCK_ROWS ? (int)left : BLOCK_ROWS;
     float* state = trainer->state + first * policy->L * policy->Hp;
-    int64_t row_size = (int64_t)policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
+    int64_t row_size = obs_row_size(policy);
     work->since = clock_now();
     policy_step(policy, work, rows, act->obs + first * row_size, state, state);
     if (sample_rows(trainer, work, first, rows, act->mask ? act->mask + first * policy->A : NULL,
@@ -332,6 +435,7 @@ int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsign
     Act act = {trainer, obs, mask, greedy, actions, log_probs, values};
     if (trainer->stale) policy_pack(trainer);
     trainer->bad_kind = FINE;
+    trainer->bad_final = 0;
     pool_run(trainer->pool, act_item, &act, (trainer->config.agents + BLOCK_ROWS - 1) / BLOCK_ROWS);
     if (trainer->bad_kind != FINE) return explain(trainer, obs, mask, error);
     trainer->tick++;

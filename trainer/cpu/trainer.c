@@ -80,6 +80,10 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
+    if (trainer->config.has_finals && !(envs->final_observations && envs->has_final))
+        return fail(error, "the envs have no final observations");
+    if (trainer->config.has_alive && !envs->alive)
+        return fail(error, "the envs do not say which agents live");
     trainer->envs = *envs;
     puffer_trainer_reset_state(trainer);
     if (rollout_plan(trainer, error) == 0) return 0;

@@ -58,7 +58,8 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     double began = seconds_now();
     if (!config->horizon) return fail(error, "this trainer can only act");
     if (trainer->stale) policy_pack(trainer);
-    losses_begin(losses, config, &trainer->counters);
+    int64_t alive = list_alive(trainer);
+    losses_begin(losses, config, &trainer->counters, trainer->picker.alive_count, alive);
     losses->reward_clipped = count_clipped(trainer);
     picking_begin(trainer);
     int32_t failed = 0;

@@ -78,6 +78,8 @@ static int32_t check_facts(const PufferTrainer* trainer, Error* error) {
                 config->obs_dtype == PUFFER_U8 ? 1 : 4},
                {"heads", facts->num_atns, trainer->K},
                {"bytes of an action mask", facts->mask_size, config->has_masks ? trainer->A : 0},
+               {"final observations of an episode", facts->has_finals, config->has_finals},
+               {"bytes that say whether an agent lives", facts->has_alive, config->has_alive},
                {"floats of a Log", facts->log_fields, trainer->envs.api->log_fields()}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].there != all[i].here)
@@ -94,6 +96,9 @@ static void plan_copies(const PufferTrainer* trainer, Rank* rank, Copies* copies
     Arena *memory = &rank->env_memory, *pinned = &rank->env_pinned;
     int64_t room = trainer->env_room, fields = trainer->env_facts.log_fields;
     ARENA_ADD(memory, copies->structs, room * trainer->env_facts.env_bytes);
+    copies->spares = NULL;
+    if (trainer->env_facts.spare_bytes)
+        ARENA_ADD(memory, copies->spares, room * trainer->env_facts.spare_bytes);
     ARENA_ADD(memory, copies->rand_states, room);
     ARENA_ADD(memory, copies->first_row, room + 1);
     ARENA_ADD(memory, copies->logs, room * fields);
@@ -153,6 +158,10 @@ static void call(Slice* slice, int kernel) {
                            .terminals = slice->there.terminals,
                            .truncations = slice->there.truncations,
                            .action_mask = slice->there.mask,
+                           .final_observations = slice->finals,
+                           .has_final = slice->there.has_final,
+                           .alive = slice->there.alive,
+                           .spares = copies->spares,
                            .settings = slice->rank->env_settings,
                            .logs = copies->logs,
                            .facts = slice->rank->env_facts,

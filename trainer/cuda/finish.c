@@ -22,8 +22,7 @@ static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
                        &losses->old_approx_kl, &losses->approx_kl, &losses->clipfrac,
                        &losses->grad_norm};
     for (int i = 0; i < KERNEL_LOSSES + 1; i++) *means[i] = sums[i] / count;
-    losses->explained_variance = explained_variance(seen, (double)trainer->config.agents
-                                                              * trainer->config.horizon);
+    losses->explained_variance = explained_variance(seen, (double)losses->alive);
 }
 
 // All ranks add the same numbers: where the results differ, so do the weights

@@ -65,11 +65,14 @@ typedef struct Inbox {    // what a slice hands over before a tick, in one piece
     float* rewards;    // [R] of the tick before, and so are these
     float* terminals;
     float* truncations;
-    uint8_t* mask;    // (R, A), or NULL
+    uint8_t* mask;         // (R, A), or NULL
+    uint8_t* has_final;    // [R], or NULL, and so is the next
+    uint8_t* alive;
 } Inbox;
 
 typedef struct Copies {       // of a slice's envs, on the GPU
     char* structs;            // (envs, facts.env_bytes)
+    char* spares;             // (envs, facts.spare_bytes), or NULL
     uint32_t* rand_states;    // [envs]
     int64_t* first_row;       // [envs + 1] among the slice's rows
     double* logs;             // (envs, facts.log_fields)
@@ -89,6 +92,7 @@ typedef struct Slice {    // agents that tick together
     const void* obs_from;    // what is uploaded: the envs' rows, or the copy
     float* actions_to;
     void* obs;             // (R, D) on the GPU, and so are these
+    void* finals;          // (R, D) the final observations that there are; NULL without has_finals
     float* wide;           // (R, ldw) fp32, or
     uint16_t* narrow;      // (R, ldw) bf16
     float* x;              // (R, H)
@@ -129,6 +133,15 @@ typedef struct Buffers {         // of a minibatch; l counts layers
     float* factors;                 // [L + 2]
 } Buffers;
 
+// What a rollout keeps of episodes that a time limit ended; all NULL without has_finals
+typedef struct Finals {
+    void* obs;               // (slots, N, D)
+    float* state;            // (slots, N, L, H)
+    int32_t* ticks;          // (slots, N)
+    int32_t* counts;         // [N] slots in use
+    int32_t* counts_here;    // [N] pinned
+} Finals;
+
 typedef struct Picker {
     double* sums;            // (N, KERNEL_SUMS)
     double* weights;         // (N)
@@ -136,6 +149,11 @@ typedef struct Picker {
     double* cdf;             // (N)
     int32_t* decks;          // (laps, N); NULL where segments are drawn
     int32_t laps;
+    int32_t* ticks;          // (N) with an agent; NULL, like the next three, without has_alive
+    int32_t* ticks_here;     // (N) pinned
+    int32_t* living;         // [living_count] segments in which somebody lives, ascending
+    int32_t* living_here;    // (N) pinned
+    int32_t living_count;    // of the epoch
 } Picker;
 
 typedef struct Report {    // what an update found out, from the GPU
@@ -174,6 +192,7 @@ typedef struct Rank {
     Heads* heads_there;
     float* state;           // (N, L, H) carried
     Rollout rollouts[2];    // the second only with `overlap`; the last four are shared
+    Finals finals;
     Picker picker;
     Buffers batch;
     Exchange totals, losses, shares;    // with several ranks
@@ -205,6 +224,7 @@ struct PufferTrainer {
     int32_t N, slices;    // agents and slices of a rank
     int32_t S, M;         // segments and rows of a rank's part of a minibatch
     int32_t D, H, L, K, A, R;
+    int32_t final_slots;      // of each agent
     int32_t ldw, ldo;         // of observations for products, of logits with value
     int32_t narrow, parts;    // 1: bf16 products; partial gradients of a minibatch
     Matrix matrices[MAX_LAYERS + 2];
@@ -249,6 +269,10 @@ struct PufferTrainer {
 
 static inline size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
     return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
+}
+
+static inline int scales_obs(const PufferTrainer* trainer) {
+    return trainer->config.scale_obs && trainer->config.obs_dtype == PUFFER_U8;
 }
 
 // What a product reads: bf16 where there is that
@@ -343,6 +367,11 @@ void envs_add_logs(PufferTrainer* trainer);
 int32_t slices_attach(PufferTrainer* trainer, Error* error);
 
 // ---- picking.c
+// What there is to learn from in a rollout: segments in which somebody lives, and ticks of agents
+typedef struct Living {
+    int64_t segments, ticks;
+} Living;
+int32_t list_living(PufferTrainer* trainer, int turn, Living* out, Error* error);
 void pick_minibatch(Rank* rank, int turn, int32_t number);
 
 // ---- learning.c

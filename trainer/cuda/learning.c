@@ -133,8 +133,8 @@ static void forward(Rank* rank, Stream* stream, const Rollout* rollout) {
     int S = trainer->S, T = config->horizon, H = trainer->H, L = trainer->L;
     EACH(stream, obs_gather, (int64_t)trainer->M * trainer->ldw, ObsGatherArgs, .S = S, .T = T,
          .D = trainer->D, .ldw = trainer->ldw, .obs_dtype = config->obs_dtype,
-         .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8, .rows = batch->rows,
-         .obs = rollout->obs, .wide = batch->wide, .narrow = batch->narrow);
+         .scale_obs = scales_obs(trainer), .rows = batch->rows, .obs = rollout->obs,
+         .wide = batch->wide, .narrow = batch->narrow);
     stream_multiply(stream, rank->train.encode, 1.0f, operand(batch->wide, batch->narrow),
                     layer_weights(rank, 0, 0), 0.0f, NULL, batch->x[0]);
     narrow_rows(trainer, stream, batch->x[0], batch->x_narrow[0]);
@@ -167,11 +167,11 @@ static void compute_loss(Rank* rank, Stream* stream, const Rollout* rollout) {
     int dims = trainer->heads.continuous, parts = (trainer->M + CUDA_ROWS - 1) / CUDA_ROWS;
     BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = rank->schedule,
            .results = &rank->report->results, .heads = rank->heads_there, .S = trainer->S,
-           .T = config->horizon, .ldo = trainer->ldo, .ranks = config->gpus, .rows = batch->rows,
-           .q = batch->q, .repeated = batch->repeated, .out = batch->out,
+           .T = config->horizon, .ldo = trainer->ldo, .rows = batch->rows, .q = batch->q,
+           .repeated = batch->repeated, .out = batch->out,
            .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
            .actions = rollout->actions, .logprobs = rollout->logprobs, .values = rollout->values,
-           .advantages = rollout->advantages, .returns = rollout->returns,
+           .advantages = rollout->advantages, .returns = rollout->returns, .live = rollout->live,
            .clip_coef = (float)config->clip_coef, .vf_coef = (float)config->vf_coef,
            .vf_clip_coef = (float)config->vf_clip_coef, .values_now = rollout->values_now,
            .ratio_now = rollout->ratio_now, .dout = trainer->narrow ? NULL : batch->dout,
@@ -246,9 +246,8 @@ static void step(Rank* rank, Stream* stream) {
            .chunk = rank->chunk_table, .x = rank->gradients, .parts = batch->squares);
     BLOCKS(stream, columns_sum, 1, ColumnsSumArgs, .parts_count = chunks, .columns = 1,
            .parts = batch->squares, .sums = batch->square);
-    EACH(stream, update_decide, 1, UpdateDecideArgs, .rows = (double)config->minibatch_size,
-         .max_grad_norm = config->max_grad_norm, .squares = batch->square, .losses = batch->losses,
-         .results = results);
+    EACH(stream, update_decide, 1, UpdateDecideArgs, .max_grad_norm = config->max_grad_norm,
+         .squares = batch->square, .losses = batch->losses, .results = results);
     BLOCKS(stream, muon_momentum, chunks, MuonMomentumArgs, .results = results, .chunks = chunks,
            .mu = (float)config->beta1, .chunk = rank->chunk_table, .gradient = rank->gradients,
            .momentum = rank->momentum, .update = rank->update, .parts = batch->squares);
@@ -289,8 +288,8 @@ static void gradient_calls(Rank* rank, Stream* stream, void* about) {
     const PufferTrainerConfig* config = &rank->trainer->config;
     const Rollout* rollout = about;
     EACH(stream, ranks_measure, 1, RanksMeasureArgs, .ranks = config->gpus,
-         .norm_adv = config->norm_adv, .rows = (double)config->minibatch_size,
-         .totals = (const double*)rank->totals.all, .results = &rank->report->results);
+         .norm_adv = config->norm_adv, .totals = (const double*)rank->totals.all,
+         .results = &rank->report->results);
     forward(rank, stream, rollout);
     compute_loss(rank, stream, rollout);
     backward(rank, stream, rollout);

@@ -6,6 +6,13 @@
 
 #define PARTS 64    // of a gradient, at most: products over few rows fill no GPU
 
+// Final observations that an agent's rollout has room for: one in 8 ticks, all if it is short. Each
+// costs an observation and a state; episodes that a time limit ends sooner than that, again and
+// again, are rare. Of those the later ones count as truncated = 1. The CPU trainer has no such
+// limit: it values them in the tick that ends them
+#define SHORT_ROLLOUT 16
+#define FINAL_TICKS   8
+
 // ---- the network ------------------------------------------------------------------------------
 
 static void size_matrix(PufferTrainer* trainer, int number, const char* format, int index, int rows,
@@ -105,6 +112,19 @@ static void plan_rollout(const PufferTrainer* trainer, int64_t N, Arena* arena, 
     ARENA_ADD(arena, out->bootstrap, N);
     ARENA_ADD(arena, out->state0, N * trainer->L * trainer->H);
     if (trainer->config.has_masks) ARENA_ADD(arena, out->masks, rows * trainer->A);
+    if (trainer->config.has_finals) ARENA_ADD(arena, out->finals, rows);
+    if (trainer->config.has_alive) ARENA_ADD(arena, out->live, rows);
+}
+
+static void plan_finals(Rank* rank) {
+    const PufferTrainer* trainer = rank->trainer;
+    Finals* finals = &rank->finals;
+    int64_t N = trainer->N, kept = trainer->final_slots * N;
+    arena_add(&rank->memory, &finals->obs, obs_bytes(trainer, kept));
+    ARENA_ADD(&rank->memory, finals->state, kept * trainer->L * trainer->H);
+    ARENA_ADD(&rank->memory, finals->ticks, kept);
+    ARENA_ADD(&rank->memory, finals->counts, N);
+    ARENA_ADD(&rank->pinned, finals->counts_here, N);
 }
 
 static void plan_slice(Rank* rank, Slice* slice) {
@@ -124,10 +144,10 @@ static void plan_slice(Rank* rank, Slice* slice) {
     ARENA_ADD(memory, slice->out, R * trainer->ldo);
     ARENA_ADD(memory, slice->actions, R * trainer->K);
     ARENA_ADD(memory, slice->fault, 1);
-    slice->inbox_bytes = 64
-                         + (size_t)R
-                               * (3 * sizeof(float)
-                                  + (trainer->config.has_masks ? (size_t)trainer->A : 0));
+    if (trainer->config.has_finals) arena_add(memory, &slice->finals, obs_bytes(trainer, R));
+    size_t bytes = (trainer->config.has_masks ? (size_t)trainer->A : 0)
+                   + (trainer->config.has_finals ? 1 : 0) + (trainer->config.has_alive ? 1 : 0);
+    slice->inbox_bytes = 64 + (size_t)R * (3 * sizeof(float) + bytes);
     arena_add(memory, (void**)&slice->there.tick, slice->inbox_bytes);
     arena_add(pinned, (void**)&slice->here.tick, slice->inbox_bytes);
     ARENA_ADD(pinned, slice->fault_here, 1);
@@ -140,7 +160,12 @@ static void lay_inbox(const PufferTrainer* trainer, Inbox* inbox) {
     inbox->rewards = (float*)((char*)inbox->tick + 64);
     inbox->terminals = inbox->rewards + R;
     inbox->truncations = inbox->terminals + R;
-    inbox->mask = trainer->config.has_masks ? (uint8_t*)(inbox->truncations + R) : NULL;
+    uint8_t* bytes = (uint8_t*)(inbox->truncations + R);
+    inbox->mask = trainer->config.has_masks ? bytes : NULL;
+    if (inbox->mask) bytes += R * trainer->A;
+    inbox->has_final = trainer->config.has_finals ? bytes : NULL;
+    if (inbox->has_final) bytes += R;
+    inbox->alive = trainer->config.has_alive ? bytes : NULL;
 }
 
 static void plan_batch(Rank* rank) {
@@ -184,6 +209,13 @@ static void plan_batch(Rank* rank) {
     ARENA_ADD(memory, picker->weights, N);
     ARENA_ADD(memory, picker->cdf, N);
     picker->laps = (int32_t)((int64_t)trainer->minibatches * trainer->S / N + 1);
+    if (trainer->config.has_alive) {
+        picker->laps++;    // laps of fewer segments end elsewhere
+        ARENA_ADD(memory, picker->ticks, N);
+        ARENA_ADD(memory, picker->living, N);
+        ARENA_ADD(&rank->pinned, picker->ticks_here, N);
+        ARENA_ADD(&rank->pinned, picker->living_here, N);
+    }
     if (trainer->config.prio_alpha == 0.0) ARENA_ADD(memory, picker->decks, picker->laps * N);
 }
 
@@ -306,6 +338,8 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->S = segments_per_minibatch(config) / ranks;
     trainer->M = config->minibatch_size / ranks;
     trainer->R = config->agents / config->slices;
+    trainer->final_slots = config->horizon < SHORT_ROLLOUT ? config->horizon
+                                                           : config->horizon / FINAL_TICKS + 1;
     trainer->ldw = (int32_t)round_up(trainer->D, 8);
     trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
     trainer->narrow = config->precision == PUFFER_BF16;
@@ -326,10 +360,11 @@ static void plan_rank(Rank* rank) {
     ARENA_ADD(&rank->memory, rank->state, (int64_t)trainer->N * trainer->L * trainer->H);
     for (int turn = 0; turn <= trainer->config.overlap; turn++)
         plan_rollout(trainer, trainer->N, &rank->memory, &rank->rollouts[turn], turn == 0);
+    if (trainer->config.has_finals) plan_finals(rank);
     for (int i = 0; i < trainer->slices; i++) plan_slice(rank, &rank->slices[i]);
     plan_batch(rank);
     if (trainer->config.gpus > 1) {
-        plan_exchange(rank, &rank->totals, 2 * sizeof(double));
+        plan_exchange(rank, &rank->totals, CUDA_TOTALS * sizeof(double));
         plan_exchange(rank, &rank->losses, KERNEL_LOSSES * sizeof(double));
         plan_exchange(rank, &rank->shares, (size_t)trainer->weight_count * sizeof(float));
     }

@@ -26,7 +26,7 @@ typedef struct {
     int64_t bytes;
 } Pair;
 
-#define ROLLOUT_PAIRS 15
+#define ROLLOUT_PAIRS 17
 
 static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
     const PufferTrainer* trainer = rank->trainer;
@@ -43,6 +43,8 @@ static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
         {here->rewards, there->rewards, 4 * rows},
         {here->ended, there->ended, 4 * rows},
         {here->truncated, there->truncated, 4 * rows},
+        {here->finals, there->finals, there->finals ? 4 * rows : 0},
+        {here->live, there->live, there->live ? 4 * rows : 0},
         {here->values_now, there->values_now, 4 * rows},
         {here->ratio_now, there->ratio_now, 4 * rows},
         {here->advantages, there->advantages, 4 * rows},

@@ -11,7 +11,7 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
            AdvantagesComputeArgs, .results = &rank->report->results, .count = count,
            .T = config->horizon, .which = which, .repeated = which ? rank->batch.repeated : NULL,
            .rewards = rollout->rewards, .values = rollout->values_now, .ratio = rollout->ratio_now,
-           .ended = rollout->ended, .truncated = rollout->truncated,
+           .ended = rollout->ended, .truncated = rollout->truncated, .finals = rollout->finals,
            .bootstrap = rollout->bootstrap, .gamma = (float)config->gamma,
            .gae_lambda = (float)config->gae_lambda, .rho_clip = (float)config->vtrace_rho_clip,
            .c_clip = (float)config->vtrace_c_clip, .reward_clip = (float)config->reward_clip,
@@ -19,24 +19,60 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
            .returns = rollout->returns, .sums = rank->picker.sums, .weights = rank->picker.weights);
 }
 
+// ---- agents that come and go ------------------------------------------------------------------
+
+static void list_segments(Rank* rank, Living* out) {
+    Picker* picker = &rank->picker;
+    picker->living_count = 0;
+    for (int32_t i = 0; i < rank->trainer->N; i++) {
+        if (!picker->ticks_here[i]) continue;
+        picker->living_here[picker->living_count++] = i;
+        out->ticks += picker->ticks_here[i];
+    }
+    out->segments += picker->living_count;
+}
+
+// The host waits: how many minibatches there are depends on it
+int32_t list_living(PufferTrainer* trainer, int turn, Living* out, Error* error) {
+    int64_t agents = trainer->config.agents, T = trainer->config.horizon;
+    size_t bytes = sizeof(int32_t) * (size_t)trainer->N;
+    *out = (Living){agents, agents * T};
+    if (!trainer->config.has_alive) return 0;
+    EACH_RANK(trainer, rank) {
+        EACH(rank->stream, live_count, trainer->N, LiveCountArgs, .N = trainer->N,
+             .T = trainer->config.horizon, .live = rank->rollouts[turn].live,
+             .ticks = rank->picker.ticks);
+        stream_download(rank->stream, rank->picker.ticks_here, rank->picker.ticks, bytes);
+    }
+    if (ranks_wait(trainer, error)) return -1;
+    *out = (Living){0};
+    EACH_RANK(trainer, rank) {
+        list_segments(rank, out);
+        stream_upload(rank->stream, rank->picker.living, rank->picker.living_here, bytes);
+    }
+    return 0;
+}
+
+// ---- the next minibatch -----------------------------------------------------------------------
+
 static void shuffle(Rank* rank, Stream* stream) {
     const Picker* picker = &rank->picker;
     int32_t N = rank->trainer->N;
     BLOCKS(stream, deck_shuffle, picker->laps * (int64_t)((N + CUDA_LANES - 1) / CUDA_LANES),
            DeckShuffleArgs, .schedule = rank->schedule, .N = N, .laps = picker->laps,
-           .first = (uint32_t)rank->first_row, .decks = picker->decks);
+           .first = (uint32_t)rank->first_row, .living = picker->living, .decks = picker->decks);
 }
 
 static void draw(Rank* rank, Stream* stream) {
     Picker* picker = &rank->picker;
     int32_t N = rank->trainer->N, S = rank->trainer->S;
     if (!picker->decks)
-        BLOCKS(stream, priorities_sum, 1, PrioritiesSumArgs, .N = N, .weights = picker->weights,
-               .cdf = picker->cdf);
+        BLOCKS(stream, priorities_sum, 1, PrioritiesSumArgs, .schedule = rank->schedule, .N = N,
+               .living = picker->living, .weights = picker->weights, .cdf = picker->cdf);
     EACH(stream, segments_pick, S, SegmentsPickArgs, .schedule = rank->schedule, .N = N, .S = S,
-         .laps = picker->laps, .first = (uint32_t)(rank->number * S), .decks = picker->decks,
-         .weights = picker->weights, .cdf = picker->cdf, .rows = rank->batch.rows,
-         .q = rank->batch.q);
+         .laps = picker->laps, .first = (uint32_t)(rank->number * S), .living = picker->living,
+         .decks = picker->decks, .weights = picker->weights, .cdf = picker->cdf,
+         .rows = rank->batch.rows, .q = rank->batch.q);
 }
 
 static void find_repeats(Rank* rank, Stream* stream) {
@@ -49,8 +85,8 @@ static void find_repeats(Rank* rank, Stream* stream) {
 static void measure(Rank* rank, Stream* stream) {
     const PufferTrainerConfig* config = &rank->trainer->config;
     BLOCKS(stream, batch_measure, 1, BatchMeasureArgs, .S = rank->trainer->S, .T = config->horizon,
-           .norm_adv = config->norm_adv, .rows = rank->batch.rows, .sums = rank->picker.sums,
-           .results = &rank->report->results,
+           .norm_adv = config->norm_adv, .rows = rank->batch.rows, .ticks = rank->picker.ticks,
+           .sums = rank->picker.sums, .results = &rank->report->results,
            .totals = config->gpus > 1 ? exchange_own(rank, &rank->totals) : NULL);
 }
 
@@ -104,7 +140,7 @@ void pick_minibatch(Rank* rank, int turn, int32_t number) {
 
 int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* error) {
     PufferTrainerLosses losses;
-    if (update_finish(trainer, &losses, error)) return -1;
+    if (weights_upload(trainer, error) || update_finish(trainer, &losses, error)) return -1;
     int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
     EACH_RANK(trainer, rank) {
         const Rollout* rollout = &rank->rollouts[trainer->turn];
@@ -137,6 +173,7 @@ static void pick_part(Rank* rank, const float* advantages, const CudaSchedule* s
     Stream* stream = rank->stream;
     size_t S = (size_t)rank->trainer->S;
     *rank->schedules_here = *schedule;
+    rank->schedules_here->segments = rank->picker.living_count;
     stream_upload(stream, rank->schedule, rank->schedules_here, sizeof(CudaSchedule));
     if (rank->picker.decks) shuffle(rank, stream);
     else upload_weights(rank, advantages);
@@ -150,7 +187,11 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
     PufferTrainerLosses losses;
     if (minibatch < 0 || minibatch >= trainer->minibatches)
         return fail(error, "minibatch %d does not exist", minibatch);
-    if (update_finish(trainer, &losses, error)) return -1;
+    Living living;
+    if (weights_upload(trainer, error) || update_finish(trainer, &losses, error)
+        || list_living(trainer, trainer->turn, &living, error))
+        return -1;
+    if (!living.ticks) return fail(error, "nobody lived in the rollout");
     int64_t segment = trainer->config.horizon, S = trainer->S;
     double progress = learning_progress(&trainer->config, &trainer->counters);
     double beta0 = trainer->config.prio_beta0;

@@ -6,12 +6,37 @@
  * an action that is not finite.
  *
  * Envs on the GPU step after the network, in the same graph; then the host waits only at the end of
- * a rollout. */
+ * a rollout.
+ *
+ * Final observations are kept until the end of the rollout, in slots of their agents. Then the
+ * network is run once for each slot that some agent of a slice has filled: not at all, mostly. */
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
 
 // ---- the GPU's share of a tick ----------------------------------------------------------------
+
+// From slice->wide or narrow to slice->out. state: of the slice's first agent
+static void network_calls(Stream* stream, Slice* slice, float* state) {
+    const Rank* rank = slice->rank;
+    const PufferTrainer* trainer = rank->trainer;
+    int R = trainer->R, H = trainer->H, L = trainer->L;
+    stream_multiply(stream, rank->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
+                    layer_weights(rank, 0, 1), 0.0f, NULL, slice->x);
+    if (trainer->narrow)
+        EACH(stream, floats_narrow, (int64_t)R * H, FloatsNarrowArgs, .count = R * H, .x = slice->x,
+             .narrow = slice->x_narrow);
+    for (int l = 0; l < L; l++) {
+        stream_multiply(stream, rank->tick.layer, 1.0f, operand(slice->x, slice->x_narrow),
+                        layer_weights(rank, 1 + l, 1), 0.0f, NULL, slice->products);
+        EACH(stream, gates_step, (int64_t)R * H, GatesStepArgs, .tick = slice->there.tick,
+             .rows = R, .H = H, .T = trainer->config.horizon, .lds = L * H,
+             .products = slice->products, .x = slice->x, .state = state + (int64_t)l * H,
+             .out = slice->x, .narrow = slice->x_narrow);
+    }
+    stream_multiply(stream, rank->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
+                    layer_weights(rank, 1 + L, 1), 0.0f, NULL, slice->out);
+}
 
 // From observations to actions; at T only to a value
 static void act_calls(Rank* rank, Stream* stream, void* about) {
@@ -22,36 +47,33 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
     int R = trainer->R, H = trainer->H, L = trainer->L, T = config->horizon;
     int32_t first = slice->first_row - rank->first_row;
     int64_t widest = (int64_t)L * H > trainer->ldw ? (int64_t)L * H : trainer->ldw;
+    const Finals* finals = &rank->finals;
+    if (config->has_finals)
+        EACH(stream, finals_keep, R * widest, FinalsKeepArgs, .tick = slice->there.tick, .rows = R,
+             .first = first, .N = trainer->N, .T = T, .D = trainer->D, .size = L * H,
+             .slots = trainer->final_slots, .obs_dtype = config->obs_dtype, .finals = slice->finals,
+             .truncations = slice->there.truncations, .has_final = slice->there.has_final,
+             .live = out->live, .counts = finals->counts, .state = rank->state,
+             .kept_obs = finals->obs, .kept_state = finals->state, .kept_ticks = finals->ticks);
     EACH(stream, tick_begin, R * widest, TickBeginArgs, .tick = slice->there.tick, .rows = R,
          .first = first, .T = T, .D = trainer->D, .size = L * H, .obs_dtype = config->obs_dtype,
-         .scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8,
-         .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
-         .terminals = slice->there.terminals, .truncations = slice->there.truncations,
-         .state = rank->state, .state0 = out->state0, .stored_obs = out->obs,
-         .stored_rewards = out->rewards, .ended = out->ended, .truncated = out->truncated,
-         .ldw = trainer->ldw, .wide = slice->wide, .narrow = slice->narrow, .fault = slice->fault);
-    stream_multiply(stream, rank->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
-                    layer_weights(rank, 0, 1), 0.0f, NULL, slice->x);
-    if (trainer->narrow)
-        EACH(stream, floats_narrow, (int64_t)R * H, FloatsNarrowArgs, .count = R * H, .x = slice->x,
-             .narrow = slice->x_narrow);
-    for (int l = 0; l < L; l++) {
-        stream_multiply(stream, rank->tick.layer, 1.0f, operand(slice->x, slice->x_narrow),
-                        layer_weights(rank, 1 + l, 1), 0.0f, NULL, slice->products);
-        EACH(stream, gates_step, (int64_t)R * H, GatesStepArgs, .tick = slice->there.tick,
-             .rows = R, .H = H, .T = T, .lds = L * H, .products = slice->products, .x = slice->x,
-             .state = rank->state + ((int64_t)first * L + l) * H, .out = slice->x,
-             .narrow = slice->x_narrow);
-    }
-    stream_multiply(stream, rank->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
-                    layer_weights(rank, 1 + L, 1), 0.0f, NULL, slice->out);
+         .scale_obs = scales_obs(trainer), .reset_state = config->reset_state, .obs = slice->obs,
+         .rewards = slice->there.rewards, .terminals = slice->there.terminals,
+         .truncations = slice->there.truncations, .has_final = slice->there.has_final,
+         .alive = slice->there.alive, .live = out->live, .slots = trainer->final_slots,
+         .counts = finals->counts, .state = rank->state, .state0 = out->state0,
+         .stored_obs = out->obs, .stored_rewards = out->rewards, .ended = out->ended,
+         .truncated = out->truncated, .ldw = trainer->ldw, .wide = slice->wide,
+         .narrow = slice->narrow, .fault = slice->fault);
+    network_calls(stream, slice, rank->state + (int64_t)first * L * H);
     EACH(stream, heads_sample, R, HeadsSampleArgs, .tick = slice->there.tick,
          .heads = rank->heads_there, .rows = R, .first = first, .T = T, .ldo = trainer->ldo,
-         .out = slice->out, .mask = slice->there.mask,
+         .out = slice->out, .mask = slice->there.mask, .alive = slice->there.alive,
          .first_agent = (uint32_t)(config->first_agent + slice->first_row),
          .logstd = rank->acting + trainer->vectors, .actions = slice->actions,
          .stored_actions = out->actions, .logprobs = out->logprobs, .values = out->values,
-         .stored_masks = out->masks, .bootstrap = out->bootstrap, .fault = slice->fault);
+         .stored_masks = out->masks, .live = out->live, .bootstrap = out->bootstrap,
+         .fault = slice->fault);
 }
 
 static void tick_calls(Rank* rank, Stream* stream, void* about) {
@@ -67,6 +89,26 @@ static void tick_calls(Rank* rank, Stream* stream, void* about) {
 static void play_calls(Rank* rank, Stream* stream, void* about) {
     act_calls(rank, stream, about);
     envs_step(about);
+}
+
+// The values of one slot, after tick T: no state moves any more
+static void value_slot(Slice* slice, int slot) {
+    Rank* rank = slice->rank;
+    const PufferTrainer* trainer = rank->trainer;
+    const Finals* finals = &rank->finals;
+    Stream* stream = slice->stream;
+    int32_t R = trainer->R, first = slice->first_row - rank->first_row;
+    int64_t ldw = trainer->ldw, kept = (int64_t)slot * trainer->N;
+    EACH(stream, obs_gather, R * ldw, ObsGatherArgs, .S = R, .T = 1, .D = trainer->D,
+         .ldw = trainer->ldw, .obs_dtype = trainer->config.obs_dtype,
+         .scale_obs = scales_obs(trainer),
+         .obs = (const char*)finals->obs + obs_bytes(trainer, kept + first), .wide = slice->wide,
+         .narrow = slice->narrow);
+    network_calls(stream, slice, finals->state + (kept + first) * trainer->L * trainer->H);
+    EACH(stream, finals_store, R, FinalsStoreArgs, .rows = R, .first = first,
+         .T = trainer->config.horizon, .A = trainer->A, .ldo = trainer->ldo, .slot = slot,
+         .out = slice->out, .counts = finals->counts, .ticks = finals->ticks + kept,
+         .finals = rank->rollouts[trainer->turn].finals, .fault = slice->fault);
 }
 
 // ---- the host's share -------------------------------------------------------------------------
@@ -86,6 +128,9 @@ static void hand_over(PufferTrainer* trainer, Slice* slice, int64_t first, int64
     if (slice->here.mask)
         memcpy(slice->here.mask + at * trainer->A, envs->action_mask + first * trainer->A,
                (size_t)(rows * trainer->A));
+    if (slice->here.has_final)
+        memcpy(slice->here.has_final + at, envs->has_final + first, (size_t)rows);
+    if (slice->here.alive) memcpy(slice->here.alive + at, envs->alive + first, (size_t)rows);
     if (trainer->direct) return;
     size_t row = (size_t)(env_obs(trainer, 1) - env_obs(trainer, 0));
     memcpy((uint8_t*)slice->obs_copy + (size_t)at * row, env_obs(trainer, first),
@@ -135,8 +180,24 @@ static CudaTick tick_at(const PufferTrainer* trainer, int t) {
         .seed = trainer->config.seed, .t = t, .step = (uint64_t)(trainer->tick_number + t)};
 }
 
+// Of this slice, the final observations that the last step brought: few rows, or many neighbours.
+// The envs' memory stays as it is until their next step, before which the stream is waited for
+static void upload_finals(const PufferTrainer* trainer, Slice* slice) {
+    const Inbox* inbox = &slice->here;
+    const char* from = (const char*)trainer->envs.final_observations;
+    for (int64_t row = 0, end; row < trainer->R; row = end + 1) {
+        for (end = row; end < trainer->R; end++)
+            if (inbox->truncations[end] == 0.0f || !inbox->has_final[end]) break;
+        if (end == row) continue;
+        stream_upload(slice->stream, (char*)slice->finals + obs_bytes(trainer, row),
+                      from + obs_bytes(trainer, slice->first_row + row),
+                      obs_bytes(trainer, end - row));
+    }
+}
+
 static void begin_tick(PufferTrainer* trainer, Slice* slice, int t) {
     *slice->here.tick = tick_at(trainer, t);
+    if (t && slice->finals) upload_finals(trainer, slice);
     run_recorded(slice->rank, slice->stream, &slice->ticks[trainer->turn], tick_calls, slice);
     mark(&trainer->workers[0], PHASE_LAUNCH);
 }
@@ -147,10 +208,54 @@ static int32_t await_actions(PufferTrainer* trainer, Slice* slice) {
     return failed;
 }
 
+// Before its first tick
+static void clear_slice(Slice* slice) {
+    const Rank* rank = slice->rank;
+    stream_after(slice->stream, rank->weights_ready);
+    stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
+    if (slice->finals)
+        stream_fill(slice->stream, rank->finals.counts + (slice->first_row - rank->first_row), 0,
+                    sizeof(int32_t) * (size_t)rank->trainer->R);
+}
+
+// After its last tick: what the host reads of it
+static void fetch_slice(Slice* slice) {
+    const Rank* rank = slice->rank;
+    int32_t first = slice->first_row - rank->first_row;
+    stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
+    if (slice->finals)
+        stream_download(slice->stream, rank->finals.counts_here + first,
+                        rank->finals.counts + first, sizeof(int32_t) * (size_t)rank->trainer->R);
+}
+
+// Launches the passes for what the slots of a slice keep, and says how many
+static int32_t value_slots(Slice* slice) {
+    const Rank* rank = slice->rank;
+    const int32_t* counts = rank->finals.counts_here + (slice->first_row - rank->first_row);
+    int32_t most = 0;
+    for (int32_t row = 0; row < rank->trainer->R; row++)
+        if (counts[row] > most) most = counts[row];
+    for (int32_t slot = 0; slot < most; slot++) value_slot(slice, slot);
+    return most;
+}
+
+// Of all slices, whose streams are idle. The host waits once more for those that kept something
+static int32_t value_finals(PufferTrainer* trainer) {
+    int32_t passes[MAX_SLICES], failed = 0;
+    if (!trainer->config.has_finals) return 0;
+    for (int i = 0; i < trainer->config.slices; i++) {
+        Slice* slice = &trainer->all_slices[i];
+        passes[i] = value_slots(slice);
+        if (passes[i]) fetch_slice(slice);
+    }
+    for (int i = 0; i < trainer->config.slices; i++)
+        if (passes[i]) failed |= await_actions(trainer, &trainer->all_slices[i]);
+    return failed;
+}
+
 static void begin_slice(PufferTrainer* trainer, Slice* slice) {
     trainer->workers[0].since = clock_now();
-    stream_after(slice->stream, slice->rank->weights_ready);
-    stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
+    clear_slice(slice);
     hand_over(trainer, slice, slice->first_row, trainer->R);
     mark(&trainer->workers[0], PHASE_HAND_OVER);
     begin_tick(trainer, slice, 0);
@@ -168,10 +273,10 @@ static int32_t run_ticks(PufferTrainer* trainer) {
         }
     for (int i = 0; i < count; i++) {
         Slice* slice = &trainer->all_slices[i];
-        stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
+        fetch_slice(slice);
         if (await_actions(trainer, slice)) return -1;
     }
-    return 0;
+    return value_finals(trainer);
 }
 
 // ---- envs on the GPU --------------------------------------------------------------------------
@@ -199,16 +304,12 @@ static int32_t play_ticks(PufferTrainer* trainer) {
     trainer->workers[0].since = clock_now();
     EACH_RANK(trainer, rank)
         for (int t = 0; t <= T; t++) rank->ticks_here[t] = tick_at(trainer, t);
-    for (int i = 0; i < count; i++) {
-        Slice* slice = &trainer->all_slices[i];
-        stream_after(slice->stream, slice->rank->weights_ready);
-        stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
-    }
+    for (int i = 0; i < count; i++) clear_slice(&trainer->all_slices[i]);
     for (int t = 0; t <= T; t++)
         for (int i = 0; i < count; i++) play_tick(trainer, &trainer->all_slices[i], t);
     for (int i = 0; i < count; i++) {
         Slice* slice = &trainer->all_slices[i];
-        stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
+        fetch_slice(slice);
         envs_collect(slice);
     }
     mark(&trainer->workers[0], PHASE_LAUNCH);
@@ -217,7 +318,7 @@ static int32_t play_ticks(PufferTrainer* trainer) {
     EACH_RANK(trainer, rank) failed |= await_slices(rank);
     envs_watch(trainer, PUFFER_IDLE);
     mark(&trainer->workers[0], PHASE_AWAIT);
-    return failed;
+    return failed ? failed : value_finals(trainer);
 }
 
 // ---- what went wrong --------------------------------------------------------------------------
@@ -231,6 +332,20 @@ static const uint8_t* obs_now(PufferTrainer* trainer, int64_t row) {
     return (const uint8_t*)slice->obs_copy + obs_bytes(trainer, row % trainer->R);
 }
 
+// The final observation of tick t, or NULL. Slots are filled in the order of ticks
+static const uint8_t* final_obs(PufferTrainer* trainer, int64_t row, int t) {
+    const float* truncated = trainer->rollout_here.truncated + row * trainer->config.horizon;
+    Slice* slice = &trainer->all_slices[row / trainer->R];
+    const Rank* rank = slice->rank;
+    int64_t kept = row - rank->first_row;
+    for (int before = 0; before < t; before++)
+        if (truncated[before] == 2.0f) kept += trainer->N;
+    stream_download(slice->stream, slice->obs_copy,
+                    (const char*)rank->finals.obs + obs_bytes(trainer, kept),
+                    obs_bytes(trainer, 1));
+    return stream_wait(slice->stream) ? NULL : slice->obs_copy;
+}
+
 static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
     int T = trainer->config.horizon, t = (int)(fault >> 40), A = trainer->A;
     int64_t row = (int64_t)(fault >> 8 & 0xffffffffu), at = row * T + t;
@@ -238,10 +353,14 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
     if (everything_fetch(trainer, trainer->turn, error)) return -1;
     const Rollout* here = &trainer->rollout_here;
     const uint8_t* stored = (const uint8_t*)here->obs + obs_bytes(trainer, at);
-    BadRow bad = {.kind = (int32_t)(fault & 0xff),
+    int32_t kind = (int32_t)(fault & 0xff), final = kind == CUDA_BAD_FINAL;
+    BadRow bad = {.kind = final ? BAD_OUTPUT : kind,
+                  .final = final,
                   .row = row,
                   .tick = trainer->tick_number + t,
-                  .obs = t < T ? stored : obs_now(trainer, row),
+                  .obs = final   ? final_obs(trainer, row, t)
+                         : t < T ? stored
+                                 : obs_now(trainer, row),
                   .mask = here->masks && t < T ? here->masks + at * A : NULL,
                   .reward = t < T ? here->rewards[at] : 0.0f,
                   .state = trainer->state_here + row * size,

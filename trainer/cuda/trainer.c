@@ -79,6 +79,11 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     PufferTrainerLosses losses;
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
+    if (trainer->config.has_finals && !envs->program
+        && !(envs->final_observations && envs->has_final))    // a program brings its own
+        return fail(error, "the envs have no final observations");
+    if (trainer->config.has_alive && !envs->program && !envs->alive)
+        return fail(error, "the envs do not say which agents live");
     if (update_finish(trainer, &losses, error)) return -1;
     trainer->envs.vec = NULL;    // until all has gone well
     if (envs_leave(trainer, error)) return -1;

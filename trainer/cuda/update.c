@@ -16,6 +16,7 @@ static void write_schedules(Rank* rank, const PufferTrainerLosses* losses) {
             .seed = config->seed,
             .epoch = (uint64_t)trainer->counters.epoch,
             .number = number,
+            .segments = rank->picker.living_count,
             .ent_coef = (float)losses->ent_coef,
             .learning_rate = losses->learning_rate,
             .prio_beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress,
@@ -70,8 +71,10 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     int turn = trainer->turn;
     if (weights_upload(trainer, error) || update_finish(trainer, &before, error)) return -1;
     double began = seconds_now();
+    Living living;
     trainer->workers[0].since = clock_now();
-    losses_begin(&now, &trainer->config, &trainer->counters);
+    if (list_living(trainer, turn, &living, error)) return -1;
+    losses_begin(&now, &trainer->config, &trainer->counters, living.segments, living.ticks);
     give_epoch(trainer, &now, turn);
     trainer->fetched = trainer->rollout_fetched = 0;
     trainer->learning = 1;

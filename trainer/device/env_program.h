@@ -7,8 +7,9 @@
  *
  *     puffer_envs_facts   one thread: fills facts
  *     puffer_envs_start   zeroed struct, rng, num_agents, settings, my_init, buffers,
- *                         c_reset, clear
- *     puffer_envs_step    clears rewards, terminals and truncations of the env's rows, then c_step
+ *                         c_reset, clear; alive is 1 where the env does not say otherwise
+ *     puffer_envs_step    clears rewards, terminals, truncations and has_final of the env's rows,
+ *                         then c_step, which fills in final_observations and alive
  *     puffer_envs_log     logs[env] gets the env's Log as doubles, and the Log is cleared
  *     puffer_envs_close   c_close
  *
@@ -29,13 +30,14 @@ typedef struct EnvSetting {    // one key of [env]
 typedef struct EnvFacts {
     int64_t env_bytes;    // sizeof(Env)
     int32_t obs_bytes;    // of one element
-    int32_t num_atns, mask_size, has_truncations;
-    int32_t log_fields;    // floats in a Log, n the last
+    int32_t num_atns, mask_size, has_truncations, has_finals, has_alive;
+    int32_t log_fields;     // floats in a Log, n the last
+    int64_t spare_bytes;    // of each of EnvsArgs' spares; 0: none is needed
 } EnvFacts;
 
 enum {                      // what went wrong in an env
     ENV_MISSING_KEY = 1,    // my_init asked for a key that [env] lacks
-    ENV_AGENTS,             // num_agents differs from the host's
+    ENV_AGENTS,             // num_agents, or max_agents, differs from the host's
     ENV_SIZES,              // OBS_SIZE is another
     ENV_MEMORY,             // malloc had nothing left
     ENV_ABORT               // assert, abort or exit
@@ -56,6 +58,10 @@ typedef struct EnvsArgs {
     float* terminals;              // (N)
     float* truncations;            // (N)
     uint8_t* action_mask;          // (N, A), or NULL
+    void* final_observations;      // (N, D) what a truncated episode ended with, where
+    uint8_t* has_final;            // (N) is 1. NULL where has_finals is 0
+    uint8_t* alive;                // (N) 0: no agent now. NULL where has_alive is 0
+    void* spares;                  // (num_envs) room for a copy of each struct, or NULL
     const EnvSetting* settings;    // [settings_count]
     double* logs;                  // (num_envs, log_fields)
     EnvFacts* facts;

@@ -17,6 +17,7 @@ from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
 from ...env.job import EnvJob
 from ...env.link import Link
+from ...env.living import ended, fill_empty, living
 from ...policy.entries import Entries
 from ...policy.players import random_player, same_actions
 from ...settings.texts import parse_action
@@ -178,23 +179,20 @@ class _Probe:
         Where the env logs no return it is measured, from ending to ending. An env that comes to no
         end counts with what its agents got in TICKS ticks.
         """
-        import numpy as np
-
         vec = self.make_vec(self.job.agents, self.config.train.seed + 1)
         vec.reset()
         player = make_player(vec)
-        entries, total = Entries(vec, EPISODES, least=TICKS), np.zeros(vec.num_agents)
+        entries = Entries(vec, EPISODES, least=TICKS)
         for _ in range(TICKS):
             player(vec)
             vec.step()
-            if not math.isfinite(float(vec.rewards.sum())):
+            if not math.isfinite(float(vec.rewards[entries.lived].sum())):
                 raise RunError("rewards went bad: they are not finite in play")
-            total += vec.rewards
             entries.look()
             if entries.done.all():
                 break
         vec.close()
-        return returns_of_envs(entries, total), bool(entries.ended.any())
+        return returns_of_envs(entries), bool(entries.ended.any())
 
     def random_player(self, vec):
         return random_player(vec, self.config)
@@ -239,11 +237,13 @@ class _Probe:
 
             def play(vec) -> None:
                 if begun:
-                    actor.ended((vec.terminals != 0) | (vec.truncations != 0))
+                    actor.ended(ended(vec))
                 begun.append(True)
                 if blind:
                     eyes.mix()
-                vec.actions[:] = actor.act(eyes.observations, vec.action_mask)
+                actions = actor.act(fill_empty(eyes.observations, vec.alive),
+                                    fill_empty(vec.action_mask, vec.alive, 1))
+                vec.actions[:] = fill_empty(actions, vec.alive)
             return play
         return make
 
@@ -267,7 +267,9 @@ class Blind:
 
         n = len(self.rows)
         away = int(self.rng.integers(self.unit, max(n - self.unit, self.unit) + 1))
-        np.take(self.vec.observations, (self.rows + away) % n, axis=0, out=self.observations)
+        rows = (self.rows + away) % n
+        np.take(self.vec.observations, rows, axis=0, out=self.observations)
+        self.observations[~living(self.vec)[rows]] = 0
 
     def reset(self):
         self.vec.reset()
@@ -280,11 +282,12 @@ class Blind:
         return self.observations, self.vec.rewards, self.vec.terminals, self.vec.truncations
 
 
-def returns_of_envs(entries: Entries, total) -> list[float]:
-    """total: (N,) what each agent got in the whole play"""
+def returns_of_envs(entries: Entries) -> list[float]:
+    """Mean return of each env's agents: of its entries, or of the whole play where nothing ends."""
     import numpy as np
 
-    means = np.add.reduceat(total, entries.vec.first_row[:-1]) / entries.sizes
+    means = (np.add.reduceat(entries.earned, entries.vec.first_row[:-1])
+             / entries.agents_of_envs.clip(1))
     if entries.ended.any():
         sums, weights = np.zeros_like(means), np.zeros_like(means)
         for entry in entries.counted:

@@ -116,7 +116,7 @@ class Plan:
         if shape is None:
             shape = kinds.parse({
                 "fact": "shape", "agents": 1, "envs": 1, "env_agents": 1, "mask": 0,
-                "truncations": 0, "obs_size": self.spec.obs_count or 1, "heads": 1,
+                "truncations": 0, "alive": 0, "obs_size": self.spec.obs_count or 1, "heads": 1,
                 "whole_steps": 0, "dtype": self.spec.obs_dtype})
         self.facts.shape = shape
         if cost:
@@ -144,10 +144,9 @@ class Plan:
         if run:
             shape = self.facts.shape
             counts = run.first("run")
-            per_env = counts.agents / counts.envs
             self.facts.statistics = moments.read(
                 self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
-                self.facts.row.parts, round(counts.steps * per_env))
+                self.facts.row.parts, counts.lived)
 
     def script(self, envs: int, env: int, steps: int) -> np.ndarray:
         """The actions that every experiment on `envs` envs gives one of them (-1: all of them).

@@ -95,11 +95,12 @@ class Traces:
             return Difference(env, step, "rows", 0, None, "one value", "another")
         width = 4 if shape.dtype == "f32" else 1
         per_agent = {"observations": shape.obs_size * width, "rewards": 4, "terminals": 4,
-                     "truncations": 4 * shape.truncations, "action_mask": shape.mask}
+                     "truncations": 4 * shape.truncations, "action_mask": shape.mask,
+                     "alive": shape.alive}
         agents = dumps[0].size // sum(per_agent.values())
         begin = 0
         for array, size in per_agent.items():
-            kind = np.uint8 if array == "action_mask" or (
+            kind = np.uint8 if array in ("action_mask", "alive") or (
                 array == "observations" and width == 1) else np.float32
             one, other = (dump[begin:begin + size * agents] for dump in dumps)
             begin += size * agents

@@ -96,7 +96,7 @@ def has_one_agent(texts: dict[str, str]) -> bool:
     for name, text in texts.items():
         plain = hide(text) if not name.endswith(".ini") else text
         plain = re.sub(r"\bint\s+num_agents\s*[;,]|\bnum_agents\s*=\s*1\s*;", "", plain)
-        if re.search(r"\bnum_agents\b", plain):
+        if re.search(r"\b(num|max)_agents\b", plain):
             return False
     return True
 

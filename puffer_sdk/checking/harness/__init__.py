@@ -11,6 +11,7 @@ The C sources, each after the ones that it calls:
     facts.c             writes facts
     allocations.c       what the env allocates and frees
     guard.c             survives signals, exits and hangs
+    rows.c agents.c     where rows lie; which of them have an agent
     batch.c state.c     envs and their rows; the words of their state
     plain.c             probe, guard, packed, trace
     sampling.c circle.c ledger.c run.c      the long run

@@ -22,7 +22,14 @@ static size_t element_count(const Batch* b, int env) {
     return count < MAX_WORDS ? count : MAX_WORDS;
 }
 
-static uint32_t element(const Batch* b, int env, size_t i) {
+static bool is_empty(const Batch* b, int env, size_t i) {
+    return desc.has_alive && !has_agent(b, env, (int)(i / (size_t)desc.obs_size));
+}
+
+static uint32_t element(const Batch* b, int env, size_t i) {    // 0 where nobody is
+    if (is_empty(b, env, i)) {
+        return 0;
+    }
     if (desc.obs_dtype == PUFFER_U8) {
         return ((const unsigned char*)b->rows[env].observations)[i];
     }
@@ -52,16 +59,22 @@ static uint32_t word_at(const Batch* b, int env, size_t words, size_t i) {
     return element(b, env, i - words);
 }
 
-// What became of the words that were away from home before an ending
-static void count_homecomings(const Batch* b, int env, const Home* home, const bool* away,
-                              size_t from, size_t to, size_t words, int* were, int* came) {
-    *were = *came = 0;
+typedef struct Homecoming {    // of home words, over one step
+    int were, came, left;      // away before it; of these, now at home; at home before, now away
+} Homecoming;
+
+static Homecoming count_homecomings(const Batch* b, int env, const Home* home, const bool* away,
+                                    size_t from, size_t to, size_t words) {
+    Homecoming count = {0, 0, 0};
     for (size_t i = from; i < to; i++) {
-        if (home->fixed[i] && home->moves[i] && away[i]) {
-            *were += 1;
-            *came += word_at(b, env, words, i) == home->value[i];
+        if (home->fixed[i] && home->moves[i]) {
+            bool is_home = word_at(b, env, words, i) == home->value[i];
+            count.were += away[i];
+            count.came += away[i] && is_home;
+            count.left += !away[i] && !is_home;
         }
     }
+    return count;
 }
 
 static uint32_t rng_of(const Batch* b, int env) {
@@ -75,6 +88,7 @@ typedef struct Audit {        // counts over all envs
     int64_t stayed;           // after which no home word had gone home
     int64_t kept;             // of these, without a random number drawn
     int64_t stayed_next;      // of `stayed`, those whose next step was an ending, too
+    int64_t late;             // endings whose next step called c_reset
     int64_t grown;            // of `stayed`, logged with the ticks of episodes before
     int64_t part;             // steps that ended the episode of some agents
     int64_t resets, draws;    // calls of c_reset, and those that drew a number
@@ -84,8 +98,8 @@ typedef struct Audit {        // counts over all envs
     int64_t restarts;         // steps that began a new episode, endings or not
     int64_t hidden;           // of these, those on which some agent's had not ended
     int64_t step;             // of the first one that stayed
-    int64_t hidden_step;
-    int env, hidden_env, hidden_agent;
+    int64_t hidden_step, late_step;
+    int env, hidden_env, hidden_agent, late_env;
     Range* ranges;    // (elements of env 0)
     size_t elements;
 } Audit;
@@ -97,7 +111,8 @@ static double seen_value(const Batch* b, int env, size_t i) {
 
 static bool is_outside(const Range* r, double value) {
     double margin = 0.1 * (r->high - r->low) + 1e-6;
-    return value < r->low - margin || value > r->high + margin;
+    bool known = r->low <= r->high;    // an agent was there after some c_reset
+    return known && (value < r->low - margin || value > r->high + margin);
 }
 
 static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all, Audit* a) {
@@ -142,15 +157,13 @@ static double logged_length(Batch* b, int e) {    // of the one episode just log
     return -1.0;
 }
 
-static uint64_t hash_seen(const Batch* b, int e) {
-    return hash_bytes(1, b->rows[e].observations, row_bytes(OBSERVATIONS) * (size_t)b->count[e]);
-}
+static uint64_t hash_seen(const Batch* b, int e) { return hash_array(b, e, OBSERVATIONS, 1); }
 
 // A new episode began on this step: had every agent's episode ended, now or before?
 static void note_restart(const Batch* b, int e, bool* over, Audit* a) {
     a->restarts++;
     for (int i = 0; i < b->count[e]; i++) {
-        if (!over[i]) {
+        if (!over[i] && had_agent(b, e, i)) {
             if (a->hidden++ == 0) {
                 a->hidden_step = watch.step;
                 a->hidden_env = e;
@@ -172,7 +185,7 @@ typedef struct Track {    // one env, from step to step
     bool* gone;           // the same, until a new episode begins
     int64_t t, since, since_reset, still;
     uint64_t seen;
-    bool stayed_before;
+    bool stayed_before, not_begun;    // the step before was an ending, and no new episode began
 } Track;
 
 typedef struct Step {              // what happened on one step
@@ -215,7 +228,7 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
                      && word_at(b, e, k->words, i) != k->home.value[i];
     }
     for (size_t i = 0; i < a->elements && i < k->all - k->words; i++) {
-        k->far[i] = is_outside(&a->ranges[i], seen_value(b, e, i));
+        k->far[i] = !is_empty(b, e, i) && is_outside(&a->ranges[i], seen_value(b, e, i));
     }
     int entered = resets_entered;
     watch.step = ++k->t;
@@ -228,10 +241,11 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
               .ended = env_ended(b, e),
               .all_over = true};
     for (int i = 0; i < b->count[e]; i++) {
-        bool end = b->rows[e].terminals[i] != 0.0f;
+        bool end = agent_ended(b, e, i), had = had_agent(b, e, i), has = has_agent(b, e, i);
+        bool came = has && !had;
         s.some = s.some || end;
-        k->over[i] = k->over[i] || end;
-        k->gone[i] = k->gone[i] || end;
+        k->over[i] = (k->over[i] && !came) || end || !(had || has);
+        k->gone[i] = (k->gone[i] && !came) || end;
         s.all_over = s.all_over && k->over[i];
     }
     return s;
@@ -258,12 +272,16 @@ static void note_frozen(const Batch* b, int e, Track* k, const Step* s, Audit* a
 static void audit_step(Batch* b, int e, Track* k, Audit* a) {
     Step s = track_step(b, e, k, a);
     a->stayed_next += k->stayed_before && s.ended;
-    k->stayed_before = false;
+    if (k->not_begun && !s.ended && s.called && a->late++ == 0) {
+        a->late_step = k->t - 1;
+        a->late_env = e;
+    }
+    k->stayed_before = k->not_begun = false;
     note_frozen(b, e, k, &s, a);
-    int were, came, were_seen, came_seen;
-    count_homecomings(b, e, &k->home, k->away, 0, k->words, k->words, &were, &came);
-    count_homecomings(b, e, &k->home, k->away, k->words, k->all, k->words, &were_seen, &came_seen);
-    if (s.called || (were >= 3 && came == were)) {
+    Homecoming in = count_homecomings(b, e, &k->home, k->away, 0, k->words, k->words);
+    Homecoming seen = count_homecomings(b, e, &k->home, k->away, k->words, k->all, k->words);
+    // All went home, and none set out: a score that counts from now on goes on with its game
+    if (s.called || (in.were >= 3 && in.came == in.were && in.left == 0)) {
         note_restart(b, e, k->gone, a);
     }
     if (!s.ended) {
@@ -274,12 +292,15 @@ static void audit_step(Batch* b, int e, Track* k, Audit* a) {
     }
     a->endings++;
     a->called += s.called;
-    for (size_t i = 0; (s.called || came > 0) && i < a->elements && i < k->all - k->words; i++) {
-        a->ranges[i].left += k->far[i];
-        a->ranges[i].stayed += k->far[i] && is_outside(&a->ranges[i], seen_value(b, e, i));
+    k->not_begun = !s.called && in.came < in.were;
+    for (size_t i = 0; (s.called || in.came > 0) && i < a->elements && i < k->all - k->words; i++) {
+        bool far = k->far[i] && !is_empty(b, e, i);
+        a->ranges[i].left += far;
+        a->ranges[i].stayed += far && is_outside(&a->ranges[i], seen_value(b, e, i));
     }
     double length = logged_length(b, e);
-    bool stayed = k->has_home ? were > 0 && came == 0 : were_seen > 0 && 2 * came_seen < were_seen;
+    bool stayed = k->has_home ? in.were > 0 && in.came == 0
+                              : seen.were > 0 && 2 * seen.came < seen.were;
     if (!s.called && stayed) {
         k->stayed_before = true;
         a->stayed++;
@@ -312,6 +333,9 @@ static void learn_ranges(Batch* b, Range* ranges, size_t elements) {
         batch_reset(b, -1);
         for (int e = 0; e < b->envs; e++) {
             for (size_t i = 0; i < elements && i < element_count(b, e); i++) {
+                if (is_empty(b, e, i)) {
+                    continue;
+                }
                 double value = seen_value(b, e, i);
                 ranges[i].low = value < ranges[i].low ? value : ranges[i].low;
                 ranges[i].high = value > ranges[i].high ? value : ranges[i].high;
@@ -338,7 +362,8 @@ void experiment_audit(void) {
         }
     }
     fact(endings, .endings = a.endings, .kept = a.kept, .stayed = a.stayed,
-         .stayed_next = a.stayed_next, .grown = a.grown, .part = a.part, .resets = a.resets,
+         .stayed_next = a.stayed_next, .late = a.late, .late_step = a.late_step,
+         .late_env = a.late_env, .grown = a.grown, .part = a.part, .resets = a.resets,
          .draws = a.draws, .plain = a.plain, .noisy = a.noisy, .frozen = a.frozen,
          .called = a.called, .env = a.env, .step = a.step);
     fact(restarts, .restarts = a.restarts, .hidden = a.hidden, .step = a.hidden_step,

@@ -7,30 +7,6 @@
 
 enum { PAD = 4096, GUARD = 1 << 20, CANARY = 0xC3 };
 
-const char* const array_names[NUM_ARRAYS] = {"observations", "actions",     "rewards",
-                                             "terminals",    "truncations", "action_mask"};
-
-size_t row_bytes(int array) {
-    switch (array) {
-    case OBSERVATIONS: return (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);
-    case ACTIONS: return (size_t)desc.num_atns * 4;
-    case TRUNCATIONS: return desc.has_truncations ? 4 : 0;
-    case MASK: return (size_t)desc.mask_size;
-    default: return 4;
-    }
-}
-
-void* array_of(const PufferBuffers* rows, int array) {
-    switch (array) {
-    case OBSERVATIONS: return rows->observations;
-    case ACTIONS: return rows->actions;
-    case REWARDS: return rows->rewards;
-    case TERMINALS: return rows->terminals;
-    case TRUNCATIONS: return rows->truncations;
-    default: return rows->action_mask;
-    }
-}
-
 static void* allocate(size_t bytes) {
     void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -64,6 +40,7 @@ Batch batch_open(int layout) {
     b.envs = api->num_envs(b.vec);
     b.first = calloc((size_t)b.envs, sizeof *b.first);
     b.count = calloc((size_t)b.envs, sizeof *b.count);
+    b.had = calloc((size_t)b.agents, sizeof *b.had);
     b.rows = calloc((size_t)b.envs, sizeof *b.rows);
 
     for (int a = 0; a < NUM_ARRAYS; a++) {
@@ -97,8 +74,13 @@ Batch batch_open(int layout) {
                                        : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
         }
         placed += b.count[i];
-        b.rows[i] = (PufferBuffers){at[OBSERVATIONS], at[ACTIONS],     at[REWARDS],
-                                    at[TERMINALS],    at[TRUNCATIONS], at[MASK]};
+        b.rows[i] = (PufferBuffers){.observations = at[OBSERVATIONS],
+                                    .actions = at[ACTIONS],
+                                    .rewards = at[REWARDS],
+                                    .terminals = at[TERMINALS],
+                                    .truncations = at[TRUNCATIONS],
+                                    .action_mask = at[MASK],
+                                    .alive = at[ALIVE]};
         api->bind(b.vec, i, &b.rows[i]);
     }
     return b;
@@ -116,6 +98,7 @@ void batch_close(Batch* b) {
     }
     free(b->first);
     free(b->count);
+    free(b->had);
     free(b->rows);
 }
 
@@ -128,9 +111,12 @@ static void check_initialized(const Batch* b, int env) {
     }
     for (int i = env < 0 ? 0 : env; i < (env < 0 ? b->envs : env + 1); i++) {
         for (int a = 0; a < NUM_ARRAYS; a++) {
-            if (row_bytes(a) > 0) {
-                __msan_check_mem_is_initialized(array_of(&b->rows[i], a),
-                                                row_bytes(a) * (size_t)b->count[i]);
+            for (int agent = 0; row_bytes(a) > 0 && agent < b->count[i]; agent++) {
+                if (is_told(b, a, i, agent)) {
+                    __msan_check_mem_is_initialized((char*)array_of(&b->rows[i], a)
+                                                        + row_bytes(a) * (size_t)agent,
+                                                    row_bytes(a));
+                }
             }
         }
     }
@@ -138,26 +124,17 @@ static void check_initialized(const Batch* b, int env) {
 
 void batch_reset(Batch* b, int env) {
     api->reset(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, &watch);
+    note_agents(b, env);
     check_initialized(b, env);
 }
 
 void batch_seed(Batch* b, int env, uint32_t seed) { set_seed(b->vec, env, seed); }
 
 void batch_step(Batch* b, int env, int flags) {
+    note_agents(b, env);
     api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
     check_initialized(b, env);
 }
-
-bool env_ended(const Batch* b, int env) {
-    for (int i = 0; i < b->count[env]; i++) {
-        if (b->rows[env].terminals[i] == 0.0f) {
-            return false;
-        }
-    }
-    return true;
-}
-
-char* env_struct(const Batch* b, int env) { return api->env_struct(b->vec, env); }
 
 void copy_actions(const Batch* from, Batch* to) {
     for (int i = 0; i < from->envs; i++) {
@@ -238,9 +215,10 @@ void batch_act(Batch* b, int env, int64_t step) {
     for (int i = env < 0 ? 0 : env; i < (env < 0 ? b->envs : env + 1); i++) {
         const PufferBuffers* rows = &b->rows[i];
         for (int agent = 0; agent < b->count[i]; agent++) {
+            bool acts = !desc.has_alive || has_agent(b, i, agent);
             for (int head = 0; head < desc.num_atns; head++) {
-                float action = choose(i, agent, head, step);
-                if (desc.mask_size > 0) {
+                float action = acts ? choose(i, agent, head, step) : 0.0f;
+                if (desc.mask_size > 0 && acts) {
                     action = masked(rows->action_mask + agent * desc.mask_size, head, action);
                 }
                 rows->actions[agent * desc.num_atns + head] = action;

@@ -69,16 +69,16 @@ void circles_step(Circles* c, int64_t t) {
     for (int e = 0; e < c->envs; e++) {
         size_t size = D * (size_t)b->count[e];
         const unsigned char* now_ = b->rows[e].observations;
-        bool ended = false;
-        for (int agent = 0; agent < b->count[e]; agent++) {
-            ended = ended || b->rows[e].terminals[agent] != 0.0f;
-        }
+        bool ended = any_ended(b, e);
         for (size_t i = 0; i < size; i++) {
             if (now_[i] != before[i]) {
                 Circle* cell = &c->at[i % D];
-                cell->values[now_[i]] = 1;
-                if (t > 0 && !ended) {
-                    follow_cell(cell, before[i], now_[i], e, (int)(i / D));
+                int agent = (int)(i / D);
+                bool is = !desc.has_alive || has_agent(b, e, agent);
+                bool was = had_agent(b, e, agent);
+                cell->values[now_[i]] |= is;
+                if (t > 0 && !ended && is && was) {
+                    follow_cell(cell, before[i], now_[i], e, agent);
                 }
             }
         }

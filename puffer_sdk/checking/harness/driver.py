@@ -33,10 +33,16 @@ MEMORY = 8 << 30            # bytes of address space for an experiment without s
 
 _FOOTER = """
 #include <stddef.h>
-__attribute__((visibility("default"))) const size_t puffer_check_layout[8] = {
-    sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, rng),
+__attribute__((visibility("default"))) const size_t puffer_check_layout[11] = {
+    sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, log.n),
+    offsetof(Env, rng),
     offsetof(Env, observations), offsetof(Env, actions),
-    offsetof(Env, rewards), offsetof(Env, terminals)};
+    offsetof(Env, rewards), offsetof(Env, terminals), offsetof(Env, num_agents),
+#ifdef PUFFER_HAS_MAX_AGENTS
+    offsetof(Env, max_agents)};
+#else
+    (size_t)-1};
+#endif
 __attribute__((visibility("default"))) void* const puffer_check_reset[1] = {(void*)c_reset};
 __attribute__((visibility("default"), no_instrument_function))
 void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
@@ -72,7 +78,7 @@ class Kind:
 
 
 LINES = ("-g", "-fno-var-tracking")     # for stacks; where variables lie is not asked for
-OURS = "-DPUFFER_UNOPTIMIZED"     # vecenv.h is compiled in half the time
+OURS = "-DPUFFER_UNOPTIMIZED"     # vecenv.h is compiled in less time
 FAST = Kind("fast", ("-O2", *LINES, OURS))
 SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS))
 # Calls us at each call
@@ -81,7 +87,7 @@ WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
 DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
              ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
 COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
-TRAINED = Kind("trained", ("-O3", "-march=native", *LINES))     # as building.py makes it
+TRAINED = Kind("trained", ("-O3", "-march=native", *LINES, OURS))       # as build makes it
 # A compiler that knows the argument of tanhf(0.5f) works it out, rounded better than the library
 # does: with these the library is always asked
 EXACT = {"trace-debug": Kind("exact", ("-O2", *LINES, OURS, "-fno-builtin")),

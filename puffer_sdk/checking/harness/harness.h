@@ -18,7 +18,7 @@
 
 enum { PACKED, REVERSED, GUARD_HIGH, GUARD_LOW };    // how a batch lays out its rows
 
-enum { OBSERVATIONS, ACTIONS, REWARDS, TERMINALS, TRUNCATIONS, MASK, NUM_ARRAYS };
+enum { OBSERVATIONS, ACTIONS, REWARDS, TERMINALS, TRUNCATIONS, MASK, ALIVE, NUM_ARRAYS };
 extern const char* const array_names[NUM_ARRAYS];
 
 typedef struct Options {    // what the command line asked for
@@ -55,16 +55,18 @@ typedef struct Options {    // what the command line asked for
 typedef struct Batch {    // E envs and the rows they write
     PufferVec* vec;
     int envs;                    // E
-    int agents;                  // all agents of all envs
-    int* first;                  // (E) first agent of each env
-    int* count;                  // (E) agents of each env
+    int agents;                  // all rows of all envs
+    int* first;                  // (E) first row of each env
+    int* count;                  // (E) rows of each env
+    bool* had;                   // (all rows) had an agent before the last step
     PufferBuffers* rows;         // (E) what each env is bound to
     void* block[NUM_ARRAYS];     // packed layouts: one block each, padded on both sides
     size_t bytes[NUM_ARRAYS];    // of the block, padding included
 } Batch;
 
 typedef struct Layout {    // bytes of the env struct: its size, and where fields lie
-    size_t size, log, log_size, rng, pointers[4];
+    size_t size, log, log_size, log_n, rng, pointers[4], agents,
+        max_agents;    // max_agents -1: none
 } Layout;
 
 typedef struct StateBlock {
@@ -109,9 +111,25 @@ void actions_seal(void* block, size_t bytes);    // until the next write into it
 void actions_unseal(void);
 bool actions_fault(const char* at, unsigned long long pc);    // from the signal handler
 
-// batch.c
+// rows.c
 size_t row_bytes(int array);    // of one agent; 0 = the env has no such array
 void* array_of(const PufferBuffers* rows, int array);
+char* env_struct(const Batch* batch, int env);
+
+// agents.c
+int32_t int_at(const Batch* batch, int env, size_t offset);    // of the struct
+bool has_agent(const Batch* batch, int env, int agent);        // its row, now
+bool had_agent(const Batch* batch, int env, int agent);        // before the last step
+void note_agents(Batch* batch, int env);                       // before a step; -1 = all
+bool agent_ended(const Batch* batch, int env, int agent);      // on the last step
+bool any_ended(const Batch* batch, int env);
+bool env_ended(const Batch* batch, int env);                          // every agent of it
+bool is_told(const Batch* batch, int array, int env, int agent);      // the row means something
+void copy_told(const Batch* batch, int env, int array, char* out);    // other rows as zeros
+uint64_t hash_array(const Batch* batch, int env, int array, uint64_t hash);
+uint64_t hash_rows(const Batch* batch, int env, uint64_t hash);    // of all arrays but the actions
+
+// batch.c
 Batch batch_open(int layout);
 void batch_close(Batch* batch);
 void batch_reset(Batch* batch, int env);                  // -1 = all
@@ -120,8 +138,6 @@ void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
 bool plays_at_random(int env, int64_t step);    // not holding one action
 void copy_actions(const Batch* from, Batch* to);
-bool env_ended(const Batch* batch, int env);    // every agent's terminal is set
-char* env_struct(const Batch* batch, int env);
 
 // state.c
 bool is_state(size_t word);    // of the struct: not log, rng or a buffer's pointer

@@ -33,7 +33,9 @@ typedef struct Account {           // one agent
     int64_t since[NUM_WINDOWS];    // the step before the window
     int64_t event;                 // its last reward or terminal, in ticks of random play
     int64_t event_step;
+    int64_t there;                   // the last step that the row had an agent on
     bool over, ended, ever, dead;    // in this round; on this step; at all; its last event
+    bool here;                       // in this round
 } Account;
 
 typedef struct Match {    // one convention
@@ -65,10 +67,10 @@ struct Ledger {
     Account* accounts;    // (all agents)
     int* first;           // (E) of each env
     Envelope* envs;       // (E)
-    int64_t rewards, terminals, truncations, rounds, entries, goals;
+    int64_t lived, rewards, terminals, truncations, rounds, entries, goals;
     double logged;
     Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf,
-        empty_mask;
+        empty_mask, odd_alive, odd_agents, odd_rows;
     Sample paid, returns, lengths;
     Entries ret, length;
     bool lockstep;    // all agents of all envs end together, after equal times
@@ -121,7 +123,6 @@ static void pay(Ledger* l, Account* a, int e, int agent, float reward) {
 
 static void check_flags(Ledger* l, const PufferBuffers* rows, int e, int agent) {
     float terminal = rows->terminals[agent];
-    l->terminals += terminal == 1.0f;
     if (terminal != 0.0f && terminal != 1.0f) {
         sight(&l->odd_terminal, e, agent, terminal);
     }
@@ -149,6 +150,37 @@ static void check_mask(Ledger* l, const PufferBuffers* rows, int e, int agent) {
     }
 }
 
+static void check_row(Ledger* l, const PufferBuffers* rows, int e, int agent) {
+    if (desc.mask_size > 0 && has_agent(l->b, e, agent)) {
+        check_mask(l, rows, e, agent);
+    }
+    if (rows->alive && rows->alive[agent] > 1) {
+        sight(&l->odd_alive, e, agent, rows->alive[agent]);
+    }
+}
+
+// num_agents is the number of rows, or with max_agents any number up to that
+static void check_counts(Ledger* l, int e) {
+    int rows = l->b->count[e], agents = int_at(l->b, e, layout.agents);
+    bool any = layout.max_agents != (size_t)-1;
+    if (any ? agents < 0 || agents > rows : agents != rows) {
+        sight(&l->odd_agents, e, -1, (float)agents);
+    }
+    if (any && int_at(l->b, e, layout.max_agents) != rows) {
+        sight(&l->odd_rows, e, -1, (float)int_at(l->b, e, layout.max_agents));
+    }
+}
+
+static void be_there(Ledger* l, Account* a) {
+    if (a->there != watch.step - 1) {    // it has come
+        a->paid[OWN] = 0.0;
+        a->since[OWN] = watch.step - 1;
+    }
+    a->there = watch.step;
+    a->here = true;
+    l->lived++;
+}
+
 static void note_event(Ledger* l, Account* a, Envelope* env, bool terminal) {
     l->early += 2 * watch.step <= options.steps;
     l->late += 2 * watch.step > options.steps;
@@ -170,12 +202,16 @@ static void note_event(Ledger* l, Account* a, Envelope* env, bool terminal) {
 // What each convention expects; how: the rewards paid, or (length) steps
 static void expect(const Ledger* l, int e, double n, bool length, double* out) {
     const Account* a = &l->accounts[l->first[e]];
-    int agents = l->b->count[e], ended = 0;
+    int agents = l->b->count[e], ended = 0, present = 0;
     double value[NUM_WINDOWS], own = 0.0, round = 0.0, all = 0.0, most = -INFINITY;
     for (int i = 0; i < CONVENTIONS; i++) {
         out[i] = NAN;
     }
     for (int i = 0; i < agents; i++) {
+        if (a[i].there <= a[i].since[ENTRY]) {
+            continue;    // nobody was there
+        }
+        present++;
         for (int w = 0; w < NUM_WINDOWS; w++) {
             value[w] = length ? (double)(watch.step - a[i].since[w]) : a[i].paid[w];
         }
@@ -190,7 +226,7 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
     }
     out[ENDED_MEAN] = own / ended;
     out[ENDED_MEAN_ROUND] = round / ended;
-    out[ALL_MEAN] = all / agents;
+    out[ALL_MEAN] = all / present;
     out[MOST] = most;
     if (!length) {    // lengths of agents do not add up
         out[ALL] = all;
@@ -223,8 +259,8 @@ static void compare_entry(Entries* s, const Ledger* l, int e, double logged, dou
         s->lag_low = lag < s->lag_low ? lag : s->lag_low;
         s->lag_high = lag > s->lag_high ? lag : s->lag_high;
     }
-    for (int k = 2; length && k <= MOST_SKIP; k++) {
-        s->skip[k] += logged <= k * expected[ENDED_MEAN] + slack
+    for (int k = 2; length && k <= MOST_SKIP; k++) {    // what is left of a step, too, where it
+        s->skip[k] += logged < k * (expected[ENDED_MEAN] + 1.0) - slack    // plays on after c_reset
                       && logged > k * (expected[ENDED_MEAN] - 1.0) + slack;
     }
 }
@@ -238,7 +274,7 @@ static void read_log(Ledger* l, int e, bool any_ended) {
     }
     memcpy(log, at, count * sizeof(float));
     float n;
-    memcpy(&n, at + layout.log_size - sizeof n, sizeof n);
+    memcpy(&n, env_struct(l->b, e) + layout.log_n, sizeof n);
     memset(at, 0, layout.log_size);    // as collect_log does
     l->entries++;
     l->logged += n;
@@ -281,23 +317,23 @@ static void begin_windows(Ledger* l, int e) {
             a[i].over = true;
             a[i].ended = false;
         }
-        round = round && a[i].over;
+        round = round && (a[i].over || !a[i].here);
     }
     for (int i = 0; round && i < l->b->count[e]; i++) {
         a[i].paid[ROUND] = 0.0;
         a[i].since[ROUND] = watch.step;
-        a[i].over = false;
+        a[i].over = a[i].here = false;
     }
     l->rounds += round;
     l->envs[e].rounds += round;
 }
 
-static void compare_endings(Ledger* l, int ended) {
+static void compare_endings(Ledger* l, int ended, int lived) {
     if (ended == 0 || !l->lockstep) {
         return;
     }
     int64_t length = watch.step - l->lock_last;
-    l->lockstep = ended == l->b->agents && (l->lock_ends == 0 || length == l->lock_length);
+    l->lockstep = ended == lived && (l->lock_ends == 0 || length == l->lock_length);
     l->lock_ends++;
     l->lock_length = length;
     l->lock_last = watch.step;
@@ -305,31 +341,37 @@ static void compare_endings(Ledger* l, int ended) {
 
 void ledger_step(Ledger* l) {
     int all_ended = 0;
+    int64_t lived = l->lived;
     for (int e = 0; e < l->b->envs; e++) {
         const PufferBuffers* rows = &l->b->rows[e];
         Envelope* env = &l->envs[e];
         Account* a = &l->accounts[l->first[e]];
         int ended = 0;
         env->random += plays_at_random(e, watch.step);
+        check_counts(l, e);
         for (int agent = 0; agent < l->b->count[e]; agent++) {
+            check_row(l, rows, e, agent);
+            if (!had_agent(l->b, e, agent)) {
+                continue;
+            }
             float reward = rows->rewards[agent], terminal = rows->terminals[agent];
+            bool over = agent_ended(l->b, e, agent);
+            be_there(l, &a[agent]);
             if (reward != 0.0f) {
                 pay(l, &a[agent], e, agent, reward);
             }
             if (terminal != 0.0f || rows->truncations) {
                 check_flags(l, rows, e, agent);
             }
-            if (desc.mask_size > 0) {
-                check_mask(l, rows, e, agent);
+            if (reward != 0.0f || over) {
+                note_event(l, &a[agent], env, over);
             }
-            if (reward != 0.0f || terminal != 0.0f) {
-                note_event(l, &a[agent], env, terminal != 0.0f);
-            }
-            a[agent].ended = terminal != 0.0f;
-            ended += terminal != 0.0f;
+            l->terminals += over && (terminal == 0.0f || terminal == 1.0f);
+            a[agent].ended = over;
+            ended += over;
         }
         float n;
-        memcpy(&n, env->at + layout.log + layout.log_size - sizeof n, sizeof n);
+        memcpy(&n, env->at + layout.log_n, sizeof n);
         if (n != 0.0f) {
             read_log(l, e, ended > 0);
         }
@@ -338,7 +380,7 @@ void ledger_step(Ledger* l) {
         }
         all_ended += ended;
     }
-    compare_endings(l, all_ended);
+    compare_endings(l, all_ended, (int)(l->lived - lived));
 }
 
 //------------------------------------------------------------------------------------
@@ -374,6 +416,9 @@ static void report_silence(const Ledger* l) {
         bool whole = env->ever && quiet >= 1024 && quiet > 8 * (l->env_gap + 16);
         for (int i = 0; i < l->b->count[e]; i++) {
             const Account* a = &l->accounts[l->first[e] + i];
+            if (a->there == 0) {
+                continue;
+            }
             quiet = env->random - a->event;
             bool alone = a->ever && !a->dead && quiet >= 1024 && quiet > 8 * (l->gap + 16);
             bool with_all = ceased && a->ever && quiet >= 1024 && 2 * a->event_step < options.steps;
@@ -402,6 +447,9 @@ void ledger_close(Ledger* l, FILE* samples) {
     report_sighting(terminal_value, 0, &l->odd_terminal);
     report_sighting(truncation_value, 0, &l->odd_truncation);
     report_sighting(truncation_alone, 0, &l->lone_truncation);
+    report_sighting(alive_value, 0, &l->odd_alive);
+    report_sighting(agents_count, 0, &l->odd_agents);
+    report_sighting(rows_count, 0, &l->odd_rows);
     report_sighting(log_range, 0, &l->wide_perf);
     sample_close(&l->paid, "reward", samples);
     sample_close(&l->returns, "return", samples);
@@ -412,8 +460,9 @@ void ledger_close(Ledger* l, FILE* samples) {
     fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
          .length = l->lock_length, .envs = l->b->envs);
     fact(run, .envs = l->b->envs, .agents = l->b->agents, .steps = options.steps * l->b->envs,
-         .rewards = l->rewards, .terminals = l->terminals, .truncations = l->truncations,
-         .logged = l->logged, .rounds = l->rounds, .entries = l->entries, .goals = l->goals);
+         .lived = l->lived, .rewards = l->rewards, .terminals = l->terminals,
+         .truncations = l->truncations, .logged = l->logged, .rounds = l->rounds,
+         .entries = l->entries, .goals = l->goals);
     free(l->accounts);
     free(l->first);
     free(l->envs);

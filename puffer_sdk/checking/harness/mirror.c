@@ -66,6 +66,9 @@ static float usual_value(const Samples* s, int cell) {
     int lead = 0;
     for (int k = 0; k < s->count; k++) {
         float value = sample_value(s, k, cell);
+        if (isnan(value)) {
+            continue;    // no agent was there
+        }
         if (lead == 0) {
             usual = value;
         }
@@ -85,7 +88,7 @@ static Fit try_fit(const Samples* s, int cell, const Mirror* m, float usual, int
     Fit f = {0, 0, 0, 0};
     for (int k = 0; k < s->count; k += stride) {
         float value = sample_value(s, k, cell);
-        if (value == usual) {
+        if (value == usual || isnan(value)) {
             continue;
         }
         f.telling++;
@@ -251,7 +254,8 @@ static void take_sample(Watcher* w, int env) {
         w->moves[i] = w->moves[i] || (s->count && state[i] != s->state[i]);
     }
     for (int c = 0; c < w->cells; c++) {
-        s->obs[cell + (size_t)c] = cell_value(&w->b, env, c);
+        bool is = has_agent(&w->b, env, c / desc.obs_size);
+        s->obs[cell + (size_t)c] = is ? cell_value(&w->b, env, c) : NAN;
         s->held[cell + (size_t)c] = s->obs[cell + (size_t)c] == held[c];
     }
     s->count++;
@@ -263,7 +267,10 @@ static void look_at(Watcher* w, int env, bool ended, bool any) {
     const uint32_t* before = w->before + w->all * (size_t)env;
     const float* held = w->held + (size_t)w->cells * (size_t)env;
     for (int agent = 0; agent * desc.obs_size < w->cells; agent++) {
-        bool own = w->b.rows[env].terminals[agent] != 0.0f;
+        bool own = agent_ended(&w->b, env, agent);
+        if (!has_agent(&w->b, env, agent) || !had_agent(&w->b, env, agent)) {
+            continue;
+        }
         bool waits = w->waits[w->b.first[env] + agent];
         if ((waits && !ended) || ((own || ended) && row_is_blank(&w->b, env, agent))
             || (any && !ended)) {
@@ -283,7 +290,8 @@ static void look_at(Watcher* w, int env, bool ended, bool any) {
 static void remember(Watcher* w, int env, bool ended) {
     for (int i = 0; i < w->b.count[env]; i++) {
         bool* waits = &w->waits[w->b.first[env] + i];
-        *waits = !ended && (*waits || w->b.rows[env].terminals[i] != 0.0f);
+        bool came = has_agent(&w->b, env, i) && !had_agent(&w->b, env, i);
+        *waits = !ended && !came && (*waits || agent_ended(&w->b, env, i));
     }
     for (int c = 0; c < w->cells; c++) {
         w->held[(size_t)w->cells * (size_t)env + (size_t)c] = cell_value(&w->b, env, c);
@@ -319,10 +327,7 @@ void experiment_mirror(void) {
         batch_act(b, -1, t);
         batch_step(b, -1, 0);
         for (int e = 0; e < b->envs; e++) {
-            bool ended = env_ended(b, e), any = false;
-            for (int i = 0; i < b->count[e]; i++) {
-                any = any || b->rows[e].terminals[i] != 0.0f;
-            }
+            bool ended = env_ended(b, e), any = any_ended(b, e);
             state_read(&w.states[e], b, e, w.state + w.all * (size_t)e);
             if (t > learning) {
                 look_at(&w, e, ended, any);

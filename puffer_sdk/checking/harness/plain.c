@@ -57,7 +57,8 @@ void experiment_probe(void) {
     api->rows(vec, 0, &first_0, &agents_0);
     fact(shape, .dtype = desc.obs_dtype == PUFFER_F32 ? "f32" : "u8", .obs_size = desc.obs_size,
          .heads = desc.num_atns, .mask = desc.mask_size, .truncations = desc.has_truncations,
-         .whole_steps = desc.whole_steps, .agents = agents, .envs = envs, .env_agents = agents_0);
+         .alive = desc.has_alive, .whole_steps = desc.whole_steps, .agents = agents, .envs = envs,
+         .env_agents = agents_0);
     for (int h = 0; h < desc.num_atns; h++) {
         fact(head, .head = h, .width = desc.act_sizes[h]);
     }
@@ -204,16 +205,7 @@ void experiment_packed(void) {
 //------------------------------------------------------------------------------------
 // trace: a hash of each env's rows at each step, to be compared with another process's
 //------------------------------------------------------------------------------------
-uint64_t hash_env(const Batch* b, int env) {
-    uint64_t hash = 0x243F6A8885A308D3u;
-    for (int a = 0; a < NUM_ARRAYS; a++) {
-        if (a != ACTIONS && row_bytes(a) > 0) {
-            hash = hash_bytes(hash, array_of(&b->rows[env], a),
-                              row_bytes(a) * (size_t)b->count[env]);
-        }
-    }
-    return hash;
-}
+uint64_t hash_env(const Batch* b, int env) { return hash_rows(b, env, 0x243F6A8885A308D3u); }
 
 // An env's rows, and its struct in a file of its own (.struct)
 void write_rows(const Batch* b, int env) {
@@ -227,9 +219,14 @@ void write_rows(const Batch* b, int env) {
     file = open(options.dump, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     for (int a = 0; file >= 0 && a < NUM_ARRAYS; a++) {
         size_t size = row_bytes(a) * (size_t)b->count[env];
-        if (a != ACTIONS && size > 0 && write(file, array_of(&b->rows[env], a), size) < 0) {
+        char* rows = a != ACTIONS && size > 0 ? malloc(size) : NULL;
+        if (rows) {
+            copy_told(b, env, a, rows);
+        }
+        if (rows && write(file, rows, size) < 0) {
             fail("cannot write the environment's rows");
         }
+        free(rows);
     }
     close(file);
 }

@@ -59,7 +59,7 @@ static bool look_ahead(Batch* b, int env, const Secret* s, const char* other, ch
             memcpy(mine, other, (size_t)s->bytes);
         }
         batch_step(b, env, 0);
-        memcpy(out, b->rows[env].observations, bytes);
+        copy_told(b, env, OBSERVATIONS, out);
         memset(mine, 0, (size_t)s->bytes);
         state_read(&state, b, env, words);
         uint64_t hash = hash_bytes(1, words, 4 * state.words);

@@ -146,6 +146,9 @@ static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
     for (int e = 0; e < b->envs; e++) {
         const char* row = b->rows[e].observations;
         for (int agent = 0; agent < b->count[e]; agent++, row += bytes) {
+            if (!has_agent(b, e, agent)) {
+                continue;
+            }
             if (desc.obs_dtype == PUFFER_F32) {
                 look_at_floats(s, (const float*)row, e, agent);
             } else {
@@ -156,9 +159,11 @@ static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
     if (t % s->every == 0 && s->rows < s->most_rows) {    // another env and agent each time
         uint64_t draw = mix((uint64_t)t);
         int e = (int)(draw % (uint64_t)b->envs);
-        size_t agent = (draw >> 32) % (uint64_t)b->count[e];
-        memcpy(s->kept + (size_t)s->rows++ * bytes,
-               (const char*)b->rows[e].observations + agent * bytes, bytes);
+        int agent = (int)((draw >> 32) % (uint64_t)b->count[e]);
+        if (has_agent(b, e, agent)) {
+            memcpy(s->kept + (size_t)s->rows++ * bytes,
+                   (const char*)b->rows[e].observations + (size_t)agent * bytes, bytes);
+        }
     }
 }
 
@@ -197,7 +202,7 @@ static void count_actions(const Batch* b, int64_t (*taken)[256]) {
     for (int e = 0; e < b->envs; e++) {
         for (int k = 0; k < b->count[e] * desc.num_atns; k++) {
             int id = (int)b->rows[e].actions[k];
-            taken[k % desc.num_atns][id & 255] += id >= 0;
+            taken[k % desc.num_atns][id & 255] += id >= 0 && has_agent(b, e, k / desc.num_atns);
         }
     }
 }

@@ -1,7 +1,8 @@
 /* script.c -- the actions that an experiment gave: batch_act, written down.
  *
- * proof.py begins with these. A mask depends on the state of the game, so the run is played
- * again; without a mask the actions depend only on the seed, the env, the agent and the step.
+ * proof.py begins with these. A mask, and who is there to act, depend on the state of the game,
+ * so the run is played again; else the actions depend only on the seed, the env, the agent and the
+ * step.
  */
 #include "harness.h"
 #include <stdio.h>
@@ -14,7 +15,7 @@ void experiment_script(void) {
     if (!file) {
         fail("cannot write the script");
     }
-    bool plays = desc.mask_size > 0;
+    bool plays = desc.mask_size > 0 || desc.has_alive;
     if (plays) {
         batch_reset(&b, -1);
     }

@@ -249,6 +249,7 @@ void experiment_threads(void) {
             batch_reset(&b, -1);
         } else {
             batch_act(&b, -1, t);
+            note_agents(&b, -1);
             duo.taking_turns = !duo.stuck && duo.turns < MAX_TURNS;
             for (int e = 0; e < b.envs; e += 2) {
                 step_pair(e, e + 1, t);

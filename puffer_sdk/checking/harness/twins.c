@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const uint32_t float_pattern[2] = {0x7FC0A5A5u, 0x7FC05A5Au};    // NaNs with a payload
 static const unsigned char byte_pattern[2] = {0x5A, 0xA5};
@@ -100,6 +101,9 @@ void experiment_poison(void) {
         memset(pending, 0, cells * (size_t)x.envs);
         for (int e = 0; e < x.envs; e++) {
             for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
+                if (!has_agent(&x, e, (int)(i / D))) {
+                    continue;
+                }
                 int state = obs_state(&x, &y, e, i);
                 if (state == WRITTEN) {
                     touched[i] = 1;
@@ -120,7 +124,8 @@ void experiment_poison(void) {
             for (int e = 0; e < x.envs; e++) {
                 for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
                     unsigned char* p = &pending[cells * (size_t)e + i];
-                    if (*p && obs_state(&x, &y, e, i) != UNTOUCHED) {
+                    if (*p && has_agent(&x, e, (int)(i / D))
+                        && obs_state(&x, &y, e, i) != UNTOUCHED) {
                         *p = 0;
                         touched[i] = 1;
                     }
@@ -165,6 +170,9 @@ void experiment_stale(void) {
             for (int k = 0; k < 3; k++) {
                 int a = arrays[k];
                 for (int i = 0; row_bytes(a) > 0 && i < x.count[e]; i++) {
+                    if (!is_told(&x, a, e, i)) {
+                        continue;
+                    }
                     stale[a].total++;
                     if (state_of(array_of(&x.rows[e], a), array_of(&y.rows[e], a), (size_t)i,
                                  true)
@@ -245,10 +253,7 @@ static bool* learn_counters(void) {
         batch_act(&b, -1, t);
         batch_step(&b, -1, 0);
         state_read(&state, &b, 0, new);
-        bool any = false;
-        for (int i = 0; i < b.count[0]; i++) {
-            any = any || b.rows[0].terminals[i] != 0.0f;
-        }
+        bool any = any_ended(&b, 0);
         for (size_t w = 0; !any && w < words; w++) {
             int32_t i = (int32_t)old[w], j = (int32_t) new[w];
             float f, g;
@@ -289,24 +294,35 @@ static bool moved(const State* state, const uint32_t* old, const uint32_t* new, 
 typedef struct RowCount {          // one agent's row, over all envs
     int64_t steps, blank, full;    // on which nothing of it was written; all of it
     int64_t blank_moved;           // nothing of any agent, although the game had moved
+    int64_t tried, shown;          // of these (row 0 for all); where later rows show what moved
     int64_t calm, calm_changed;    // third batch: steps without a terminal of its own; it changed
     int64_t ends, blank_ends;      // steps that ended all agents' episodes; nothing written then
+    int64_t came, blank_came;      // steps on which an agent came; nothing written then
     int64_t step;
     int env;
 } RowCount;
 
-static void compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, int64_t t,
+static size_t count_written(const Batch* x, const Batch* y, int e, int agent) {
+    size_t D = (size_t)desc.obs_size, written = 0;
+    for (size_t i = D * (size_t)agent; i < D * (size_t)(agent + 1); i++) {
+        written += obs_state(x, y, e, i) == WRITTEN;
+    }
+    return written;
+}
+
+// True: the game had moved, and nothing of any row was written
+static bool compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, int64_t t,
                          Cell* cells, RowCount* rows) {
     size_t D = (size_t)desc.obs_size;
     size_t total = 0;
-    for (size_t i = 0; i < D * (size_t)x->count[e]; i++) {
-        total += obs_state(x, y, e, i) == WRITTEN;
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        total += has_agent(x, e, agent) ? count_written(x, y, e, agent) : 0;
     }
     for (int agent = 0; agent < x->count[e]; agent++) {
         RowCount* r = &rows[agent];
-        size_t written = 0, base = D * (size_t)agent;
-        for (size_t i = 0; i < D; i++) {
-            written += obs_state(x, y, e, base + i) == WRITTEN;
+        size_t base = D * (size_t)agent, written = count_written(x, y, e, agent);
+        if (!has_agent(x, e, agent)) {
+            continue;
         }
         r->steps++;
         r->blank += written == 0;
@@ -320,6 +336,54 @@ static void compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, 
             cells[base + i].written += obs_state(x, y, e, base + i) == WRITTEN;
         }
     }
+    return total == 0 && was_moved;
+}
+
+// What moved on the last step is put back, or not; then the game goes on
+static uint64_t later_rows(Batch* x, int e, const State* s, const uint32_t* old, const bool* counts,
+                           size_t known, bool back, int64_t t) {
+    enum { LATER = 48 };
+    char* base = env_struct(x, e);
+    for (size_t w = 0; back && w < s->struct_words; w++) {
+        if (is_state(w) && !(w < known && counts[w])) {
+            memcpy(base + 4 * w, &old[w], 4);
+        }
+    }
+    const uint32_t* block = old + s->struct_words;
+    for (int i = 0; i < s->blocks; block += s->block[i++].words) {
+        uintptr_t at;
+        memcpy(&at, base + s->block[i].pointer, sizeof at);
+        if (back && at == s->block[i].address) {
+            memcpy((void*)at, block, 4 * s->block[i].words);
+        }
+    }
+    uint64_t hash = 1;
+    for (int64_t k = 1; k <= LATER; k++) {
+        fill_observations(x, e, 0);
+        watch.step = t + k;
+        batch_act(x, e, t + k);
+        batch_step(x, e, 0);
+        hash = hash_array(x, e, OBSERVATIONS, hash);
+    }
+    return hash;
+}
+
+// Two ways to one observation: had the step moved nothing, would later rows be others? If not, they
+// are a function of what stayed, and the one that was not written is as true as before
+static void try_without_move(Batch* x, int e, const State* s, const uint32_t* old,
+                             const bool* counts, size_t known, int64_t t, uint64_t* answers,
+                             RowCount* all) {
+    bool good[2] = {false, false};
+    for (int back = 0; back < 2; back++) {
+        if (in_fork(&good[back])) {
+            answers[back] = later_rows(x, e, s, old, counts, known, back, t);
+            _exit(0);
+        }
+    }
+    if (good[0] && good[1]) {
+        all->tried++;
+        all->shown += answers[0] != answers[1];
+    }
 }
 
 // In the third batch: rows that change while their agents' episodes go on
@@ -327,7 +391,8 @@ static void compare_calm(const Batch* z, int e, char* held, RowCount* rows) {
     size_t bytes = row_bytes(OBSERVATIONS);
     const char* row = z->rows[e].observations;
     for (int agent = 0; agent < z->count[e]; agent++, row += bytes, held += bytes) {
-        if (z->rows[e].terminals[agent] == 0.0f) {
+        if (has_agent(z, e, agent) && had_agent(z, e, agent)
+            && z->rows[e].terminals[agent] == 0.0f) {
             rows[agent].calm++;
             rows[agent].calm_changed += memcmp(row, held, bytes) != 0;
         }
@@ -337,14 +402,21 @@ static void compare_calm(const Batch* z, int e, char* held, RowCount* rows) {
 
 // On a step that ends every agent's episode, the observation has to open the next one
 static void compare_ends(const Batch* x, const Batch* y, int e, RowCount* rows) {
-    size_t D = (size_t)desc.obs_size;
     for (int agent = 0; agent < x->count[e]; agent++) {
-        size_t written = 0, base = D * (size_t)agent;
-        for (size_t i = 0; i < D; i++) {
-            written += obs_state(x, y, e, base + i) == WRITTEN;
+        if (has_agent(x, e, agent)) {
+            rows[agent].ends++;
+            rows[agent].blank_ends += count_written(x, y, e, agent) == 0;
         }
-        rows[agent].ends++;
-        rows[agent].blank_ends += written == 0;
+    }
+}
+
+// So has the one of a step on which an agent comes
+static void compare_arrivals(const Batch* x, const Batch* y, int e, RowCount* rows) {
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        if (has_agent(x, e, agent) && !had_agent(x, e, agent)) {
+            rows[agent].came++;
+            rows[agent].blank_came += count_written(x, y, e, agent) == 0;
+        }
     }
 }
 
@@ -361,8 +433,23 @@ static void report_cells(const Cell* cells, size_t count, const RowCount* rows) 
     for (size_t i = 0; i < count / D; i++) {
         const RowCount* r = &rows[i];
         fact(row, .agent = i, .steps = r->steps, .blank = r->blank, .full = r->full,
-             .blank_moved = r->blank_moved, .step = r->step, .env = r->env, .ends = r->ends,
-             .blank_ends = r->blank_ends, .calm = r->calm, .calm_changed = r->calm_changed);
+             .blank_moved = r->blank_moved, .tried = r->tried, .shown = r->shown, .step = r->step,
+             .env = r->env, .ends = r->ends, .blank_ends = r->blank_ends, .came = r->came,
+             .blank_came = r->blank_came, .calm = r->calm, .calm_changed = r->calm_changed);
+    }
+}
+
+// fresh: the env's last step ended all its episodes
+static void follow_rows(const Batch* z, int e, bool fresh, Cell* cells, Past* past) {
+    size_t D = (size_t)desc.obs_size;
+    for (int agent = 0; agent < z->count[e]; agent++) {
+        if (!has_agent(z, e, agent)) {
+            continue;
+        }
+        bool begins = fresh || !had_agent(z, e, agent);
+        for (size_t i = D * (size_t)agent; i < D * (size_t)(agent + 1); i++) {
+            follow(&cells[i], &past[i], value_of(z, e, i), begins);
+        }
     }
 }
 
@@ -388,11 +475,11 @@ void experiment_rewrite(void) {
     }
     uint32_t* new = calloc(most, sizeof *new);
     memset(fresh, 1, (size_t)x.envs);
+    uint64_t* answers = shared(2 * sizeof *answers);
+    int64_t blank = 0;
     for (int64_t t = 0; t <= options.steps; t++) {
         for (int e = 0; e < z.envs; e++) {
-            for (size_t i = 0; i < D * (size_t)z.count[e]; i++) {
-                follow(&cells[i], &past[count * (size_t)e + i], value_of(&z, e, i), fresh[e]);
-            }
+            follow_rows(&z, e, fresh[e], cells, past + count * (size_t)e);
         }
         if (t == options.steps) {
             break;
@@ -410,16 +497,23 @@ void experiment_rewrite(void) {
         batch_step(&y, -1, 0);
         batch_step(&z, -1, 0);
         for (int e = 0; e < x.envs; e++) {
-            bool any = false;
+            bool any = any_ended(&x, e) || any_ended(&z, e);
             fresh[e] = env_ended(&z, e);
-            for (int i = 0; i < x.count[e]; i++) {
-                any = any || x.rows[e].terminals[i] != 0.0f || z.rows[e].terminals[i] != 0.0f;
-            }
+            compare_arrivals(&x, &y, e, rows);
             compare_calm(&z, e, held + row_bytes(OBSERVATIONS) * (size_t)z.first[e], rows);
             if (!any) {
                 state_read(&states[e], &x, e, new);
-                compare_rows(&x, &y, e, moved(&states[e], old[e], new, counts, states[0].words),
-                             t + 1, cells, rows);
+                size_t known = states[0].words;
+                bool was_moved = moved(&states[e], old[e], new, counts, known);
+                if (compare_rows(&x, &y, e, was_moved, t + 1, cells, rows)
+                    && (blank & (blank + 1)) == 0) {    // the first, second, fourth, eighth, ...
+                    try_without_move(&x, e, &states[e], old[e], counts, known, t + 1, answers,
+                                     &rows[0]);
+                }
+                blank = 0;
+                for (size_t i = 0; i < count / D; i++) {
+                    blank = rows[i].blank_moved > blank ? rows[i].blank_moved : blank;
+                }
             } else if (env_ended(&x, e) && env_ended(&z, e)) {
                 compare_ends(&x, &y, e, rows);
             }

@@ -33,20 +33,10 @@ bool in_fork(bool* good) {
     return false;
 }
 
-static uint64_t hash_rows(const Batch* b, int env, uint64_t hash) {
-    for (int a = 0; a < NUM_ARRAYS; a++) {
-        if (a != ACTIONS && row_bytes(a) > 0) {
-            hash = hash_bytes(hash, array_of(&b->rows[env], a),
-                              row_bytes(a) * (size_t)b->count[env]);
-        }
-    }
-    return hash;
-}
-
 //------------------------------------------------------------------------------------
 // effect: from many moments on, one agent holds each value of one head; what follows?
 //------------------------------------------------------------------------------------
-enum { MAX_VALUES = 48, MAX_AGENTS = 64, AHEAD = 48 };
+enum { MAX_VALUES = 48, MAX_AGENTS = 64, AHEAD = 48, SETTLED = 64 };    // moments
 
 static int values_of(int head) {    // continuous: -1, 0, 1
     int width = desc.act_sizes[head];
@@ -85,7 +75,8 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
             uint64_t hash = 1;
             for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
                 batch_act(b, env, t + ahead);
-                if (ahead == 0 || is_allowed(b, env, agent, head, k)) {    // held, as far as may be
+                if (ahead == 0    // held, as far as may be
+                    || (has_agent(b, env, agent) && is_allowed(b, env, agent, head, k))) {
                     b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
                 }
                 watch.step = t + ahead;
@@ -138,20 +129,61 @@ static void report_effect(int head, const Effect* effect, int agents) {
     }
 }
 
+// Further moments cannot change what is said: every value of every head led elsewhere than each
+// other one, and every agent moved something
+static bool is_settled(const Effect* effects, int agents) {
+    for (int head = 0; head < desc.num_atns; head++) {
+        const Effect* effect = &effects[head];
+        int64_t moments = 0;
+        for (int k = 0; k < values_of(head); k++) {
+            for (int j = 0; j < k; j++) {
+                if (!effect->differs[k][j]) {
+                    return false;
+                }
+            }
+        }
+        for (int i = 0; i < agents && i < MAX_AGENTS; i++) {
+            moments += effect->by_agent[i];
+            if (effect->moved[i] == 0) {
+                return false;
+            }
+        }
+        if (moments < SETTLED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Row `at`, or the next one that has an agent; -1 = none has
+static int agent_from(const Batch* b, int env, int at) {
+    for (int k = 0; k < b->count[env]; k++) {
+        int agent = (at + k) % b->count[env];
+        if (has_agent(b, env, agent)) {
+            return agent;
+        }
+    }
+    return -1;
+}
+
 void experiment_effect(void) {    // steps: forks in all
     Batch b = batch_open(PACKED);
     batch_reset(&b, -1);
     uint64_t* answers = shared(sizeof *answers * MAX_VALUES);
     Effect* effects = calloc((size_t)desc.num_atns, sizeof *effects);
     int64_t forks = 0, t = 0;
-    for (int sample = 0; forks < options.steps; sample++) {
+    for (int sample = 0; forks < options.steps && !is_settled(effects, b.count[0]); sample++) {
         int gap = 1 + (int)(mix((uint64_t)sample) % 32);
         for (int k = 0; k < gap; k++) {
             watch.step = ++t;
             batch_act(&b, -1, t);
             batch_step(&b, -1, 0);
         }
-        int env = sample % b.envs, agent = (sample / b.envs) % b.count[env];
+        int env = sample % b.envs, agent = agent_from(&b, env, sample / b.envs);
+        if (agent < 0) {    // nobody is there
+            forks++;
+            continue;
+        }
         for (int head = 0; head < desc.num_atns; head++) {
             try_values(&b, env, agent, head, t + 1, answers, &effects[head]);
             forks += values_of(head);
@@ -201,21 +233,28 @@ static void copy_generators(const Batch* from, Batch* to, int env) {
     }
 }
 
-static int first_difference(const Batch* a, const Batch* b, int env) {    // an array, or -1
+// An array, or -1. Rows that have an agent in one of the two only differ in `alive`
+static int first_difference(const Batch* a, const Batch* b, int env, int* row) {
     for (int array = 0; array < NUM_ARRAYS; array++) {
-        if (array != ACTIONS && row_bytes(array) > 0
-            && memcmp(array_of(&a->rows[env], array), array_of(&b->rows[env], array),
-                      row_bytes(array) * (size_t)a->count[env])
-                   != 0) {
-            return array;
+        size_t bytes = row_bytes(array);
+        const char* x = array_of(&a->rows[env], array);
+        const char* y = array_of(&b->rows[env], array);
+        for (int i = 0; array != ACTIONS && bytes > 0 && i < a->count[env]; i++) {
+            if (is_told(a, array, env, i) && is_told(b, array, env, i)
+                && memcmp(x + bytes * (size_t)i, y + bytes * (size_t)i, bytes) != 0) {
+                *row = i;
+                return array;
+            }
         }
     }
     return -1;
 }
 
-static void report_difference(const Batch* a, const Batch* b, int env, int array, int64_t step) {
-    size_t width = array == MASK || (array == OBSERVATIONS && desc.obs_dtype == PUFFER_U8) ? 1 : 4;
-    size_t each = row_bytes(array) / width, i = 0;
+static void report_difference(const Batch* a, const Batch* b, int env, int array, int row,
+                              int64_t step) {
+    bool is_float = array != MASK && array != ALIVE
+                    && (array != OBSERVATIONS || desc.obs_dtype == PUFFER_F32);
+    size_t width = is_float ? 4 : 1, each = row_bytes(array) / width, i = each * (size_t)row;
     const char* x = array_of(&a->rows[env], array);
     const char* y = array_of(&b->rows[env], array);
     while (memcmp(x + width * i, y + width * i, width) == 0) {
@@ -256,7 +295,9 @@ void experiment_fresh(void) {
         }
         Batch b = batch_open(PACKED);
         for (int e = 0; e < a.envs; e++) {
-            memset(a.rows[e].observations, 0, row_bytes(OBSERVATIONS) * (size_t)a.count[e]);
+            size_t agents = (size_t)a.count[e];
+            memset(a.rows[e].observations, 0, row_bytes(OBSERVATIONS) * agents);
+            memset(a.rows[e].rewards, 0, row_bytes(REWARDS) * agents);    // one may be shown
             uint32_t seed = (uint32_t)mix((uint64_t)(round * a.envs + e));
             batch_seed(&a, e, seed);
             batch_seed(&b, e, seed);
@@ -277,9 +318,9 @@ void experiment_fresh(void) {
                 batch_step(&b, -1, 0);
             }
             for (int e = 0; e < a.envs; e++) {
-                int array = first_difference(&a, &b, e);
+                int row, array = first_difference(&a, &b, e, &row);
                 if (array >= 0) {
-                    report_difference(&a, &b, e, array, k);
+                    report_difference(&a, &b, e, array, row, k);
                     report_words(&states[e], played[e], fresh[e]);
                     finish();
                 }
@@ -309,9 +350,7 @@ static Answer answer_of(const Batch* b, int env) {
             state = hash_bytes(state, env_struct(b, env) + 4 * w, 4);
         }
     }
-    return (Answer){
-        hash_bytes(1, b->rows[env].observations, row_bytes(OBSERVATIONS) * (size_t)b->count[env]),
-        state, env_ended(b, env)};
+    return (Answer){hash_array(b, env, OBSERVATIONS, 1), state, env_ended(b, env)};
 }
 
 static bool same_in_all(const Answer* answers, bool seen) {

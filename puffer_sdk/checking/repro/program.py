@@ -276,8 +276,13 @@ def compile_source(spec: Spec, source: Path, target: Path, flags: Sequence[str],
     return target
 
 
-def run_program(program: Path, spec: Spec, extra: Mapping[str, str]) -> Run:
-    """Where resources are found, and without the user's own sanitizer options."""
+def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
+                children: set | None = None) -> Run:
+    """Where resources are found, and without the user's own sanitizer options.
+
+    children    holds its process while it runs, for somebody who ends it
+    """
+    children = set() if children is None else children
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "PUFFER_REPRO_SCRIPT")}
     child = subprocess.Popen([str(program)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -285,6 +290,7 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str]) -> Run:
                              env={**environment, "LC_ALL": "C", **extra},
                              start_new_session=True)
     timed_out = False
+    children.add(child)
     try:
         out, err = child.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
@@ -293,6 +299,7 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str]) -> Run:
         out, err = child.communicate()
     finally:
         compilers.kill_group(child)
+        children.discard(child)
     status = None if timed_out else child.returncode
     return Run(status, out.decode(errors="replace"), err.decode(errors="replace"))
 

@@ -6,7 +6,10 @@ program that reads it from a file, made as short and plain as it can be, and wri
 """
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 ALL_SECONDS = 8.0       # of work, as modelled below: not measured, so that results repeat
 ONE_SECONDS = 1.5
 START = 0.01            # seconds that a program with sanitizers takes to begin and end
+SLOW_START = 1.0        # seconds beyond the model from which on a trial's price is measured
 REPORT = 0.1            # the same with a sanitizer's report
 TRIAL_PATIENCE = 0.2    # seconds that one call may take, where a hang is looked for
 SLOWER = 8              # than the fast build that the cost of a step was measured on
@@ -57,14 +61,20 @@ def prove(facts: Facts, findings: list[Finding], lab: Plan | None, *,
     seconds = min(ONE_SECONDS, ALL_SECONDS / len(wanted))
     workshop = _Workshop(facts, lab, verbose)
     with ThreadPoolExecutor(2) as pool:
-        for job in [pool.submit(_prove_first, workshop, group, seconds)
-                    for group in wanted.values()]:
-            job.result()
+        try:
+            for job in [pool.submit(_prove_first, workshop, group, seconds)
+                        for group in wanted.values()]:
+                job.result()
+        except BaseException:           # a signal: leaving the pool waits for its threads
+            workshop.stop()
+            raise
 
 
 def _prove_first(workshop: _Workshop, group: list[Finding], seconds: float) -> None:
     for finding in group[:TRIES]:
         with suppress(PufferError, OSError):    # a proof is extra: check's result stands without
+            if workshop.stopped:
+                return
             if _Proof(workshop, finding, seconds).run():
                 return
 
@@ -77,11 +87,20 @@ class _Workshop:
     lab: Plan
     verbose: bool
     programs: dict[str, Path] = field(default_factory=dict)     # flags -> the one that reads
+    children: set = field(default_factory=set)                  # programs that run
+    stopped: bool = False
     _building: object = None
 
     def __post_init__(self):
         from threading import Lock
         self._building = Lock()
+
+    def stop(self) -> None:
+        """End what runs, and try nothing more."""
+        self.stopped = True
+        for child in list(self.children):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
 
     def program(self, flags: tuple[str, ...]) -> Path:
         # With sanitizers, -O0 compiles in a third of the time
@@ -116,7 +135,7 @@ class _Proof:
 
     def __init__(self, workshop: _Workshop, finding: Finding, seconds: float):
         self.shop, self.facts, self.finding = workshop, workshop.facts, finding
-        self.left = seconds
+        self.left, self.slow = seconds, 0.0
         self.proof = registry.load()[finding.code].proof
         self.claim = _claim(finding, self.proof)
         self.flags = repro.flags_of(self.claim)
@@ -124,14 +143,21 @@ class _Proof:
         self.cost = workshop.lab.sizes.seconds * SLOWER
 
     def run(self) -> bool:
+        self.shop.program(self.flags)           # compiled before anything is timed
         for world, rows in self.worlds():
+            began = time.perf_counter()
             result = self.play(world, rows)
+            taken = time.perf_counter() - began
+            if self.shop.stopped:
+                return False
             if not self.shows(result):
                 continue
+            if taken > SLOW_START + 10 * self.price(world, rows, result.status):
+                self.slow = taken           # its init makes maps, say
             reason = result.reason
 
             def fails(rows: Sequence[Row], world=world, reason=reason) -> int | None:
-                if self.left <= 0:
+                if self.left <= 0 or self.shop.stopped:
                     return None
                 tried = self.play(world, rows)
                 self.left -= self.price(world, rows, tried.status)
@@ -222,7 +248,7 @@ class _Proof:
         envs = max(world.total // max(self.facts.shape.env_agents, 1), 1)
         runs = 2
         end = {HANG: TRIAL_PATIENCE, ASAN: REPORT, UNDEFINED: REPORT}.get(status, START)
-        return end + (len(rows) + 1) * envs * runs * self.cost
+        return max(end, self.slow) + (len(rows) + 1) * envs * runs * self.cost
 
     def play(self, world: World, rows: Sequence[Row]) -> _Result:
         if self.proof.statuses == (HANG,):
@@ -239,7 +265,7 @@ class _Proof:
         return settings, vec if self.facts.handwritten else {}
 
     def execute(self, program: Path, extra: dict[str, str]) -> _Result:
-        done = repro.run_program(program, self.facts.spec, extra)
+        done = repro.run_program(program, self.facts.spec, extra, self.shop.children)
         said = repro.failure(done.stderr)
         place = repro.own_place(done.stderr, self.facts.folder)
         return _Result(done.status, said.step if said else 0, said.array if said else "", place)

@@ -13,6 +13,7 @@ Read registry first: @rule tells everything else about a rule. Then, in order of
     values          PUF305-307: constant, outside their bounds, wrapped around
     rewards         PUF311-322: rewards and terminals
     episodes        PUF401-406: endings and resets
+    agents          PUF407: as many agents as rows
     actions         PUF411: does an action change anything?
     logs            PUF421-423: does the log tell what happened?
     determinism     PUF501-505: the same bytes from the same seed

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from ...env.syntax import Node
 from ...settings import inifile
 from ...settings.config import find_ini
 from ..facts import Facts
@@ -14,7 +15,6 @@ from ..source import demo
 from ..source.effects import accesses
 from ..source.model import Call, Function
 from ..source.shared import shared_state
-from ..source.syntax import Node
 from .registry import rule
 
 _NOT_STEPS = ("c_render", "c_close")
@@ -197,11 +197,14 @@ def shared_rng(facts: Facts):
         listing = " and ".join(name if " " in name else f"{name}()"
                                for name in sorted(names[group]))
         verb = "are" if len(names[group]) > 1 else "is"
-        yield Finding("PUF109", f"{listing} {verb} shared by the whole process and "
-                                f"drive{'' if verb == 'are' else 's'} the simulation",
+        lent = group == "dice" and is_ocean
+        yield Finding("PUF109", f"{listing} {verb} " + (
+                          "the running env's own generator here; in PufferLib the whole process "
+                          "shares it" if lent else "shared by the whole process and "
+                          f"drive{'' if verb == 'are' else 's'} the simulation"),
                       file=found[0][0], line=found[0][1], expected="numbers drawn from env->rng",
                       actual=", ".join(f"{f}:{n}" for f, n in found[:6]),
-                      severity="warning" if group == "dice" and is_ocean else "",
+                      severity="warning" if lent else "",
                       hint="count time in steps" if "ime" in group or group == "clock" else
                       "every env has its own generator: env->rng")
 

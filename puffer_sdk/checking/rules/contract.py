@@ -15,14 +15,16 @@ from .registry import rule
 
 
 def _reported(facts: Facts, code: str):
-    """header.py's problems of one code, as findings."""
-    for problem in facts.problems:
+    """header.py's problems and remarks of one code, as findings."""
+    remarks = facts.spec.remarks if facts.spec else ()
+    for problem in (*facts.problems, *remarks):
         if problem.code != code:
             continue
         file, _, line = (problem.where or "").partition(":")
         yield Finding(code, problem.message, file=file or None,
                       line=int(line) if line.isdigit() else None, expected=problem.expected,
-                      actual=problem.actual, hint=problem.hint)
+                      actual=problem.actual, hint=problem.hint,
+                      severity="warning" if problem in remarks else "")
 
 
 @rule("PUF101", "missing-function", static=True)
@@ -68,7 +70,8 @@ def missing_field(facts: Facts):
 
         float* actions;             // one row of head ids per agent; ids are floats too
 
-    Fix: add the field, with exactly the type that the message shows.
+    Fix: add the field, with exactly the type that the message shows. Where a hand-written binding
+    decides what is bound, an unsigned `num_agents` and `truncations` of another type are warnings.
     """
     yield from _reported(facts, "PUF102")
 
@@ -111,7 +114,8 @@ def log_layout(facts: Facts):
 
         typedef struct Log { float wins; float score; float n; } Log;
 
-    Fix: make the field a float, and move `n` to the end.
+    Fix: make the field a float, and move `n` to the end. Where a binding is written by hand, `n` is
+    found wherever it stands, and this is a warning.
     """
     yield from _reported(facts, "PUF104")
 

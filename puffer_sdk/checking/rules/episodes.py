@@ -29,6 +29,9 @@ def no_reset(facts: Facts):
     Fix: end c_step with c_reset(env) whenever the episode is over, and leave rewards and
     terminals alone in c_reset: they still describe the step that ended.
 
+    A reset that comes one step late is a warning: one action an episode is ignored, and learned
+    from.
+
     How it is seen: words of the struct (or of the observation) that every c_reset brings to
     the same value, like a tick to 0, are nowhere near it after an ending, and no random
     number was drawn although every c_reset draws one; or some endings call c_reset, and others
@@ -47,6 +50,13 @@ def no_reset(facts: Facts):
     if fact.endings == 0:
         raise NotTested("no episode ended" if not fact.part else
                         "no step ended the episodes of all agents of an env together")
+    if fact.late >= 3 and 10 * fact.late >= 9 * fact.endings:
+        yield Finding("PUF401", "after every ending the env resets one step late",
+                      severity="warning", **{**place, "env": fact.late_env, "step": fact.late_step},
+                      expected="the first observation of a new episode",
+                      actual="the last of the old one, and a step whose action is ignored",
+                      hint="call c_reset(env) on the step that ends the episode")
+        return
     draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
     kept, stayed = fact.kept, fact.stayed
     repeats = fact.stayed_next + fact.grown
@@ -101,12 +111,19 @@ def never_ends(facts: Facts):
     How it is seen: the silence lasts to the end of the run, through a thousand steps and more
     of random play, and is 8 times as long as the longest that ever came to an end, of any
     agent; or nothing ever ends, and rewards all but cease in the second half of the run.
-    Agents whose last event was a terminal wait for the others, which is fine.
+    Agents whose last event was a terminal wait for the others, which is fine. Where agents come
+    and go, an env in which nobody ever lives is an error.
     """
     need(facts, "run")
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew (PUF401)")
     run, fact = facts.fact("run", "run"), facts.fact("run", "silence")
+    if run.lived == 0:
+        yield Finding("PUF402", "no row ever has an agent", **facts.at("c_reset"), env=0,
+                      expected="somebody who lives", actual=f"none in {run.steps:,} steps",
+                      seed=facts.seed, seen_in="run", severity="error",
+                      hint="set num_agents and alive in c_reset")
+        return
     if run.rewards + run.terminals == 0:
         raise NotTested("no reward and no terminal was ever seen")
     if fact.stuck:
@@ -195,6 +212,9 @@ def reset_leaks_state(facts: Facts):
     fact = facts.fact("fresh", "not_fresh")
     if fact is None:
         return
+    run, restarts = facts.fact("run", "run"), facts.fact("audit", "restarts")
+    if run and not run.terminals and not (restarts and restarts.restarts):
+        raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
     old = facts.fact("fresh", "old_words")
     words = old.words if old else []
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)

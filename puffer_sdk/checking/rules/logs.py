@@ -9,6 +9,7 @@ from ..finding import Finding
 from .episodes import is_not_reset
 from .registry import NotTested, need, rule
 
+_EXTREME = re.compile(r"max|min|best|most|least|high|low|peak", re.I)      # not summed
 _FRAMES = re.compile(r"skip|frame|repeat|substep|sub_step|ticks_per", re.IGNORECASE)
 
 
@@ -77,6 +78,8 @@ def log_mismatch(facts: Facts):
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
+    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning.
+
     Fix: add every reward to the sum in one place, before the log entry is made, and set the
     sum and the tick to zero in c_reset.
 
@@ -85,8 +88,10 @@ def log_mismatch(facts: Facts):
     frames is right where the struct has a frame skip, and so is one without the steps that an
     agent waits to come back; one step that only some of the endings miss is forgiven. A field
     that the code never mentions is not tested, nor are entries that are made per goal, without
-    a terminal.
+    a terminal. Where num_agents changes, an agent may take its sums to another row:
+    then a mismatch proves nothing.
     """
+    yield from _assigned(facts)
     run = _need_entries(facts)
     if run.entries == 0:
         raise NotTested("there are no log entries (PUF421)" if run.rounds >= 3
@@ -108,9 +113,30 @@ def log_mismatch(facts: Facts):
                 _is_cut_short(name, fact):
             continue
         if wrong >= 3 and 100 * wrong > fact.judged:
+            if facts.spec.has_max_agents:
+                raise NotTested("agents may move to other rows when num_agents changes")
             yield _mismatch(facts, name, fact, wrong)
     if not tested:
         raise NotTested("nothing fills Log.episode_return or Log.episode_length")
+
+
+def _assigned(facts: Facts):
+    """Values that replace those of earlier entries, while n counts all of them."""
+    found: dict[str, tuple[str, int]] = {}
+    for name, file, line in facts.source.assigned_logs():
+        found.setdefault(name, (file, line))
+    if "n" in found:                    # the last entry alone is kept, on purpose
+        return
+    names = [name for name in found if name not in ("episode_return", "episode_length")
+             and not _EXTREME.search(name)]
+    if names:
+        file, line = found[names[0]]
+        yield Finding("PUF422", f"Log.{', Log.'.join(names)} {'are' if names[1:] else 'is'} "
+                                "assigned, and n counts all entries", file=file, line=line,
+                      element=names[0], severity="warning",
+                      expected=f"log.{names[0]} += ...: what is collected is divided by n",
+                      actual=f"log.{names[0]} = ...: the last entry's share of all",
+                      hint="add to it, as to n")
 
 
 def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:

@@ -263,7 +263,7 @@ def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
     """A write `past` bytes after the end of an env's rows, or (negative) before them."""
     array, past = fact.array, fact.past
     shape = facts.shape
-    width = 1 if array == "action_mask" or (
+    width = 1 if array in ("action_mask", "alive") or (
         array == "observations" and shape.dtype == "u8") else 4
     agents = fact.bytes // width
     unit = "bytes" if width == 1 else "floats"
@@ -282,7 +282,8 @@ def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
                    expected=owned, actual=actual, element=agents + past // width
                    if past >= 0 else -distance,
                    hint="correct OBS_SIZE, or the index" if array == "observations" else
-                   "the arrays have one element for each of num_agents")
+                   "the arrays have one element for each of "
+                   f"{facts.spec.rows_field}")
 
 
 @rule("PUF203", "row-overrun", proof=dies(ASAN, SIGNAL, outside=ROWS))

@@ -118,7 +118,7 @@ def obs_stale(facts: Facts):
                       expected="an observation of the new state", actual="that of c_reset",
                       hint="observe at the end of c_step, too")
         return
-    yield from _blank_steps(facts, rows)
+    yield from list(_blank_arrivals(facts, rows)) or _blank_steps(facts, rows)
     yield from _blank_ends(facts, rows)
     yield from _kept_elements(facts, rows)
 
@@ -164,7 +164,10 @@ def _silent_rows(facts: Facts, silent: list[Fact]):
 
 
 def _blank_steps(facts: Facts, rows: list[Fact]):
-    """A full writer that, on some steps, wrote nothing although the game moved on."""
+    """A full writer that, on some steps, wrote nothing although the game moved on. Where later
+    observations do not show what moved, it was not part of them: a sum of rewards, say."""
+    if rows and rows[0].tried and not rows[0].shown:
+        return
     full = [r for r in rows if r.full + r.blank >= 0.9 * r.steps and r.full > 0]
     moved = [r for r in rows if r.blank_moved > 0]
     if len(full) == len(rows) and moved and rows:
@@ -191,6 +194,18 @@ def _blank_ends(facts: Facts, rows: list[Fact]):
                   actual="the one before the ending", seed=facts.seed, seen_in="rewrite",
                   shows=Shows("written-on-end"),
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
+
+
+def _blank_arrivals(facts: Facts, rows: list[Fact]):
+    """A full writer that writes nothing on steps on which an agent comes."""
+    for r in rows:
+        if r.blank_came >= 3 and r.full and r.full + r.blank >= 0.9 * r.steps:
+            yield Finding("PUF302", f"on {r.blank_came} of {r.came} steps on which agent {r.agent} "
+                                    "comes, its observation is not written",
+                          **facts.at("c_step"), agent=r.agent, seed=facts.seed, seen_in="rewrite",
+                          expected="its first observation", actual="what the row held before",
+                          hint="observe after agents have come, not before")
+            return
 
 
 def _behind_the_state(facts: Facts):

@@ -177,7 +177,8 @@ def terminal_stale(facts: Facts):
 
 @rule("PUF322", "terminal-value", proof=Proof("zero-or-one", "terminals"))
 def terminal_value(facts: Facts):
-    """A terminal (or truncation) is neither 0 nor 1, or a truncation comes without a terminal.
+    """A terminal (or truncation, or byte of `alive`) is neither 0 nor 1, or a truncation comes
+    without a terminal.
 
     Why it ruins training: the trainer multiplies by 1 - terminal. With 2 it subtracts the
     value of the next state, with 0.5 it believes half of it.
@@ -191,16 +192,18 @@ def terminal_value(facts: Facts):
         env->terminals[0] = env->lives_lost > 0 ? 1.0f : 0.0f;
 
     Fix: write 1 on the step that ended the agent's episode, else 0. A truncation (a time
-    limit, not the game) sets both.
+    limit, not the game) sets both. In alive, write 1 for a row that has an agent, else 0.
     """
     need(facts, "run")
-    for kind, array in (("terminal_value", "terminal"), ("truncation_value", "truncation")):
+    for kind, array, called in (("terminal_value", "terminals", "a terminal"),
+                                ("truncation_value", "truncations", "a truncation"),
+                                ("alive_value", "alive", "a byte of alive")):
         fact = facts.fact("run", kind)
         if fact:
-            yield Finding("PUF322", f"a {array} is {fact.value}", **facts.at("c_step"),
+            yield Finding("PUF322", f"{called} is {fact.value}", **facts.at("c_step"),
                           env=fact.env, agent=fact.agent, step=fact.step,
                           expected="0 or 1", actual=fact.value, seed=facts.seed,
-                          seen_in="run", shows=Shows(array=f"{array}s"))
+                          seen_in="run", shows=Shows(array=array))
     fact = facts.fact("run", "truncation_alone")
     if fact:
         yield Finding("PUF322", "a truncation comes without a terminal", **facts.at("c_step"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import re
 
+from ...settings import inifile
 from ...settings.config import find_ini
 from ..claims import Shows, dies
 from ..facts import Facts, Variant
@@ -48,7 +49,8 @@ def setting_no_effect(facts: Facts):
 
         if (env->tick >= env->max_ticks) ...
 
-    Fix: use the field, or delete the key. Keys that only drawing reads are ignored.
+    Fix: use the field, or delete the key. Keys that only drawing reads are ignored. One that steps
+    read and nothing overwrites is not reported: it may matter to good play, such as a top speed.
 
     How it is seen: each key was doubled and halved, then set to small values, then played
     for long; every byte of every step, and of the log, was the same.
@@ -59,14 +61,21 @@ def setting_no_effect(facts: Facts):
     run = facts.fact("run", "run")
     if facts.without_effect and (not run or not run.rewards):
         raise NotTested("no reward was seen: a key may be about one")
+    unreached = []
     for key in facts.without_effect:
         if key == "num_agents":         # stated for the reader; init has the last word
+            continue
+        if facts.source.is_only_read(key):
+            unreached.append(key)
             continue
         tried = sorted({v.value for v in facts.variants if v.key == key})
         yield Finding("PUF113", f"[env] {key} changes nothing", **_ini_place(facts, key),
                       expected="another game under another value",
                       actual=f"the same game under {', '.join(f'{v:g}' for v in tried)}",
                       seed=facts.seed, hint="is a constant used in its place?")
+    if unreached:
+        raise NotTested(f"c_step reads {', '.join(unreached)}, and random play never got where "
+                        "that matters")
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())
@@ -87,7 +96,8 @@ def size_depends_on_setting(facts: Facts):
 
     Fix: derive the size from the setting (OBS_SIZE may be an expression over `env`, arrays
     may be allocated in init), or refuse what does not fit: in init, set `num_agents` to 0,
-    or clamp the value.
+    or clamp the value. Where a binding is written by hand this is a warning, unless
+    [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants.
     """
     others = _played(facts)
     if damaged(facts):
@@ -101,12 +111,28 @@ def size_depends_on_setting(facts: Facts):
             told.add(variant.key)
             what, where = found
             was = facts.config.env[variant.key]
+            lent = facts.handwritten and not _is_swept(facts, variant)
+            maker = "my_init" if facts.handwritten else "init"
             yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}",
-                          **{**where, "seen_in": "setting"},
+                          **{**where, "seen_in": "setting"}, severity="warning" if lent else "",
                           shows=Shows(settings={variant.key: variant.value}),
                           expected=f"a game for {variant.key} = {variant.value:g}, or a refusal",
                           actual=f"sizes that are right for {variant.key} = {float(was):g}",
-                          hint=f"derive the size from env->{variant.key}, or bound it in init")
+                          hint=f"derive the size from env->{variant.key}, or bound it in {maker}")
+
+
+def _is_swept(facts: Facts, variant: Variant) -> bool:
+    """Whether [sweep.env.KEY] of the ini reaches this value."""
+    ini = find_ini(facts.folder)
+    if ini is None:
+        return False
+    section = f"sweep.env.{variant.key}"
+    highs = [entry.text for entry in inifile.read(ini)[0]
+             if entry.section == section and entry.key == "max"]
+    try:
+        return any(float(text) >= variant.value for text in highs)
+    except ValueError:
+        return False
 
 
 def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, dict] | None:

@@ -51,6 +51,15 @@ def process_exit(facts: Facts):
                           expected="a return", actual=how)
 
 
+def _is_piled_up(facts: Facts) -> bool:
+    """Play alone ended well, and no step of the env resets it: only our experiments reset it so
+    often."""
+    run = facts.outcomes.get("run")
+    steps = facts.source.reach("c_step", *facts.source.batch_steps())
+    resets = "c_reset" in {function.name for function in steps}
+    return bool(run and run.ended and not run.all("hang") and not resets)
+
+
 @rule("PUF405", "hang", proof=dies(HANG, patience=2.0))
 def hang(facts: Facts):
     """One c_step, c_reset, init or c_close did not return.
@@ -67,12 +76,20 @@ def hang(facts: Facts):
         cell = nth_empty(env, rand() % count_empty(env));
 
     Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience
-    in seconds.
+    in seconds. Where only resets in a row fill the board, and no step resets, it is a warning.
     """
     seen = set()
     for name, outcome in by_place(facts):
         for fact in outcome.all("hang"):
             where = place_of(facts, fact)
+            if _is_piled_up(facts):
+                yield Finding("PUF405", "c_reset piles up what it makes: after many, "
+                              f"{call_of(fact)} does not return", **where, severity="warning",
+                              expected="the same env after every c_reset",
+                              actual=f"no return within {facts.config.vec.step_timeout:g} s",
+                              hint="clear in c_reset what an earlier one left; c_step never calls "
+                                   "it, so that training does not get there")
+                return
             key = call_of(fact)
             if key not in seen:
                 seen.add(key)

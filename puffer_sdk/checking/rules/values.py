@@ -45,7 +45,9 @@ def obs_constant(facts: Facts):
     What is left in peace: a single constant other than 0 (a bias), the walls and borders of a
     board of bytes, a class of a one-hot that never occurred, empty slots behind others of the
     same kind, and the observation of an env whose episodes have one step. Elements named in an
-    enum (OBS_FUEL) that promise bounds are expected to move, whatever their value.
+    enum (OBS_FUEL) that promise bounds are expected to move, whatever their value, and so is an
+    element into which a quotient of two integers goes: it is 0 until the first is as large as the
+    second.
     """
     need(facts, "run")
     stats = facts.statistics
@@ -57,7 +59,16 @@ def obs_constant(facts: Facts):
         if len(dead) < len(constant) and not _is_bandit(facts, stats):
             yield _whole_constant(facts, float(stats.low[0]))
         return
+    divided = [d for d in facts.source.integer_divisions() if d[0] < len(constant)
+               and constant[d[0]] and stats.low[d[0]] == 0]
+    for element, file, line, text in divided:
+        yield Finding("PUF305", f"{row.title(facts.row.parts, element, element)} is always 0: "
+                                f"{text} is a division of integers", file=file, line=line,
+                      element=element, expected="a fraction", actual="0 on every step",
+                      seed=facts.seed, seen_in="run", hint="divide floats: (float)a / b")
     for first, last in _still(facts, constant, dead):
+        if {d[0] for d in divided} & set(range(first, last + 1)):
+            continue
         one = row.named(facts.row.parts, first)
         place = {"file": one.file, "line": one.line} if one else (
             facts.at_macro("OBS_SIZE") or facts.at("c_step"))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...base.spec import Spec
-from . import syntax
+from ...env import syntax
+from ...env.syntax import Node
 from .model import Function, Source
-from .syntax import Node
 
 DEEPEST = 50        # calls through which an action is followed
 _LEAVING = {"return", "break_stmt", "continue_stmt", "goto_stmt"}

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.spec import Spec
-from ...env import header
-from . import read, syntax
+from ...env import probe, syntax
+from ...env.syntax import Node
+from . import read
 from .model import Function, Source
-from .syntax import Node
 
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed
 
@@ -77,7 +77,7 @@ def _read(program: Path, spec: Spec) -> Source:
             f"PufferNet* {name}_policy({env}, int argc, char** argv);\n"
             if not spec.binding else "")
     unit = cindex.Index.create().parse(
-        str(program), args=[*header.clang_flags(spec.folder), "-Wno-everything"],
+        str(program), args=[*probe.clang_flags(spec.folder), "-Wno-everything"],
         unsaved_files=[(str(config), stub)], options=_KEEP_GOING)
     return read.read(spec.folder, unit)
 

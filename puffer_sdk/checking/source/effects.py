@@ -5,9 +5,9 @@ that its pointer may lead to within the function.
 """
 from __future__ import annotations
 
-from . import syntax
+from ...env import syntax
+from ...env.syntax import Node
 from .model import Access, Function, Source, Variable
-from .syntax import Node
 
 Store = tuple[int, Node, bool]      # key of the variable, where, whether through a pointer to it
 

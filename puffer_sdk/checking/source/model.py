@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ...base.spec import Spec
-from . import syntax
+from ...env import syntax
+from ...env.syntax import Node, Pointers
 from .layout import Layout, layout
-from .syntax import Node, Pointers
 
 _EMPTY = re.compile(r"\w*(?:EMPTY|NONE|FREE|CLEAR)\w*$")
 
@@ -220,6 +220,39 @@ class Source:
                     return True
         return False
 
+    def assigned_logs(self) -> Iterator[tuple[str, str, int]]:
+        """(field, file, line) of env->log.field = ..., where one does not read itself again."""
+        for function in self.stepping():
+            for node in function.nodes:
+                if node.kind != "binary" or node.op != "=":
+                    continue
+                target, value = node.children
+                of_env = target.kind == "member" and any(
+                    inner.kind == "member" and inner.name == "log" for inner in target.children)
+                again = any(inner.kind == "member" and inner.name == target.name
+                            for inner in value.walk())
+                if of_env and not again and value.bare().value != 0:
+                    yield target.name, function.file, target.line
+
+    def is_only_read(self, field: str) -> bool:
+        """Whether steps read this field of a struct, and nothing but my_init writes it."""
+        read = any(node.kind == "member" and node.name == field
+                   for function in self.stepping() for node in function.nodes)
+        return read and not any(
+            node.writes and node.children[0].kind == "member" and node.children[0].name == field
+            for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
+
+    def integer_divisions(self) -> Iterator[tuple[int, str, int, str]]:
+        """(element, file, line, text) of stores to one element that divide integers."""
+        for function in self.stepping():
+            for target, value in self.stores(function):
+                element = target.children[1].value if target.kind == "index" else None
+                for node in value.walk():
+                    if isinstance(element, int) and node.op == "/" and node.kind == "binary" and (
+                            all(_INTEGER.fullmatch(side.bare().type) for side in node.children)):
+                        yield element, function.file, target.line, self.text(function.file, node)
+                        break
+
     def reset_only_stores(self) -> list[tuple[str, int, str, str]]:
         """Stores to observations that only c_reset makes, of fields that a step changes.
 
@@ -259,6 +292,9 @@ class Source:
     def layout(self, spec: Spec) -> Layout | None:
         """Where each scalar of the env struct lies; None if it could not be read."""
         return layout(self.unit, spec.struct)
+
+
+_INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
 
 
 def _is_observation(function: Function, node: Node) -> bool:

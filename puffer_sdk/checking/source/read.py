@@ -9,9 +9,8 @@ import re
 from pathlib import Path
 
 from ...base import paths
-from ...env import header
+from ...env import header, syntax
 from ...raylib import headers
-from . import syntax
 from .model import Function, Source, Variable
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)

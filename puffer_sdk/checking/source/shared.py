@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...env.syntax import Node
 from .effects import accesses
 from .model import Access, Call, Function, Source, Variable
-from .syntax import Node
 
 _LEFT_OUT = ("c_render", "c_close")
 _LOCKS = ("pthread_", "mtx_t", "once_flag")

@@ -116,7 +116,7 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
                "-isystem", paths.data_dir("trainer") / "device",
                "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
                "-DRAYMATH_STATIC_INLINE", f'-DPUFFER_NAME="{spec.name}"',
-               *(["-DPUFFER_HAS_TRUNCATIONS"] if spec.has_truncations else []),
+               *spec.field_flags, *(spec.finals.flags if spec.finals else []),
                "-include", device / "puffer_prelude.h", source]
     try:
         text = compilers.run_compiler(command, source=spec.header, what=spec.header.name,

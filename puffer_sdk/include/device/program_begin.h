@@ -136,11 +136,14 @@ PUFFER_CHANGE(&) PUFFER_CHANGE(|) PUFFER_CHANGE(^) PUFFER_CHANGE(<<) PUFFER_CHAN
     unsigned int* rand_states;    // [num_envs]
     unsigned long* fault;         // EnvFault
     int first;                    // env of the launch's first thread
+    const void* args;             // EnvsArgs
 #ifndef __CUDACC_RTC__
     int env;
 #endif
 };
 PUFFER_STATE puffer_place puffer_here;
+
+inline const void* puffer_args() { return puffer_here.args; }
 
 inline int puffer_env() {
 #ifdef __CUDACC_RTC__

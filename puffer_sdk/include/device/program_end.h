@@ -16,6 +16,7 @@ static_assert(puffer_c::env::ENV_MEMORY == 4 && puffer_c::env::ENV_ABORT == 5,
             puffer_c::puffer_here.rand_states = args.rand_states;                                  \
             puffer_c::puffer_here.fault = args.fault;                                              \
             puffer_c::puffer_here.first = args.first;                                              \
+            puffer_c::puffer_here.args = &args;                                                    \
         }                                                                                          \
         __syncthreads();                                                                           \
         int thread = (int)(blockIdx.x * blockDim.x + threadIdx.x), e = args.first + thread;        \
@@ -46,6 +47,7 @@ static void puffer_launch(const puffer_c::env::EnvsArgs* args, int blocks, int t
     puffer_c::puffer_here.rand_states = args->rand_states;
     puffer_c::puffer_here.fault = args->fault;
     puffer_c::puffer_here.first = args->first;
+    puffer_c::puffer_here.args = args;
     for (long i = 0, thread = 0; i < all; i++, thread = (thread + stride) % all) {
         int e = args->first + (int)thread;
         if (thread >= args->count

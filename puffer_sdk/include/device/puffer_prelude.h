@@ -5,6 +5,7 @@
  * where the simulation calls it. Drawing code may call it: that is not compiled.
  */
 #pragma once
+#include "../puffer_final.h"
 
 #define PUFFER_NOT_HERE(why) __attribute__((annotate("puffer: " why)))
 #define PUFFER_NO_FILES      PUFFER_NOT_HERE("there are no files on a GPU")

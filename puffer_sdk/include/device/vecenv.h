@@ -12,6 +12,19 @@
 
 #include "env_program.h"
 
+#undef c_reset    // of puffer_final.h: the author's c_reset is behind us
+#if defined(PUFFER_OBSERVE) || defined(PUFFER_HAS_FINALS)
+#define PUFFER_FINALS
+#endif
+#ifdef PUFFER_HAS_MAX_AGENTS    // rows of an env
+#define PUFFER_ROWS max_agents
+#else
+#define PUFFER_ROWS num_agents
+#endif
+#if defined(PUFFER_HAS_ALIVE) || defined(PUFFER_HAS_MAX_AGENTS)
+#define PUFFER_COMING
+#endif
+
 #ifdef MY_VEC_INIT
 #error "PUFFER_REFUSED MY_VEC_INIT"
 #endif
@@ -47,7 +60,8 @@ typedef struct FloatTensor {
 } FloatTensor;
 typedef struct StaticVec StaticVec;
 
-void puffer_stop(int what);    // this thread's env has failed: no line after it runs
+void puffer_stop(int what);       // this thread's env has failed: no line after it runs
+const void* puffer_args(void);    // EnvsArgs of this launch
 
 static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
     for (int i = 0; i < dict->size; i++)
@@ -106,7 +120,22 @@ static void puffer_thread_facts(EnvFacts* facts) {
 #else
     facts->has_truncations = 0;
 #endif
+#ifdef PUFFER_FINALS
+    facts->has_finals = 1;
+#else
+    facts->has_finals = 0;
+#endif
+#ifdef PUFFER_COMING
+    facts->has_alive = 1;
+#else
+    facts->has_alive = 0;
+#endif
     facts->log_fields = (int32_t)(sizeof(Log) / sizeof(float));
+#ifdef PUFFER_OBSERVE
+    facts->spare_bytes = (int64_t)sizeof(Env);
+#else
+    facts->spare_bytes = 0;
+#endif
 }
 
 static inline void puffer_clear(const EnvsArgs* args, int64_t row, int64_t end) {
@@ -116,7 +145,79 @@ static inline void puffer_clear(const EnvsArgs* args, int64_t row, int64_t end) 
 #ifdef PUFFER_HAS_TRUNCATIONS
         args->truncations[row] = 0.0f;
 #endif
+#ifdef PUFFER_FINALS
+        args->has_final[row] = 0;
+#endif
     }
+}
+
+static inline char* puffer_finals(const EnvsArgs* args, int64_t row) {
+    return (char*)args->final_observations
+           + (size_t)row * (size_t)args->obs_size * obs_element_size();
+}
+
+// The rows of agents that are cut off now hold their final observations
+static inline void puffer_note_finals(const EnvsArgs* args, int64_t row, int64_t end) {
+    for (; row < end; row++) args->has_final[row] = args->truncations[row] != 0.0f;
+}
+
+#ifdef PUFFER_OBSERVE
+void puffer_author_reset(Env* env);
+
+static bool puffer_is_cut(const EnvsArgs* args, int64_t row, int64_t end) {
+    for (; row < end; row++)
+        if (args->truncations[row] != 0.0f) return true;
+    return false;
+}
+
+// As on the CPU: the author's own function looks at the env once more before c_reset changes it.
+// What it writes besides observations is taken back. The copy is not this thread's own: of that
+// memory, a GPU would set aside as much for every thread that it has room for
+static void puffer_look(const EnvsArgs* args, Env* env) {
+    Env* envs = (Env*)args->envs;
+    if (env < envs + args->first || env >= envs + args->first + args->count) return;
+    int64_t e = env - envs, row = args->first_row[e], end = args->first_row[e + 1];
+    if (!puffer_is_cut(args, row, end)) return;
+    Env* before = (Env*)args->spares + e;
+    uint32_t dice = args->rand_states[e];
+    memcpy(before, env, sizeof(Env));
+    memcpy(puffer_finals(args, row), env->observations,
+           (size_t)(puffer_finals(args, end) - puffer_finals(args, row)));
+    PUFFER_POINT(env->observations, puffer_finals(args, row));
+    PUFFER_OBSERVE(env);
+    memcpy(env, before, sizeof(Env));
+    args->rand_states[e] = dice;
+    puffer_note_finals(args, row, end);
+}
+
+void c_reset(Env* env) {
+    puffer_look((const EnvsArgs*)puffer_args(), env);
+    puffer_author_reset(env);
+}
+#endif
+
+// The part of the observation from element ACTION_MASK_AT on says what is legal: all but 0
+static inline void puffer_read_mask(const EnvsArgs* args, Env* env, int64_t row, int64_t end) {
+    (void)args, (void)env, (void)row, (void)end;
+#ifdef ACTION_MASK_AT
+    for (int64_t i = 0; i < end - row; i++)
+        for (int j = 0; j < puffer_mask_size; j++)
+            args->action_mask[(row + i) * puffer_mask_size + j] =
+                env->observations[i * args->obs_size + (int)(ACTION_MASK_AT) + j] != 0;
+#endif
+}
+
+// After c_reset and c_step: rows from num_agents on are empty; of the others the env says it
+static inline void puffer_note_alive(const EnvsArgs* args, Env* env, int64_t row, int64_t end) {
+    (void)args, (void)env, (void)row, (void)end;
+#ifdef PUFFER_HAS_MAX_AGENTS
+    for (int64_t i = 0; i < end - row; i++) {
+#ifndef PUFFER_HAS_ALIVE
+        args->alive[row + i] = 1;
+#endif
+        if (i >= env->num_agents) args->alive[row + i] = 0;
+    }
+#endif
 }
 
 static void puffer_thread_start(const EnvsArgs* args, int32_t e) {
@@ -128,11 +229,12 @@ static void puffer_thread_start(const EnvsArgs* args, int32_t e) {
 
     kwargs.items = (EnvSetting*)args->settings;
     kwargs.size = args->settings_count;
+    puffer_clear(args, row, end);
     memset(env, 0, sizeof(Env));
     env->rng = args->rand_states[e];
     env->num_agents = 1;
     my_init(env, &kwargs);
-    if (env->num_agents != end - row) puffer_stop(ENV_AGENTS);
+    if (env->PUFFER_ROWS != end - row) puffer_stop(ENV_AGENTS);
     if (puffer_obs_size(env) != args->obs_size) puffer_stop(ENV_SIZES);
 
     memset(observations, 0, rows * obs_bytes);
@@ -143,18 +245,35 @@ static void puffer_thread_start(const EnvsArgs* args, int32_t e) {
 #ifdef PUFFER_HAS_TRUNCATIONS
     PUFFER_POINT(env->truncations, args->truncations + row);
 #endif
-#ifdef MY_ACTION_MASK
+#if defined(MY_ACTION_MASK) && !defined(ACTION_MASK_AT)
     memset(args->action_mask + row * puffer_mask_size, 1, rows * puffer_mask_size);
     PUFFER_POINT(env->action_mask, args->action_mask + row * puffer_mask_size);
 #endif
-    puffer_clear(args, row, end);
+#ifdef PUFFER_HAS_FINALS
+    memset(puffer_finals(args, row), 0, rows * obs_bytes);
+    PUFFER_POINT(env->final_observations, puffer_finals(args, row));
+#endif
+#ifdef PUFFER_COMING
+    memset(args->alive + row, 1, rows);
+#endif
+#ifdef PUFFER_HAS_ALIVE
+    PUFFER_POINT(env->alive, args->alive + row);
+#endif
     c_reset(env);
     puffer_clear(args, row, end);
+    puffer_read_mask(args, env, row, end);
+    puffer_note_alive(args, env, row, end);
 }
 
 static void puffer_thread_step(const EnvsArgs* args, int32_t e) {
-    puffer_clear(args, args->first_row[e], args->first_row[e + 1]);
+    int64_t row = args->first_row[e], end = args->first_row[e + 1];
+    puffer_clear(args, row, end);
     c_step((Env*)args->envs + e);
+    puffer_read_mask(args, (Env*)args->envs + e, row, end);
+    puffer_note_alive(args, (Env*)args->envs + e, row, end);
+#ifdef PUFFER_HAS_FINALS    // the env fills them where it sets a truncation
+    puffer_note_finals(args, row, end);
+#endif
 }
 
 // Zeros where nothing was logged: such a Log goes on, as it does on the CPU

@@ -12,6 +12,10 @@ from ...env.library import Settings
 from ...env.vec import VecEnv
 from .handle import Handle
 
+OPTIONAL = ("action_mask", "final_observations", "has_final", "alive")  # None, or not there at all
+C_TYPES = {"observations": "void*", "final_observations": "void*", "action_mask": "unsigned char*",
+           "has_final": "unsigned char*", "alive": "unsigned char*"}    # all others: float*
+
 
 def bind_envs(vec, handle: Handle, threads: int, program: Path | None = None):
     """program: what plays the envs on the GPU, or None"""
@@ -49,13 +53,16 @@ def check_arrays(vec) -> dict[str, np.ndarray | None]:
     """The vec's arrays by name. Raises UsageError where C would take one for what it is not."""
     n, f32 = vec.num_agents, (np.float32,)
     arrays = {}
+    obs = (n, vec.obs_size)
     for name, shape, dtypes in (
-            ("observations", (n, vec.obs_size), (np.uint8, np.float32)),
+            ("observations", obs, (np.uint8, np.float32)),
             ("actions", (n, len(vec.act_sizes)), f32), ("rewards", (n,), f32),
             ("terminals", (n,), f32), ("truncations", (n,), f32),
-            ("action_mask", (n, sum(vec.act_sizes)), (np.uint8, np.bool_))):
-        array = arrays[name] = getattr(vec, name)
-        if array is None and name == "action_mask":
+            ("action_mask", (n, sum(vec.act_sizes)), (np.uint8, np.bool_)),
+            ("final_observations", obs, (vec.observations.dtype.type,)),
+            ("has_final", (n,), (np.uint8, np.bool_)), ("alive", (n,), (np.uint8, np.bool_))):
+        array = arrays[name] = getattr(vec, name, None) if name in OPTIONAL else getattr(vec, name)
+        if array is None and name in OPTIONAL:
             continue
         if not isinstance(array, np.ndarray):
             raise UsageError(f"the envs' {name} are no NumPy array", expected="a NumPy array",
@@ -82,8 +89,7 @@ class Envs:
     def __init__(self, owner, handle: Handle, first_row: np.ndarray, **fields):
         self.owner, self.first_row, self.arrays = owner, first_row, check_arrays(owner)
         self.c = handle.ffi.new("PufferTrainerEnvs*", {
-            **{name: handle.pointer({"observations": "void*", "action_mask": "unsigned char*"}
-                                    .get(name, "float*"), array)
+            **{name: handle.pointer(C_TYPES.get(name, "float*"), array)
                for name, array in self.arrays.items()},
             "first_row": handle.pointer("int64_t*", self.first_row),
             "num_envs": len(self.first_row) - 1, **fields})

@@ -82,15 +82,15 @@ class NativePPO(Schedules):
                               self.agents),
             **{name: float(getattr(train, name)) for name in FROM_TRAIN},
             "horizon": self.horizon, "minibatch_size": train.minibatch_size,
-            "has_masks": int(vec.action_mask is not None), "threads": self.threads,
+            "threads": self.threads,
+            **{name: int(getattr(vec, array, None) is not None) for name, array in (
+                ("has_masks", "action_mask"), ("has_finals", "has_final"), ("has_alive", "alive"))},
             "block_agents": block_agents, "path": choose_path(path),
             "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
             "first_agent": first_agent, "total_epochs": self.total_epochs,
             "slices": count_slices(vec), "timed": int(timed), "gpus": len(self.gpus),
-            "devices": self.gpus,
-            "overlap": int(train.async_)},
-            library_for(device))
+            "devices": self.gpus, "overlap": int(train.async_)}, library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
         self._meter = _Meter(self._handle)
@@ -196,6 +196,8 @@ class NativePPO(Schedules):
         metrics = {"train/learning_rate": losses.learning_rate,
                    "train/ent_coef": losses.ent_coef,
                    "train/reward_clipped": int(losses.reward_clipped)}
+        if getattr(self.vec, "alive", None) is not None:
+            metrics["train/alive"] = losses.alive / self.batch_size
         if losses.minibatches:
             metrics |= {f"loss/{name}": getattr(losses, name)
                         for name in (*LOSSES, "explained_variance", "grad_norm")}

@@ -12,7 +12,8 @@ In reading order:
     policy      the network: encoder, MinGRU layers, decoder; the interface of policy.torch_class
     actions     logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
     muon        gradients -> weights: Muon for matrices, Adam for vectors
-    ppo         advantages, prioritised segments, loss; TorchPPO: rollout, update, resume
+    formulas    advantages, prioritised segments, loss
+    ppo         TorchPPO: rollout, update, resume
     finite      names the first tensor that holds a NaN or an infinity
 
 Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,

@@ -133,9 +133,12 @@ class Actor:
         return actions, self.heads.log_prob(logits, logstd, actions), values
 
     @torch.no_grad()
-    def value(self, obs: Tensor) -> Tensor:
-        """The value of an observation, (n,). Advances no state and draws no number."""
-        return self.policy.step(obs, self.state)[1]
+    def value(self, obs: Tensor, rows: Tensor | None = None) -> Tensor:
+        """The value of an observation, (n,). Advances no state and draws no number.
+
+        rows    the agents that these observations are of; None: all
+        """
+        return self.policy.step(obs, self.state if rows is None else self.state[rows])[1]
 
     def ended(self, terminals: np.ndarray) -> None:
         """Zero the state of agents whose episode just ended, before their next observation."""

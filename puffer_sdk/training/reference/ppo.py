@@ -1,4 +1,4 @@
-"""Recurrent PPO.  a VecEnv, settings -> rollouts, advantages, loss, updated weights
+"""Recurrent PPO.  a VecEnv, settings -> rollouts, updated weights
 
 Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
 S segments in a minibatch. One row of a buffer holds what belongs to one (agent, tick): the
@@ -28,99 +28,17 @@ from ..schedules import (
 )
 from .actions import Actor, apply_mask
 from .finite import raise_if_bad, weights_of
+from .formulas import (
+    advantages,
+    draw_segments,
+    explained_variance,
+    importance_weights,
+    ppo_loss,
+    segment_probabilities,
+)
 from .muon import Muon
 from .policy import build_policy, copy_by_name
 
-# ---- advantages and segments ------------------------------------------------------------------
-
-def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor, truncated: Tensor,
-               ratio: Tensor, gamma: float, gae_lambda: float, rho_clip: float,
-               c_clip: float) -> Tensor:
-    """GAE with V-trace clipping, for every horizon. bootstrap is (N,), all other tensors (N, T).
-
-    The value after a tick is that of the next tick, or `bootstrap` after the last one. Where a time
-    limit truncated the episode, it is the value of the last state seen; where it ended, 0.
-    """
-    following = torch.cat([values[:, 1:], bootstrap.unsqueeze(1)], 1)
-    following = torch.where(ended, torch.where(truncated, values, 0), following)
-    delta = ratio.clamp(max=rho_clip) * (rewards + gamma * following - values)
-    decay = gamma * gae_lambda * ratio.clamp(max=c_clip) * ~ended
-    delta, decay = delta.T.contiguous(), decay.T.contiguous()       # (T, N): a tick is one row
-    for t in range(len(delta) - 2, -1, -1):
-        delta[t].addcmul_(decay[t], delta[t + 1])
-    return delta.T
-
-
-def segment_probabilities(advantage: Tensor, alpha: float) -> np.ndarray:
-    """(N,) float64: p_i ~ (sum_t |A_it|)^alpha + 1e-6, never 0."""
-    weight = advantage.abs().sum(1).cpu().double().numpy() ** alpha + 1e-6
-    return weight / weight.sum()
-
-
-def draw_segments(probabilities: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Inverse CDF, with replacement: one segment for each uniform in [0, 1)."""
-    cdf = np.cumsum(probabilities)
-    rows = np.searchsorted(cdf, uniforms.astype(np.float64) * cdf[-1], side="right")
-    return np.minimum(rows, len(cdf) - 1)
-
-
-def importance_weights(probabilities: np.ndarray, rows: np.ndarray, beta: float) -> np.ndarray:
-    """(S,) float32: q_i = (N p_i)^-beta. beta = 1 undoes the bias of prioritised sampling."""
-    return ((len(probabilities) * probabilities[rows]) ** -beta).astype(np.float32)
-
-
-# ---- loss -------------------------------------------------------------------------------------
-
-def mean(x: Tensor) -> Tensor:
-    """The mean of all elements, summed in an order that does not depend on the number of threads.
-
-    PyTorch splits one sum of 32768 numbers or more among its threads, but never a row of a matrix.
-    """
-    count, x = x.numel(), x.flatten()
-    while len(x) > 4096:
-        whole = len(x) // 256 * 256
-        x = torch.cat([x[:whole].view(-1, 256).sum(1), x[whole:]])
-    return x.sum() / count
-
-
-def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
-             settings, ent_coef: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss, its parts in the order of LOSSES, and the importance ratio; arguments are (S, T).
-
-    batch: log_prob_old, value_old (the rollout's), advantage, returns, and q (S, 1), which weighs
-    only the normalised advantage. Mean and deviation are those of the minibatch; the variance is
-    a sum divided by n.
-    """
-    advantage = batch["advantage"]
-    if settings.norm_adv:
-        advantage = advantage - mean(advantage)
-        advantage = advantage / (mean(advantage.square()).sqrt() + 1e-8)
-    advantage = batch["q"] * advantage
-    log_ratio = log_prob - batch["log_prob_old"]
-    ratio = log_ratio.exp()
-    clip = settings.clip_coef
-    policy_loss = mean(torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - clip, 1 + clip)))
-    moved = (value - batch["value_old"]).clamp(-settings.vf_clip_coef, settings.vf_clip_coef)
-    clipped_error = (batch["value_old"] + moved - batch["returns"]).square()
-    value_loss = 0.5 * mean(torch.max((value - batch["returns"]).square(), clipped_error))
-    loss = policy_loss + settings.vf_coef * value_loss - ent_coef * mean(entropy)
-    with torch.no_grad():
-        parts = torch.stack([policy_loss, value_loss, mean(entropy), -mean(log_ratio),
-                             mean(ratio - 1 - log_ratio),
-                             mean(((ratio - 1).abs() > clip).to(ratio.dtype))])
-    return loss, parts, ratio.detach()
-
-
-def explained_variance(values: Tensor, returns: Tensor) -> float:
-    """1 - Var(R - V) / Var(R): 1 is perfect, 0 no better than a constant. 0 where R is constant."""
-    def variance(x: Tensor) -> float:
-        return float(mean((x - mean(x)).square()))
-
-    spread = variance(returns)
-    return 1 - variance(returns - values) / spread if spread > 0 else 0.0
-
-
-# ---- the trainer ------------------------------------------------------------------------------
 
 class TorchPPO(Schedules):
     """A training loop in two halves over one VecEnv: rollout() fills buffers, update() learns.
@@ -144,6 +62,7 @@ class TorchPPO(Schedules):
         self.minibatch_carry = 0.0
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
         self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
+        self._alive = np.arange(self.agents)        # segments with an agent, to pick from
         self._allocate(vec)
         self.vec = vec
         self.barrier(vec)
@@ -163,6 +82,9 @@ class TorchPPO(Schedules):
         self.rewards = buffer(n, t, device="cpu")               # (N, T)
         self.ended = buffer(n, t, dtype=torch.bool, device="cpu")        # (N, T)
         self.truncated = buffer(n, t, dtype=torch.bool, device="cpu")    # (N, T) a subset of ended
+        self.finals = buffer(n, t) if getattr(vec, "has_final", None) is not None else None
+        self.live = None if getattr(vec, "alive", None) is None else buffer(    # (N, T) or None
+            n, t, dtype=torch.bool)
         self.state0 = self.actor.state.clone()                  # (N, L, H) before the first tick
         self.masks = None if vec.action_mask is None else buffer(    # (N, T, A) legal actions
             n, t, vec.action_mask.shape[1], dtype=torch.bool)
@@ -188,31 +110,65 @@ class TorchPPO(Schedules):
         actor.tick = self.global_step // self.agents
         self.state0.copy_(actor.state)
         for t in range(self.horizon):
-            obs = self._read_obs()
-            mask = None if vec.action_mask is None else actor.to_mask(vec.action_mask)
+            obs, empty = self._read_obs(), self._empty()
+            mask = None if vec.action_mask is None else actor.to_mask(
+                vec.action_mask if empty is None else vec.action_mask | empty[:, None])
             actions, self.log_probs[:, t], self.values[:, t] = actor.forward(obs, mask)
+            if empty is not None:           # it acts with zeros; that it did is forgotten
+                self.live[:, t] = torch.from_numpy(~empty)
+                for rows in (actions, self.log_probs[:, t], self.values[:, t]):
+                    rows[torch.from_numpy(empty)] = 0
             self.obs[:, t], self.actions[:, t] = obs, actions
             if mask is not None:
                 self.masks[:, t] = mask
             self._env["actions"].copy_(actions)
             self._timed(vec.step)
-            self._check_input("rewards", vec.rewards)
-            ended = (vec.terminals != 0) | (vec.truncations != 0)
-            self.rewards[:, t] = self._env["rewards"]
+            rewards, cut = vec.rewards, vec.truncations != 0
+            ended = (vec.terminals != 0) | cut
+            if empty is not None:
+                rewards, cut = np.where(empty, np.float32(0), rewards), cut & ~empty
+                ended |= empty | self._empty()
+            self._check_input("rewards", rewards)
+            self.rewards[:, t] = torch.from_numpy(rewards)
             self.ended[:, t] = torch.from_numpy(ended)
-            self.truncated[:, t] = self._env["truncations"] != 0
+            self.truncated[:, t] = torch.from_numpy(cut)
+            if self.finals is not None:
+                self.finals[:, t] = self._value_finals(cut)
             actor.ended(ended)
         self.bootstrap.copy_(actor.value(self._read_obs()))
+        if self.live is not None:
+            self.bootstrap[torch.from_numpy(self._empty())] = 0
         raise_if_bad([("values", self.bootstrap)], where=f"tick {actor.tick}")
         self.global_step += self.batch_size
         elapsed = time.perf_counter() - started
         self.timers["forward"] += elapsed - (self.timers["env"] - in_env)
 
+    def _empty(self) -> np.ndarray | None:
+        """(N,) rows that have no agent now; None where all always have one."""
+        return None if self.live is None else self.vec.alive == 0
+
+    def _value_finals(self, cut: np.ndarray) -> Tensor:
+        """(N,) the values of final observations of episodes that were cut off, with the state
+        before it is zeroed; NaN where there is none."""
+        out = torch.full((self.agents,), math.nan, device=self.device)
+        rows = np.flatnonzero(cut & (self.vec.has_final != 0))
+        if len(rows):
+            pick = torch.from_numpy(rows).to(self.device)
+            obs = torch.from_numpy(self.vec.final_observations[rows]).to(self.device)
+            out[pick] = self.actor.value(obs, pick)
+            raise_if_bad([("final observations", obs.float()), ("values", out[pick])],
+                         where=f"tick {self.actor.tick - 1}", hint=ENV_HINT)
+        return out
+
     def _read_obs(self) -> Tensor:
         """This tick's observations, our own copy on the device."""
+        obs, empty = self._env["observations"].to(self.device, copy=True), self._empty()
+        if empty is not None:
+            obs[torch.from_numpy(empty)] = 0
         if self.obs.dtype != torch.uint8:
-            self._check_input("observations", self.vec.observations)
-        return self._env["observations"].to(self.device, copy=True)
+            self._check_input("observations", obs.numpy() if empty is not None
+                              else self.vec.observations)
+        return obs
 
     def _check_input(self, name: str, array: np.ndarray) -> None:
         if not math.isfinite(float(array.sum())):
@@ -235,16 +191,20 @@ class TorchPPO(Schedules):
         rewards, clipped = self._clipped_rewards()
         ended, truncated = self.ended.to(self.device), self.truncated.to(self.device)
         values, ratio = self.values.clone(), torch.ones_like(self.values)   # the current ones
-        wanted = t.replay_ratio * self.batch_size / t.minibatch_size + self.minibatch_carry
+        if self.live is not None:
+            self._alive = np.flatnonzero(self.live.any(1).cpu().numpy())
+        wanted = (t.replay_ratio * (len(self._alive) * self.horizon) / t.minibatch_size
+                  + self.minibatch_carry)
         count = int(wanted)
         self.minibatch_carry, self.picks = wanted - count, []
         explained, sums, norms = 0.0, torch.zeros(len(LOSSES), device=self.device), 0.0
         for number in range(count):
             advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
-                                   t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip)
+                                   t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip,
+                                   self.finals)
             returns = advantage + values
             if number == 0:
-                explained = explained_variance(self.values, returns)
+                explained = explained_variance(self._of_live(self.values), self._of_live(returns))
             rows, q = self._pick(advantage, number, beta)
             self.picks.append((rows, q))
             pick = torch.from_numpy(rows).to(self.device)
@@ -253,6 +213,8 @@ class TorchPPO(Schedules):
                      "log_prob_old": self.log_probs[pick], "value_old": self.values[pick],
                      "advantage": advantage[pick], "returns": returns[pick],
                      "q": torch.from_numpy(q).to(self.device).unsqueeze(1)}
+            if self.live is not None:
+                batch["live"] = self.live[pick]
             mask = None if self.masks is None else self.masks[pick]
             parts, norm, value, new_ratio = self._learn(batch, mask, learning_rate, ent_coef)
             sums, norms = sums + parts, norms + norm
@@ -265,10 +227,15 @@ class TorchPPO(Schedules):
         self.timers["train"] += time.perf_counter() - started
         metrics = {"train/learning_rate": learning_rate, "train/ent_coef": ent_coef,
                    "train/reward_clipped": clipped}
+        if self.live is not None:
+            metrics["train/alive"] = float(self.live.sum()) / self.batch_size
         if count:
             metrics |= {f"loss/{key}": total / count for key, total in zip(LOSSES, sums.tolist())}
             metrics |= {"loss/explained_variance": explained, "loss/grad_norm": norms / count}
         return metrics
+
+    def _of_live(self, rows: Tensor) -> Tensor:
+        return rows if self.live is None else rows[self.live]
 
     def _clipped_rewards(self) -> tuple[Tensor, int]:
         rewards, limit = self.rewards, self.settings.reward_clip
@@ -280,16 +247,16 @@ class TorchPPO(Schedules):
         """The S segments of this epoch's minibatch `number`, and their weights q."""
         t, size = self.settings, self.settings.minibatch_size // self.horizon
         if t.prio_alpha == 0:       # deal from shuffled decks; a deck holds every segment once
-            places = np.arange(number * size, (number + 1) * size)
-            laps = places // self.agents
-            decks = {lap: philox.permutation(t.seed, self.agents, self.epoch, lap)
+            places, segments = np.arange(number * size, (number + 1) * size), len(self._alive)
+            laps = places // segments
+            decks = {lap: philox.permutation(t.seed, segments, self.epoch, lap)
                      for lap in range(laps[0], laps[-1] + 1)}
-            rows = np.array([decks[lap][place % self.agents] for lap, place in zip(laps, places)])
-            return rows, np.ones(size, np.float32)
+            rows = np.array([decks[lap][place % segments] for lap, place in zip(laps, places)])
+            return self._alive[rows], np.ones(size, np.float32)
         uniforms = philox.uniform((t.seed, Purpose.PRIORITY), np.arange(size), self.epoch, number)
-        probabilities = segment_probabilities(advantage, t.prio_alpha)
+        probabilities = segment_probabilities(advantage[self._alive], t.prio_alpha)
         rows = draw_segments(probabilities, uniforms)
-        return rows, importance_weights(probabilities, rows, beta)
+        return self._alive[rows], importance_weights(probabilities, rows, beta)
 
     def _learn(self, batch: Mapping[str, Tensor], mask: Tensor | None, learning_rate: float,
                ent_coef: float) -> tuple[Tensor, float, Tensor, Tensor]:
@@ -311,6 +278,8 @@ class TorchPPO(Schedules):
             raise RunError("the gradient norm overflows", where=f"epoch {self.epoch}",
                            hint=SCALE_HINT)
         self.muon.step(learning_rate, norm)
+        if "live" in batch:
+            value = value * batch["live"]
         return parts, norm, value.detach(), ratio
 
     # -- checkpoints --

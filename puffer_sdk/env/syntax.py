@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 
-from ...env.probe import evaluate
+from .probe import evaluate
 
 # clang's numbers of operators (CXBinaryOperatorKind, CXUnaryOperatorKind)
 BINARY = dict(enumerate(

@@ -1,0 +1,67 @@
+"""`puffer-sdk ocean`: try every environment of a PufferLib checkout, print the table."""
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ..base import paths, ui
+from ..base.errors import FINDINGS
+from .options import format_option
+from .pages import Page
+
+HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}  verdict"
+
+
+@click.command(
+    cls=Page, examples=[
+        ("puffer-sdk ocean ../PufferLib", "all of ../PufferLib/ocean, and a page"),
+        ("puffer-sdk ocean ../PufferLib --only snake --only pong", "two of them")],
+    statuses={0: "all environments passed", 1: "some did not"})
+@click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--only", multiple=True, metavar="NAME", help="Try this one; can be repeated.")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              default=Path("ocean-survey"), show_default=True,
+              help="The folder for the page, the pictures and survey.json.")
+@click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
+              help="Factor on the length of check's experiments.")
+@format_option
+def command(source, only, output, budget, format_):
+    """Try every environment of a PufferLib 4.0 checkout.
+
+    Each one in FOLDER/ocean, or in FOLDER itself, is built, stepped a million times at random,
+    checked and recorded. One passed if all of this worked and check found no error.
+    """
+    from ..reporting import survey
+
+    shown = []
+
+    def show(row) -> None:
+        if format_ == "text" and not shown:
+            ui.out(HEAD)
+        if format_ == "text":
+            ui.out(_line(row))
+        shown.append(row)
+
+    done = survey.survey(source, output, only=only, budget=budget, on_row=show)
+    if format_ == "json":
+        ui.out(json.dumps({"page": str(done.page), "rows": [
+            {**asdict(row), "passed": row.passed, "verdict": row.verdict} for row in done.rows]}))
+    else:
+        passed = sum(row.passed for row in done.rows)
+        ui.out(f"{passed} of {len(done.rows)} passed; page: {paths.shown(done.page)}")
+    if not done.passed:
+        sys.exit(FINDINGS)
+
+
+def _line(row) -> str:
+    rate = f"{row.rate:,.0f}" if row.rate else "-"
+    actions = row.actions or "-"
+    actions = actions if len(actions) <= 14 else f"{actions.count('x') + 1} heads"
+    codes = sorted({finding["code"] for finding in row.findings})
+    why = f": {next(iter(row.problems.values())).partition(' (')[0]}" if row.problems else ""
+    return (f"{row.name:<20} {row.obs or '-':>12} {actions:>14} {rate:>10}  {row.verdict}{why}"
+            + (f" ({' '.join(codes)})" if codes else ""))

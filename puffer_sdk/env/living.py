@@ -1,0 +1,40 @@
+"""Agents that come and go.  a VecEnv after reset or step -> who lives, whose episode has ended
+
+What stands in a row without an agent means nothing, but for the reward and the ending of the step
+in which its agent died.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .vec import VecEnv
+
+
+def living(vec: VecEnv) -> np.ndarray:
+    """(N,) bool: rows that have an agent now."""
+    return np.ones(vec.num_agents, bool) if vec.alive is None else vec.alive != 0
+
+
+def ended(vec: VecEnv, lived: np.ndarray | None = None) -> np.ndarray:
+    """(N,) bool: rows whose episode has ended, and rows without an agent: dying is an ending.
+
+    lived       (N,) bool, living() before the step: only those count
+    """
+    over = (vec.terminals != 0) | (vec.truncations != 0)
+    if vec.alive is not None:
+        over |= vec.alive == 0
+    return over if lived is None else over & lived
+
+
+def fill_empty(rows: np.ndarray | None, alive: np.ndarray | None, value=0) -> np.ndarray | None:
+    """rows (N, ...) with `value` where nobody lives, a copy; the same array where all do.
+
+    alive       (N,) as VecEnv.alive
+    """
+    if rows is None or alive is None or np.all(alive):
+        return rows
+    return np.where((np.asarray(alive) != 0).reshape(-1, *[1] * (rows.ndim - 1)), rows,
+                    rows.dtype.type(value))

@@ -1,0 +1,104 @@
+"""An environment's C as libclang reads it.  NAME.h, or a binding.c -> functions, structs, macros"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import paths
+from ..base.spec import CField
+from . import contract, probe
+
+
+@dataclass
+class Source:
+    """One environment's files: what they define, and where."""
+
+    folder: Path
+    unit: object = None                 # libclang's, once it is read
+
+    def find_files(self) -> None:
+        """header; binding, or None where none was written by hand."""
+        self.name = self.folder.name
+        self.header = self.folder / f"{self.name}.h"
+        binding = self.folder / "binding.c"
+        self.binding = binding if binding.is_file() else None
+
+    def texts(self) -> dict[str, str]:
+        """The header's and the binding's text, by file name."""
+        return {path.name: path.read_text(encoding="utf-8", errors="replace")
+                for path in (self.header, self.binding) if path}
+
+    def parse(self) -> None:
+        from clang import cindex
+
+        main = str(self.folder / ".puffer_probe.c")
+        source = self.binding or self.header
+        text = f'#include "{source.name}"\n' + probe.SOURCE
+        flags = [*probe.clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
+                 "-include", str(paths.include_dir() / "puffer_prelude.h"),
+                 "-Wno-everything", "-Werror=implicit-function-declaration"]
+        unit = cindex.Index.create().parse(
+            main, args=flags, unsaved_files=[(main, text)],
+            options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+        self.unit, self.main, self.shown = unit, main, {}
+        self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
+        self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
+        self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
+        self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
+        kinds = cindex.CursorKind
+        for cursor in unit.cursor.get_children():
+            if cursor.kind == kinds.MACRO_DEFINITION:
+                self.take_macro(cursor)
+            elif cursor.kind == kinds.FUNCTION_DECL and cursor.is_definition():
+                self.funcs[cursor.spelling] = cursor
+            elif cursor.kind == kinds.STRUCT_DECL and cursor.is_definition():
+                self.structs[cursor.type.get_canonical().spelling] = cursor
+            elif cursor.kind == kinds.ENUM_DECL:
+                self.enumerators |= {child.spelling: self.place(child)
+                                     for child in cursor.get_children()}
+            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
+                self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
+            elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
+                self.probes[cursor.spelling] = cursor
+
+    def take_macro(self, cursor) -> None:
+        name = cursor.spelling
+        file = cursor.location.file
+        if name in contract.MACROS and file:
+            tokens = [t.spelling for t in cursor.get_tokens()][1:]
+            self.macros[name] = (" ".join(tokens), file.name, cursor.location.line)
+        elif name.startswith("MY_") and file and self.folder in Path(file.name).resolve().parents:
+            self.binding_macros[name] = self.place(cursor)
+
+    def relative(self, name: str) -> str:
+        if name not in self.shown:
+            path = Path(name).resolve()
+            inside = self.folder in path.parents
+            self.shown[name] = str(path.relative_to(self.folder) if inside else path)
+        return self.shown[name]
+
+    def place(self, cursor) -> str:
+        location = cursor.location
+        return f"{self.relative(location.file.name)}:{location.line}"
+
+    def macro_place(self, name: str) -> str | None:
+        if name not in self.macros:
+            return None
+        return f"{self.relative(self.macros[name][1])}:{self.macros[name][2]}"
+
+    def evaluate(self, name: str) -> int | None:
+        cursor = self.probes.get(name)
+        children = list(cursor.get_children()) if cursor is not None else []
+        return probe.integer(children[-1]) if children else None
+
+    @staticmethod
+    def struct_fields(struct) -> tuple[CField, ...]:
+        return tuple(CField(c.spelling, c.type.get_canonical().spelling, c.location.line)
+                     for c in struct.type.get_fields())
+
+    def find_log(self):
+        """The cursor of struct Log, or None."""
+        for name in (*self.logs, "Log", "struct Log"):
+            if name in self.structs:
+                return self.structs[name]
+        return None

@@ -1,0 +1,194 @@
+"""What the Python half of a PufferLib 3 environment says.  NAME.py -> sizes, agents, defaults
+
+The file is read, never run: numbers, the constructor's defaults, and arithmetic over both.
+"""
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+              ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Pow: operator.pow,
+              ast.Mod: operator.mod}
+CALLS = {"int": int, "float": float, "ceil": math.ceil, "len": len, "max": max, "min": min}
+TENSORS = {"float32": "FloatTensor", "uint8": "ByteTensor", "int8": "ByteTensor"}
+
+
+@dataclass
+class PythonEnv:
+    """None: it does not follow from the file."""
+
+    path: Path
+    obs_size: int | None = None
+    obs_type: str | None = None                 # FloatTensor, ByteTensor
+    act_sizes: tuple[int, ...] | None = None    # 1 = continuous
+    agents: int | str | None = None             # of one env: a number, or the setting that says it
+    defaults: dict[str, float] = field(default_factory=dict)    # of the constructor
+
+
+class _Unknown(Exception):
+    pass
+
+
+def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
+    """What can be known; a file that is missing or not Python says nothing.
+
+    given   what the constructor is called with, instead of its defaults: [env] of the ini
+    """
+    made = PythonEnv(path)
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return made
+    constructors = [item for node in tree.body if isinstance(node, ast.ClassDef)
+                    for item in node.body
+                    if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    names = {}
+    _assign(tree.body, names, made)
+    for init in constructors[:1]:
+        arguments = [*init.args.posonlyargs, *init.args.args]
+        pairs = [*zip(arguments[::-1], init.args.defaults[::-1], strict=False),
+                 *((a, d) for a, d in zip(init.args.kwonlyargs, init.args.kw_defaults,
+                                          strict=True) if d is not None)]
+        for argument, default in reversed(pairs):
+            try:
+                names[argument.arg] = _value(default, names)
+            except _Unknown:
+                continue
+        names.update(given or {})
+        made.defaults = {name: value for name, value in names.items()
+                         if isinstance(value, (int, float)) and name != "num_envs"}
+        names["num_envs"] = 1
+        _assign(init.body, names, made)
+        for keyword in _keywords(init):
+            try:
+                value = _value(keyword.value, names)
+            except _Unknown:
+                continue
+            if isinstance(value, (int, float)):
+                made.defaults.setdefault(keyword.arg, value)
+    return made
+
+
+def _keywords(init: ast.FunctionDef) -> list[ast.keyword]:
+    """What the constructor hands to the C side."""
+    return [keyword for node in ast.walk(init) if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute) and node.func.attr in ("vec_init", "env_init")
+            for keyword in node.keywords if keyword.arg]
+
+
+def _assign(body: list[ast.stmt], names: dict, made: PythonEnv) -> None:
+    for node in body:
+        if isinstance(node, ast.If):                # a branch counts where the test is known
+            try:
+                _assign(node.body if _value(node.test, names) else node.orelse, names, made)
+            except _Unknown:
+                _assign(node.body, names, made)
+            continue
+        if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
+            continue
+        target = node.targets[0]
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", None)
+        if name == "single_observation_space":
+            _observation(node.value, names, made)
+        elif name == "single_action_space":
+            made.act_sizes = _actions(node.value, names)
+        elif name == "num_agents":
+            made.agents = _agents(node.value, names)
+        elif name:
+            try:
+                names[name] = _value(node.value, names)
+            except _Unknown:
+                names.pop(name, None)
+
+
+def _space(node: ast.expr) -> tuple[str, dict[str, ast.expr]] | None:
+    """A call of Box, Discrete, ...: its name and its arguments."""
+    if not isinstance(node, ast.Call):
+        return None
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    order = {"Box": ("low", "high", "shape", "dtype"), "Discrete": ("n",),
+             "MultiDiscrete": ("nvec",)}.get(name)
+    if order is None:
+        return None
+    return name, {**dict(zip(order, node.args, strict=False)),
+                  **{keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}}
+
+
+def _observation(node: ast.expr, names: dict, made: PythonEnv) -> None:
+    space = _space(node)
+    if space is None or space[0] != "Box" or "shape" not in space[1]:
+        return
+    try:
+        shape = _value(space[1]["shape"], names)
+        made.obs_size = int(math.prod(shape if isinstance(shape, (list, tuple)) else [shape]))
+    except (_Unknown, TypeError, ValueError):
+        return
+    dtype = space[1].get("dtype")
+    made.obs_type = TENSORS.get(getattr(dtype, "attr", "float32"))
+
+
+def _actions(node: ast.expr, names: dict) -> tuple[int, ...] | None:
+    space = _space(node)
+    try:
+        if space and space[0] == "Discrete":
+            return (int(_value(space[1]["n"], names)),)
+        if space and space[0] == "MultiDiscrete":
+            return tuple(int(width) for width in _value(space[1]["nvec"], names))
+        if space:
+            shape = _value(space[1]["shape"], names) if "shape" in space[1] else (1,)
+            return (1,) * int(math.prod(shape if isinstance(shape, (list, tuple)) else [shape]))
+    except (_Unknown, KeyError, TypeError, ValueError):
+        pass
+    return None
+
+
+def _agents(node: ast.expr, names: dict) -> int | str | None:
+    """num_envs * X: the setting X; num_envs alone, or a number: how many."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        sides = [side.id if isinstance(side, ast.Name) else None for side in (node.left,
+                                                                            node.right)]
+        other = [side for side in sides if side != "num_envs"]
+        if "num_envs" in sides and other and other[0]:
+            return other[0]
+    try:
+        value = _value(node, names)
+    except _Unknown:
+        return None
+    return int(value) if isinstance(value, (int, float)) else None
+
+
+def _value(node: ast.expr, names: dict):
+    """The value of an expression. Raises _Unknown."""
+    try:
+        return _known(node, names)
+    except (KeyError, TypeError, ValueError, ArithmeticError, IndexError):
+        raise _Unknown from None
+
+
+def _known(node: ast.expr, names: dict):
+    match node:
+        case ast.Constant(value=value) if isinstance(value, (int, float, str)):
+            return value
+        case ast.Name(id=name):
+            return names[name]
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, names)
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = _value(left, names), _value(right, names)
+            if isinstance(b, list):
+                a, b = b, a
+            if not abs(b) <= (64 if isinstance(op, ast.Pow) or isinstance(a, list) else 1e9):
+                raise _Unknown          # too large to be a size
+            return ARITHMETIC[type(op)](a, b)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return [_value(item, names) for item in items]
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments):
+            return CALLS[name](*(_value(argument, names) for argument in arguments))
+    raise _Unknown

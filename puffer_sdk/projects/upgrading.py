@@ -1,0 +1,339 @@
+"""Bring an older Ocean environment to PufferLib 4.0.  binding.c, NAME.h, NAME.py -> the same, anew
+
+    upgrade("snake")    snake/binding.c     Python.h and kwargs, or OBS_TYPE: as 4.0 writes them
+                        snake/snake.h       actions and terminals are floats; num_agents and rng
+                        snake/snake.ini     in [env], what snake.py gave as defaults
+                        snake/*.orig        what the changed files were
+
+Only what follows from the text is written. What does not (a size that Python computes, a map that
+Python loads) is named, with the file and the line.
+"""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base import files, paths
+from ..base.errors import BuildError, PufferError, UsageError
+from ..env import header
+from ..settings.config import find_ini
+from . import python_env
+
+# What an early 4.0 called the type of an observation
+EARLY_TYPES = {"float": "FloatTensor", "unsigned char": "ByteTensor", "char": "ByteTensor",
+               "unsigned_char": "ByteTensor"}
+ARRAYS = ("actions", "terminals", "rewards")
+# binding.c of PufferLib 3 -> of 4.0
+PYTHON_LINES = (
+    (r"(?m)^.*#\s*include\s*<Python\.h>.*\n", ""),
+    (r"static\s+int\s+my_init\s*\(\s*(\w+)\s*\*\s*(\w+)\s*,\s*PyObject\s*\*\s*\w+\s*,"
+     r"\s*PyObject\s*\*\s*(\w+)\s*\)", r"void my_init(\1* \2, Dict* \3)"),
+    (r"static\s+int\s+my_log\s*\(\s*PyObject\s*\*\s*(\w+)\s*,\s*Log\s*\*\s*(\w+)\s*\)",
+     r"void my_log(Log* \2, Dict* \1)"),
+    (r"\bunpack\s*\(\s*(\w+)\s*,\s*(\"\w+\")\s*\)", r"dict_get(\1, \2)->value"),
+    (r"\bassign_to_dict\s*\(", "dict_set("),
+)
+
+
+@dataclass
+class Upgraded:
+    """A written upgrade."""
+
+    folder: Path
+    changed: list[str] = field(default_factory=list)    # names of files
+    notes: list[str] = field(default_factory=list)      # what was decided, and what is left by hand
+    problems: list[PufferError] = field(default_factory=list)   # what keeps it from being built
+
+
+def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
+    """Rewrite an environment of PufferLib 3 or of an early 4.0 as one of 4.0.
+
+    Raises UsageError where there is no binding.c, where nothing is to be changed, and where the
+    files of an earlier upgrade (*.orig) are still there.
+    """
+    folder = paths.find_env(env)
+    name, binding = folder.name, folder / "binding.c"
+    if not binding.is_file():
+        raise UsageError("there is no binding.c to upgrade", where=folder,
+                         hint="without --upgrade, bind writes one")
+    done = Upgraded(folder)
+    texts = {path.name: path.read_text(encoding="utf-8", errors="surrogateescape")
+             for path in (binding, *(folder / f"{name}.{end}" for end in ("h", "c", "ini")))
+             if path.is_file()}
+    if f"{name}.h" not in texts:
+        raise UsageError("the environment has no header", where=folder, expected=f"{name}.h")
+    new = dict(texts)
+    known = None
+    if _is_python(texts["binding.c"]):
+        known = python_env.read(folder / f"{name}.py", _given(_old_ini(folder) or ""))
+    new["binding.c"] = _binding(texts["binding.c"], known, done)
+    _header(new, f"{name}.h", struct_name(new["binding.c"]), done)
+    if known:
+        new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
+    changed = {file: text for file, text in new.items() if text != texts.get(file)}
+    if not changed:
+        raise UsageError("nothing is to be upgraded", where=binding,
+                         hint=f"puffer-sdk check {name} says what is wrong, if anything is")
+    _write(folder, texts, changed)
+    done.changed = sorted(changed)
+    done.problems = done.problems or header.inspect(folder)[1]
+    return done
+
+
+def _old_ini(folder: Path) -> str | None:
+    """The text of its ini, which PufferLib 3 keeps in config/ocean."""
+    place = find_ini(folder) or folder.parent.parent / "config/ocean" / f"{folder.name}.ini"
+    try:
+        return place.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def _is_python(text: str) -> bool:
+    return re.search(r"\bPyObject\b|#\s*include\s*<Python\.h>", text) is not None
+
+
+def struct_name(text: str) -> str | None:
+    """What a binding defines as Env."""
+    found = re.search(r"#\s*define\s+Env\s+(?:struct\s+)?(\w+)", text)
+    return found[1] if found else None
+
+
+def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -> None:
+    """All of the files or, where one cannot be written, none."""
+    kept = [folder / f"{file}.orig" for file in changed if file in texts]
+    for path in kept:
+        if path.exists():
+            raise UsageError("an earlier upgrade left this file", where=path,
+                             hint="move it away, or rename it back, and upgrade again")
+    written = []
+    try:
+        for path in kept:
+            written.append(path)
+            files.write(path, texts[path.name.removesuffix(".orig")].encode(
+                "utf-8", "surrogateescape"))
+        for file, text in changed.items():
+            files.write(folder / file, text.encode("utf-8", "surrogateescape"))
+    except BaseException:
+        for file, text in texts.items():
+            if file in changed:
+                files.write(folder / file, text.encode("utf-8", "surrogateescape"))
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+
+
+# -- binding.c ----------------------------------------------------------------
+
+
+def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> str:
+    tensor = re.search(r"(?m)^\s*#\s*define\s+OBS_TYPE\s+(.+?)\s*(?://.*)?$", text)
+    if tensor and "OBS_TENSOR_T" not in text:
+        kind = EARLY_TYPES.get(tensor[1].lower())
+        if kind:
+            text = text.replace(tensor[0], _line(tensor[0], f"#define OBS_TENSOR_T {kind}"))
+        else:
+            done.notes.append(f"OBS_TYPE {tensor[1]}: observations are floats or bytes in 4.0; "
+                              "change the field, and define OBS_TENSOR_T")
+    text = re.sub(r"(?m)^[ \t]*#\s*define\s+ACT_TYPE\b.*\n", "", text)
+    text = re.sub(r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"', text)
+    if known is None:
+        return text
+    for pattern, new in PYTHON_LINES:
+        text = re.sub(pattern, new, text)
+    for function in ("my_init", "my_log"):
+        text = _without_status(text, function)
+    text = _with_agents(text, known, done)
+    missing = _sizes(text, known, done)
+    if missing:
+        text = re.sub(r"(?m)^(#\s*define\s+Env\b)", lambda m: missing + m[1], text, count=1)
+    left = [number for number, line in enumerate(text.splitlines(), 1) if "Py" in line]
+    if left:
+        done.problems.append(BuildError(
+            f"{len(left)} lines still call Python", where=f"binding.c:{left[0]}",
+            hint="write them anew: settings come from dict_get, files are read in C"))
+    return text
+
+
+def _line(old: str, new: str) -> str:
+    """new, with the blanks before old."""
+    return old[:len(old) - len(old.lstrip())] + new
+
+
+def _body(text: str, function: str) -> tuple[int, int] | None:
+    """Where the body of a function starts and ends, in characters, without its braces."""
+    found = re.search(rf"\bvoid\s+{function}\s*\([^)]*\)\s*\{{", text)
+    if not found:
+        return None
+    depth, at = 1, found.end()
+    while at < len(text) and depth:
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        at += 1
+    return found.end(), at - 1
+
+
+def _without_status(text: str, function: str) -> str:
+    """return 0; and return 1; of a function that returned a status and is void now."""
+    if place := _body(text, function):
+        body = text[place[0]:place[1]]
+        body = re.sub(r"\n[ \t]*return 0;[ \t]*(?=\n\s*$)", "", body)
+        body = re.sub(r"\breturn [01];", "return;", body)
+        text = text[:place[0]] + body + text[place[1]:]
+    return text
+
+
+def _with_agents(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
+    """my_init sets num_agents first."""
+    place = _body(text, "my_init")
+    if not place or re.search(r"->\s*num_agents\s*=", text[place[0]:place[1]]):
+        return text
+    env, kwargs = re.search(r"void\s+my_init\s*\(\s*\w+\s*\*\s*(\w+)\s*,\s*Dict\s*\*\s*(\w+)",
+                            text).groups()
+    agents = known.agents
+    if agents is None:
+        done.notes.append("binding.c: my_init sets num_agents to 1; change it if there are more")
+        agents = 1
+    value = agents if isinstance(agents, int) else f'dict_get({kwargs}, "{agents}")->value'
+    return text[:place[0]] + f"\n    {env}->num_agents = {value};" + text[place[0]:]
+
+
+def _sizes(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
+    """The lines that say the sizes, where the binding does not."""
+    lines = []
+    for macro, value, example in (
+            ("OBS_SIZE", known.obs_size, "#define OBS_SIZE 4"),
+            ("ACT_SIZES", known.act_sizes and "{" + ", ".join(map(str, known.act_sizes)) + "}",
+             "#define ACT_SIZES {3}")):
+        if re.search(rf"#\s*define\s+{macro}\b", text):
+            continue
+        if value is None:
+            done.notes.append(f"{macro} does not follow from {known.path.name}: write it into "
+                              f"binding.c, such as {example}")
+        else:
+            lines.append(f"#define {macro} {value}\n")
+    if lines and known.obs_type in ("FloatTensor", "ByteTensor"):
+        lines.append(f"#define OBS_TENSOR_T {known.obs_type}\n")
+    return "".join(lines) + "\n" * bool(lines)
+
+
+# -- NAME.h -------------------------------------------------------------------
+
+
+def _header(texts: dict[str, str], name: str, struct: str | None, done: Upgraded) -> None:
+    """Floats for actions, rewards and terminals, in the header and in NAME.c."""
+    old = {array: found[1] for array in ARRAYS
+           if (found := re.search(rf"(?m)^[ \t]*((?:unsigned )?\w+)\s*\*\s*{array}\s*;",
+                                  texts[name]))}
+    for file in (name, f"{name[:-2]}.c"):
+        if file in texts:
+            for array, kind in old.items():
+                if kind != "float":
+                    texts[file] = _as_floats(texts[file], array, kind)
+    text = texts[name]
+    place = re.search(rf"(?m)^(?:typedef\s+)?struct\s+{struct}\s*\{{", text) if struct else None
+    if place is None and struct:
+        closing = re.search(rf"\}}\s*{struct}\s*;", text)
+        starts = [m for m in re.finditer(r"typedef\s+struct\s*\w*\s*\{", text)
+                  if closing and m.end() < closing.start()]
+        place = starts[-1] if starts else None
+    if place is None:
+        done.notes.append(f"{name}: the struct of the environment was not found; give it "
+                          "int num_agents; and unsigned int rng;")
+        return
+    end = text.find("\n}", place.end())
+    body = text[place.end():end]
+    new = "".join(f"\n    {line}" for field_, line in (
+        ("num_agents", "int num_agents;"), ("rng", "unsigned int rng;"))
+        if not re.search(rf"\b{field_}\s*[;,]", body))
+    text = text[:place.end()] + new + text[place.end():]
+    texts[name] = re.sub(r"(?m)^([ \t]*)unsigned (?:char|int)\s*\*\s*(truncations\s*;)",
+                         r"\1float* \2", text)
+
+
+def _as_floats(text: str, array: str, kind: str) -> str:
+    """One array, which held integers or doubles, holds floats."""
+    other = re.findall(rf"\b{kind}\s*\*\s*(\w+)\s*=\s*&?\s*\(?\s*\w+\s*->\s*{array}\b",
+                       text)
+    lines = []
+    for line in text.split("\n"):
+        if re.search(rf"\b{array}\b", line):
+            line = re.sub(rf"\bmemset\s*\(\s*((?:\w+->)?{array})\s*,\s*(?:1|true)\s*,\s*(.+?)\s*\*"
+                          rf"\s*sizeof\(\s*{kind}\s*\)\s*\)\s*;",        # bytes of 1: no floats
+                          r"for (int i = 0; i < (\2); i++) \1[i] = 1;", line)
+            line = re.sub(rf"\b{kind}(\s*\*\s*{array}\b)", r"float\1", line)
+            line = re.sub(rf"\b{kind}(\s*\*\s*\w+\s*=\s*&?\s*\(?\s*\w+\s*->\s*{array}\b)",
+                          r"float\1", line)
+            line = re.sub(rf"\(\s*{kind}\s*\*\s*\)(?=\s*(?:calloc|malloc|realloc)\b)", "(float*)",
+                          line)
+            if re.search(rf"\b{array}\s*(?:=\s*(?:\([^)]*\))?\s*\w*alloc\b|,)", line):
+                line = re.sub(rf"sizeof\(\s*{kind}\s*\)", "sizeof(float)", line)
+        lines.append(line)
+    text = "\n".join(lines)
+    if kind in ("int", "unsigned char", "char"):
+        text = _read_as_integers(text, rf"(?:\b\w+\s*(?:->|\.)\s*)+{array}")
+        for name in dict.fromkeys(other):
+            text = _read_as_integers(text, rf"(?<![\w.>]){name}")
+    return text
+
+
+def _read_as_integers(text: str, array: str) -> str:
+    """(int) before each element that is read, for what only integers can do. array: a pattern"""
+    made, at = [], 0
+    for found in re.finditer(rf"{array}\s*\[", text):
+        depth, end = 1, found.end()
+        while end < len(text) and depth:
+            depth += {"[": 1, "]": -1}.get(text[end], 0)
+            end += 1
+        before, after = text[:found.start()].rstrip(), text[end:].lstrip()
+        written = re.match(r"(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--", after)
+        taken = before.endswith(("(int)", "(float)", "++", "--")) or (
+            before.endswith("&") and not before.endswith("&&"))
+        if written or taken or found.start() < at:
+            continue
+        made += [text[at:found.start()], "(int)"]
+        at = found.start()
+    return "".join(made) + text[at:]
+
+
+# -- NAME.ini -----------------------------------------------------------------
+
+
+_ENV = re.compile(r"(?m)^\[env\][^\n]*\n((?:(?!\[).*\n?)*)")
+
+
+def _given(text: str) -> dict[str, float]:
+    """The numbers in [env] of an ini."""
+    section, numbers = _ENV.search(text), {}
+    for key, value in re.findall(r"(?m)^\s*(\w+)\s*=\s*([^#;\n]*)", section[1] if section else ""):
+        with suppress(ValueError):
+            number = float(value)
+            numbers[key] = int(number) if number.is_integer() else number
+    return numbers
+
+
+def _ini(text: str | None, binding: str, known: python_env.PythonEnv, done: Upgraded) -> str:
+    """The ini, with a value in [env] for each key that the binding reads.
+
+    num_envs, which PufferLib 3 keeps there, goes: [vec] total_agents says how many.
+    """
+    text = text or "[env]\n"
+    section = _ENV.search(text)
+    body = section[1] if section else ""
+    given = set(re.findall(r"(?m)^\s*(\w+)\s*=", body))
+    keys = dict.fromkeys(re.findall(r'dict_get\(\s*\w+,\s*"(\w+)"\)', binding))
+    missing = [key for key in keys if key not in given]
+    unknown = [key for key in missing if key not in known.defaults]
+    if unknown:
+        done.notes.append(f"{', '.join(unknown)}: read by my_init, and {known.path.name} gives no "
+                          "number; write it into [env] of the ini")
+    lines = "".join(f"{key} = {known.defaults[key]:.10g}\n" for key in missing
+                    if key not in unknown)
+    if not section:
+        return f"{text.rstrip()}\n\n[env]\n{lines}"
+    if "num_envs" not in keys:
+        body = re.sub(r"(?m)^\s*num_envs\s*=.*\n?", "", body)
+    return text[:section.start(1)] + lines + body + text[section.end(1):]

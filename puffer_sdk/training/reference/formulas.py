@@ -1,0 +1,113 @@
+"""PPO's formulas.  rewards, values, endings, ratios -> advantages, segments to learn from, loss
+
+Sizes as in ppo.py: N agents, T horizon, S segments in a minibatch.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+# ---- advantages and segments ------------------------------------------------------------------
+
+def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor, truncated: Tensor,
+               ratio: Tensor, gamma: float, gae_lambda: float, rho_clip: float, c_clip: float,
+               finals: Tensor | None = None) -> Tensor:
+    """GAE with V-trace clipping, for every horizon. bootstrap is (N,), all other tensors (N, T).
+
+    The value after a tick is that of the next tick, or `bootstrap` after the last one. Where the
+    episode ended, it is 0. Where a time limit truncated it, it is that of the final observation, in
+    `finals`; where there is none (NaN, or no `finals`) the value before the tick stands in.
+    """
+    following = torch.cat([values[:, 1:], bootstrap.unsqueeze(1)], 1)
+    last = values if finals is None else torch.where(finals.isnan(), values, finals)
+    following = torch.where(ended, torch.where(truncated, last, 0), following)
+    delta = ratio.clamp(max=rho_clip) * (rewards + gamma * following - values)
+    decay = gamma * gae_lambda * ratio.clamp(max=c_clip) * ~ended
+    delta, decay = delta.T.contiguous(), decay.T.contiguous()       # (T, N): a tick is one row
+    for t in range(len(delta) - 2, -1, -1):
+        delta[t].addcmul_(decay[t], delta[t + 1])
+    return delta.T
+
+
+def segment_probabilities(advantage: Tensor, alpha: float) -> np.ndarray:
+    """(N,) float64: p_i ~ (sum_t |A_it|)^alpha + 1e-6, never 0."""
+    weight = advantage.abs().sum(1).cpu().double().numpy() ** alpha + 1e-6
+    return weight / weight.sum()
+
+
+def draw_segments(probabilities: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Inverse CDF, with replacement: one segment for each uniform in [0, 1)."""
+    cdf = np.cumsum(probabilities)
+    rows = np.searchsorted(cdf, uniforms.astype(np.float64) * cdf[-1], side="right")
+    return np.minimum(rows, len(cdf) - 1)
+
+
+def importance_weights(probabilities: np.ndarray, rows: np.ndarray, beta: float) -> np.ndarray:
+    """(S,) float32: q_i = (N p_i)^-beta. beta = 1 undoes the bias of prioritised sampling."""
+    return ((len(probabilities) * probabilities[rows]) ** -beta).astype(np.float32)
+
+
+# ---- loss -------------------------------------------------------------------------------------
+
+def mean(x: Tensor) -> Tensor:
+    """The mean of all elements, summed in an order that does not depend on the number of threads.
+
+    PyTorch splits one sum of 32768 numbers or more among its threads, but never a row of a matrix.
+    """
+    count, x = x.numel(), x.flatten()
+    while len(x) > 4096:
+        whole = len(x) // 256 * 256
+        x = torch.cat([x[:whole].view(-1, 256).sum(1), x[whole:]])
+    return x.sum() / count
+
+
+def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
+             settings, ent_coef: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss, its parts in the order of LOSSES, and the importance ratio; arguments are (S, T).
+
+    batch: log_prob_old, value_old (the rollout's), advantage, returns, and q (S, 1), which weighs
+    only the normalised advantage. Mean and deviation are those of the minibatch; the variance is
+    a sum divided by n. `live` (S, T), where it is there: rows without an agent do not count.
+    """
+    if "live" in batch:
+        return _loss_of_live(log_prob, entropy, value, batch, settings, ent_coef)
+    advantage = batch["advantage"]
+    if settings.norm_adv:
+        advantage = advantage - mean(advantage)
+        advantage = advantage / (mean(advantage.square()).sqrt() + 1e-8)
+    advantage = batch["q"] * advantage
+    log_ratio = log_prob - batch["log_prob_old"]
+    ratio = log_ratio.exp()
+    clip = settings.clip_coef
+    policy_loss = mean(torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - clip, 1 + clip)))
+    moved = (value - batch["value_old"]).clamp(-settings.vf_clip_coef, settings.vf_clip_coef)
+    clipped_error = (batch["value_old"] + moved - batch["returns"]).square()
+    value_loss = 0.5 * mean(torch.max((value - batch["returns"]).square(), clipped_error))
+    loss = policy_loss + settings.vf_coef * value_loss - ent_coef * mean(entropy)
+    with torch.no_grad():
+        parts = torch.stack([policy_loss, value_loss, mean(entropy), -mean(log_ratio),
+                             mean(ratio - 1 - log_ratio),
+                             mean(((ratio - 1).abs() > clip).to(ratio.dtype))])
+    return loss, parts, ratio.detach()
+
+
+def _loss_of_live(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
+                  settings, ent_coef: float) -> tuple[Tensor, Tensor, Tensor]:
+    live = batch["live"]
+    rows = {name: batch[name].expand(live.shape)[live]
+            for name in ("log_prob_old", "value_old", "advantage", "returns", "q")}
+    loss, parts, ratio = ppo_loss(log_prob[live], entropy[live], value[live], rows, settings,
+                                  ent_coef)
+    return loss, parts, torch.ones_like(value).masked_scatter(live, ratio)
+
+
+def explained_variance(values: Tensor, returns: Tensor) -> float:
+    """1 - Var(R - V) / Var(R): 1 is perfect, 0 no better than a constant. 0 where R is constant."""
+    def variance(x: Tensor) -> float:
+        return float(mean((x - mean(x)).square()))
+
+    spread = variance(returns)
+    return 1 - variance(returns - values) / spread if spread > 0 else 0.0

@@ -1,0 +1,104 @@
+"""check on agents that come and go: empty rows are nobody's, and such envs' faults are found."""
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.places import ROOT, SPECIMENS
+
+from puffer_sdk.base.errors import FINDINGS
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.repro.replaying import replay
+
+BATTLE, HARBOUR = (SPECIMENS / "correct" / name for name in ("battle", "harbour"))
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """Copies a specimen with other lines in its header, and returns the copy."""
+    def make(folder: Path, *changes: tuple[str, str]) -> Path:
+        target = tmp_path / folder.name
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
+        header = target / f"{folder.name}.h"
+        text = header.read_text()
+        for old, new in changes:
+            assert text.count(old) == 1, f"{folder.name}.h holds {old!r} {text.count(old)} times"
+            text = text.replace(old, new)
+        header.write_text(text)
+        return target
+    return make
+
+
+def short_check(folder: Path, **options):
+    return check(folder, **{"budget": 0.1, "prove": False, **options})
+
+
+@pytest.mark.parametrize("folder, old, new, code, says", [
+    (BATTLE, "env->alive[i] = me->health > 0;", "env->alive[i] = 1;", "PUF303", "nan"),
+    (BATTLE, "env->rewards[foe - env->all] -= 1.0f;", "env->rewards[foe - env->all] = NAN;",
+     "PUF312", "nan"),
+    (BATTLE, "env->alive[i] = me->health > 0;", "env->alive[i] = 3 * (me->health > 0);", "PUF322",
+     "a byte of alive is 3"),
+    (BATTLE, "env->alive[i] = me->health > 0;",
+     "env->alive[i] = me->health > 0; env->alive[i + 1] = 0;", "PUF203", "alive"),
+    (BATTLE, "env->alive[i] = me->health > 0;", "env->alive[i] = 0;", "PUF402", "no row ever has"),
+    (BATTLE, "if (me->health == 0 || env->tick >= env->length) add_log(env, i);",
+     "if (me->health == 0) add_log(env, i);", "PUF406", "without a terminal of agent"),
+    (HARBOUR, "int sailing = env->num_agents;",
+     "int sailing = env->num_agents; if (env->max_agents > 4) env->max_agents--;", "PUF407",
+     "max_agents became 4"),
+    (HARBOUR, "env->terminals[i] = 1.0f;", "env->terminals[env->max_agents] = 1.0f;", "PUF203",
+     "terminals"),
+    (HARBOUR, "o[OBS_WAITED] = ", "if (ship->waited) o[OBS_WAITED] = ", "PUF302", "c_reset leaves"),
+], ids=lambda part: part if str(part).startswith("PUF") else "")
+def test_faults_of_agents_that_come_and_go(folder, old, new, code, says, changed):
+    findings = [f for f in short_check(changed(folder, (old, new))).findings if f.code == code]
+    assert findings and findings[0].severity == "error"
+    assert says in f"{findings[0].message} {findings[0].actual}"
+
+
+def test_an_agent_that_comes_has_to_be_observed(changed):
+    late = changed(HARBOUR, ("env->observations[i] = INFINITY;", ";"), (
+        "arrive(env);\n    observe(env);\n}\n\nvoid c_render",
+        "{ observe(env); arrive(env); }\n    else observe(env);\n}\n\nvoid c_render"))
+    (finding,) = check(late, budget=0.25).findings
+    assert finding.code == "PUF302" and finding.repro
+    assert "comes, its observation is not written" in finding.message
+
+
+def test_a_last_reward_is_the_agents_own_and_rows_of_nobody_are_not_counted():
+    result = short_check(BATTLE)
+    shown = {q["name"]: q for q in result.coverage["statistics"]}
+    assert result.findings == []
+    assert shown["reward"]["low"] == -1.0           # of the step on which an agent dies
+    assert shown["OBS_HEALTH"]["low"] > 0           # the dead are not looked at
+    assert shown["length"]["low"] >= 1
+
+
+def test_padding_may_hold_anything(changed):
+    padded = changed(HARBOUR, ("env->observations[i] = INFINITY;",
+                               "env->observations[i] = (float)(long)&env->ships;"))
+    assert short_check(padded).findings == []
+
+
+def test_a_number_called_alive_is_the_authors(changed):
+    mower = changed(SPECIMENS / "correct" / "mower", ("unsigned int rng;",
+                                                      "unsigned int rng;\n    int alive;"))
+    assert short_check(mower).findings == []
+
+
+def test_a_program_shows_that_num_agents_left_its_rows(tmp_path):
+    bees = shutil.copytree(SPECIMENS / "broken" / "puf407_swarm", tmp_path / "puf407_swarm")
+    (finding,) = check(bees, budget=0.1).findings
+    shown = replay(finding.repro, bees)
+    assert shown.exit_status == FINDINGS
+    assert "num_agents is 7, expected 0 to 6 (max_agents)" in shown.lines[0][0]
+
+
+def test_the_contract_tells_of_both_fields():
+    page = (ROOT / "docs/reference/contract.md").read_text()
+    section = re.search(r"^## Agents that come and go\n(.*?)^## ", page, re.M | re.S)[1]
+    for word in ("max_agents", "alive", "PUF322", "PUF402", "PUF407"):
+        assert word in section

@@ -1,0 +1,195 @@
+"""Idioms of PufferLib's environments: judged as what they are, by one small game for each."""
+import pytest
+from helpers.check_fixtures import short_check
+
+RALLY = """\
+#include <stdlib.h>
+#define OBS_SIZE 5
+#define ACT_SIZES {3}
+typedef struct { float perf, score, episode_return, episode_length, n; } Log;
+typedef struct {
+    Log log;
+    float* observations;
+    float* actions;
+    float* rewards;
+    float* terminals;
+    int num_agents;
+    unsigned int rng;
+    int points, misses, most, tick, ball, paddle, bounces;
+} Rally;
+
+static void observe(Rally* env) {
+    env->observations[0] = env->ball / 8.0f;
+    env->observations[1] = env->paddle / 8.0f;
+    env->observations[2] = (float)env->misses / env->most;
+    env->observations[3] = env->points / env->most;
+    env->observations[4] = env->rewards[0];             // the last reward
+}
+
+static void serve(Rally* env) {
+    env->ball = rand_r(&env->rng) % 8;
+    env->paddle = 4;
+    env->bounces = 0;
+}
+
+void c_reset(Rally* env) {
+    serve(env);
+    env->tick = env->points = env->misses = 0;
+    observe(env);
+}
+
+void c_step(Rally* env) {
+    env->tick++;
+    env->rewards[0] = 0;
+    env->terminals[0] = 0;
+    env->paddle += (int)env->actions[0] - 1;
+    env->bounces++;
+    if (env->bounces == 4) {                            // a point: all but the score begins anew
+        float reward = env->paddle == env->ball ? 1 : -1;
+        env->rewards[0] = reward;
+        env->points += reward > 0;
+        env->misses += reward < 0;
+        env->log.episode_return += reward;
+        serve(env);
+        if (env->points + env->misses == env->most) {
+            env->terminals[0] = 1;
+            env->log.episode_length += env->tick;
+            env->log.n += 1;
+            c_reset(env);
+            return;
+        }
+    }
+    observe(env);
+}
+
+void c_render(Rally* env) { (void)env; }
+void c_close(Rally* env) { (void)env; }
+"""
+LATE = (("""            c_reset(env);
+            return;
+""", """            env->over = 1;
+"""), ("    env->tick++;\n    env->rewards", "    if (env->over) {\n        env->rewards[0] = 0;\n"
+       "        env->terminals[0] = 0;\n        c_reset(env);\n        return;\n    }\n"
+       "    env->tick++;\n    env->rewards"),
+    ("int points,", "int over, points,"), ("env->tick = env->points", "env->over = env->points"),
+    ("    serve(env);\n    env->over", "    serve(env);\n    env->tick = 0;\n    env->over"))
+ENDLESS = (("env->points + env->misses == env->most", "0"), ("int points,", "int drift, points,"),
+           ("env->bounces++;", "env->bounces++;\n    env->drift = env->drift * 3 / 4 + "
+                               "(int)env->actions[0];"),
+           ("env->paddle / 8.0f", "env->drift / 8.0f"),
+           ("env->points / env->most", "(env->points - env->misses) / 1e3f"),
+           ("(float)env->misses / env->most", "env->bounces / 4.0f"))
+BINDING = """\
+#include "rally.h"
+#define OBS_TENSOR_T FloatTensor
+#define Env Rally
+#include "vecenv.h"
+void my_init(Env* env, Dict* kwargs) {
+    env->num_agents = 1;
+    env->most = dict_get(kwargs, "most")->value;
+}
+void my_log(Log* log, Dict* out) {
+    dict_set(out, "episode_return", log->episode_return);
+    dict_set(out, "episode_length", log->episode_length);
+}
+"""
+
+
+@pytest.fixture
+def rally(tmp_path):
+    def make(*changes, ini="[env]\nmost = 5\n", binding=None):
+        folder = tmp_path / "rally"
+        folder.mkdir()
+        text = RALLY
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        (folder / "rally.h").write_text(text)
+        (folder / "rally.ini").write_text(ini)
+        if binding:
+            (folder / "binding.c").write_text(binding)
+        return folder
+    return make
+
+
+def found(folder, **options):
+    return short_check(folder, **options).findings
+
+
+def test_a_point_is_no_new_episode_and_a_quotient_of_integers_is_0(rally):
+    """Nor is the last reward, shown after a reset, something that an episode leaves behind."""
+    (finding,) = found(rally())
+    assert (finding.code, finding.element, finding.line) == ("PUF305", 3, 20)
+    assert "env->points / env->most is a division of integers" in finding.message
+
+
+def test_a_reset_one_step_late_is_called_that(rally):
+    (late,) = found(rally(*LATE))
+    assert (late.code, late.severity) == ("PUF401", "warning") and late.step > 0
+    assert late.message == "after every ending the env resets one step late"
+
+
+def test_where_no_episode_ends_c_reset_forgets_nothing(rally):
+    result = short_check(rally(*ENDLESS))
+    assert "PUF404" not in {f.code for f in result.findings}
+    assert "c_reset is called once" in result.not_tested["PUF404"]
+
+
+@pytest.mark.parametrize("ini, binding, severity, hint", [
+    ("", True, "warning", "or bound it in my_init"),
+    ("[sweep.env.most]\nmin = 1\nmax = 64\n", True, "error", "or bound it in my_init"),
+    ("[sweep.env.most]\nmin = 1\nmax = 8\n", True, "warning", "or bound it in my_init"),
+    ("", False, "error", "or bound it in init")])
+def test_a_size_that_a_setting_could_outgrow(ini, binding, severity, hint, rally):
+    folder = rally(("int points,", "int wins[8], points,"),
+                   ("        serve(env);\n        if", "        env->wins[env->points + env->misses"
+                    " - 1] = reward > 0;\n        serve(env);\n        if"),
+                   ("env->points / env->most", "env->wins[0]"),
+                   ini=f"[env]\nmost = 8\n{ini}", binding=BINDING if binding else None)
+    (finding,) = [f for f in found(folder) if f.code == "PUF114"]
+    assert finding.severity == severity and hint in finding.hint
+    assert finding.message.startswith("with most = 16 ")
+
+
+@pytest.mark.parametrize("change, codes", [
+    ("env->refused += 0.1f;", {"PUF305"}),          # a move that is refused: the board stays
+    ("env->paddle = (env->paddle + 7) % 8;", {"PUF302", "PUF305"})])    # one that is not shown
+def test_a_step_that_writes_nothing_is_stale_where_it_would_have_shown(change, codes, rally):
+    refuse = f"    if (env->actions[0] == 0) {{ {change} return; }}\n"
+    folder = rally(("int points,", "float refused;\n    int points,"),
+                   ("    env->paddle += (int)", refuse + "    env->paddle += (int)"))
+    assert {f.code for f in found(folder)} == codes
+
+
+def test_resets_that_pile_up_are_named_as_the_cause(rally):
+    """c_step never resets: each c_reset of ours puts one more stone on the board."""
+    folder = rally(*ENDLESS, ("            c_reset(env);\n            return;\n", ""),
+                   ("int drift,", "int stones[64], drift,"),
+                   ("    serve(env);\n    env->tick", "    int cell;\n"
+                    "    do cell = rand_r(&env->rng) % 64; while (env->stones[cell]);\n"
+                    "    env->stones[cell] = 1;\n    serve(env);\n    env->tick"),
+                   ini="[env]\nmost = 5\n[vec]\nstep_timeout = 1\n")
+    (finding,) = [f for f in found(folder) if f.code == "PUF405"]
+    assert finding.severity == "warning" and finding.message.startswith("c_reset piles up")
+
+
+def test_a_setting_that_only_good_play_meets_is_not_called_idle(rally):
+    folder = rally(("int points,", "int top, points,"),
+                   ("    observe(env);\n}\n\nvoid c_render",
+                    "    if (env->points > 60) env->ball = env->top;\n    observe(env);\n}\n\n"
+                    "void c_render"), ini="[env]\nmost = 5\ntop = 9\n")
+    result = short_check(folder)
+    assert {f.code for f in result.findings} == {"PUF305"}
+    assert "c_step reads top" in result.not_tested["PUF113"]
+
+
+def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
+    folder = rally(("env->log.n += 1;", "env->log.score = env->points;\n"
+                    "            env->log.perf = env->points / 5.0f;\n"
+                    "            env->log.n += 1;"))
+    (log,) = [f for f in found(folder) if f.code == "PUF422"]
+    assert (log.severity, log.element) == ("warning", "score")
+    assert log.message == "Log.score, Log.perf are assigned, and n counts all entries"
+    last = (folder / "rally.h").read_text().replace("log.n += 1", "log.n = 1")
+    (folder / "rally.h").write_text(last)           # one entry, on purpose
+    assert not [f for f in found(folder) if "assigned" in f.message]

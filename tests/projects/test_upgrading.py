@@ -1,0 +1,268 @@
+"""`bind --upgrade`: environments of PufferLib 3 and of an early 4.0 play as they did."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from helpers.playground import COMMAND
+
+import puffer_sdk
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.env import header
+from puffer_sdk.projects import python_env
+from puffer_sdk.projects.upgrading import upgrade
+
+HEADER = """\
+#include <stdlib.h>
+#include <string.h>
+typedef struct {
+    float perf;
+    float score;
+    float episode_return;
+    float episode_length;
+    float n;
+} Log;
+
+typedef struct {
+    Log log;
+    float* observations;            // where each bead is
+    int* actions;
+    float* rewards;
+    unsigned char* terminals;
+    unsigned char* truncations;
+    int length;
+    int beads;
+    int* at;
+    int tick;
+} Beads;
+
+static const int MOVES[3] = {0, -1, 1};
+
+void init(Beads* env) {
+    env->at = calloc(env->beads, sizeof(int));
+}
+
+void c_reset(Beads* env) {
+    env->tick = 0;
+    for (int i = 0; i < env->beads; i++) {
+        env->at[i] = env->length / 2;
+        env->observations[i] = env->at[i];
+    }
+}
+
+void c_step(Beads* env) {
+    memset(env->terminals, 0, env->beads * sizeof(unsigned char));
+    memset(env->rewards, 0, env->beads * sizeof(float));
+    int* chosen = env->actions;
+    env->tick++;
+    for (int i = 0; i < env->beads; i++) {
+        int move = MOVES[env->actions[i]];
+        switch (env->actions[i]) {
+            case 0: break;
+            default: env->at[i] += move;
+        }
+        env->rewards[i] = chosen[i] % 2;
+        env->observations[i] = env->at[i];
+    }
+    if (env->tick == env->length) {
+        memset(env->terminals, 1, env->beads * sizeof(unsigned char));
+        env->log.n += 1;
+        env->log.episode_length += env->tick;
+        c_reset(env);
+    }
+}
+
+void c_render(Beads* env) { (void)env; }
+
+void c_close(Beads* env) { free(env->at); }
+"""
+BINDING = """\
+#include <Python.h>
+#include "beads.h"
+
+#define Env Beads
+#include "../env_binding.h"
+
+static int my_init(Env* env, PyObject* args, PyObject* kwargs) {
+    env->length = unpack(kwargs, "length");
+    env->beads = unpack(kwargs, "beads");
+    if (env->length < 1) {
+        return 1;
+    }
+    init(env);
+    return 0;
+}
+
+static int my_log(PyObject* dict, Log* log) {
+    assign_to_dict(dict, "score", log->score);
+    assign_to_dict(dict, "episode_length", log->episode_length);
+    return 0;
+}
+"""
+PYTHON = """\
+import gymnasium, numpy as np, pufferlib
+class Beads(pufferlib.PufferEnv):
+    def __init__(self, num_envs=1, length=9, beads=3, half=2, buf=None, seed=0):
+        self.size = half * 2 - 3
+        self.single_observation_space = gymnasium.spaces.Box(
+            low=0, high=1, shape=(self.size, 1), dtype=np.float32)
+        self.single_action_space = gymnasium.spaces.Discrete(len([5, 5, 5]))
+        self.num_agents = num_envs * beads
+"""
+EARLY = """\
+#include "beads.h"
+#define OBS_SIZE 1
+#define NUM_ATNS 1
+#define ACT_SIZES {3}
+#define OBS_TYPE FLOAT
+#define ACT_TYPE DOUBLE
+
+#define Env Beads
+#include "../env_binding.h"
+
+void my_init(Env* env, Dict* kwargs) {
+    env->length = dict_get(kwargs, "length")->value;
+    env->beads = env->num_agents = dict_get(kwargs, "beads")->value;
+    init(env);
+}
+
+void my_log(Log* log, Dict* out) {
+    dict_set(out, "score", log->score);
+    dict_set(out, "episode_length", log->episode_length);
+}
+"""
+
+
+def game(folder, files):
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def old(tmp_path):
+    return game(tmp_path / "beads", {"beads.h": HEADER, "binding.c": BINDING, "beads.py": PYTHON})
+
+
+@pytest.fixture
+def early(tmp_path):
+    text = HEADER.replace("int* actions", "double* actions") \
+        .replace("unsigned char* t", "float* t").replace("int* chosen", "double* chosen") \
+        .replace("chosen[i] %", "(int)chosen[i] %") \
+        .replace("env->actions[i]]", "(int)env->actions[i]]") \
+        .replace("(env->actions[i])", "((int)env->actions[i])") \
+        .replace("memset(env->terminals, 1, env->beads * sizeof(unsigned char));",
+                 "for (int i = 0; i < env->beads; i++) env->terminals[i] = 1;") \
+        .replace("sizeof(unsigned char)", "sizeof(float)") \
+        .replace("    int length;", "    int num_agents;\n    unsigned int rng;\n    int length;")
+    return game(tmp_path / "beads", {"beads.h": text, "binding.c": EARLY,
+                                     "beads.ini": "[env]\nlength = 9\nbeads = 3\n"})
+
+
+def plays(folder):
+    """Three beads, as the rules above say, through an ending."""
+    with puffer_sdk.make(folder, total_agents=3) as vec:
+        at = np.full(3, 4)
+        assert vec.reset().tolist() == [[4], [4], [4]]
+        for tick in range(1, 20):
+            chosen = np.array([tick % 3, 2, (tick * 7) % 3])
+            vec.actions[:] = chosen[:, None]
+            vec.step()
+            at = at + np.array([0, -1, 1])[chosen]
+            assert vec.rewards.tolist() == (chosen % 2).tolist()
+            assert vec.terminals.tolist() == [tick % 9 == 0] * 3
+            at = np.full(3, 4) if tick % 9 == 0 else at
+            assert vec.observations[:, 0].tolist() == at.tolist()
+
+
+def test_an_environment_of_pufferlib_3_plays_as_it_did(old):
+    done = upgrade(old)
+    assert (done.changed, done.notes, done.problems) == (
+        ["beads.h", "beads.ini", "binding.c"], [], [])
+    plays(old)
+    assert (old / "beads.ini").read_text() == "[env]\nbeads = 3\nlength = 9\n"
+    assert (old / "beads.h.orig").read_text() == HEADER
+    assert (old / "binding.c.orig").read_text() == BINDING
+
+
+def test_an_environment_of_an_early_4_plays_as_it_did(early):
+    done = upgrade(early)
+    assert (done.changed, done.notes, done.problems) == (["beads.h", "binding.c"], [], [])
+    assert "OBS_TENSOR_T FloatTensor" in (early / "binding.c").read_text()
+    plays(early)
+
+
+def test_an_ini_that_is_there_gets_what_it_lacks(old):
+    (old / "beads.ini").write_text("[base]\nenv_name = beads\n\n[env]\nnum_envs = 8\nlength = 5\n"
+                                   "half = 4\n\n[train]\ngamma = 0.9\n")
+    upgrade(old)
+    assert (old / "beads.ini").read_text() == (
+        "[base]\nenv_name = beads\n\n[env]\nbeads = 3\nlength = 5\nhalf = 4\n\n"
+        "[train]\ngamma = 0.9\n")
+    assert "#define OBS_SIZE 5\n" in (old / "binding.c").read_text()     # of half = 4, not 2
+
+
+def test_what_does_not_follow_from_the_text_is_named(old):
+    (old / "beads.py").unlink()
+    with (old / "binding.c").open("a") as file:
+        file.write("static PyObject* my_shared(PyObject* self) {\n    return NULL;\n}\n")
+    done = upgrade(old)
+    notes = "\n".join(done.notes)
+    assert "OBS_SIZE does not follow from beads.py" in notes
+    assert "length, beads: read by my_init" in notes and "sets num_agents to 1" in notes
+    assert [(str(p.where), p.message) for p in done.problems] == [
+        ("binding.c:20", "1 lines still call Python")]
+
+
+def test_the_command(old):
+    def run(*flags):
+        return subprocess.run([*COMMAND, "bind", old, *flags], capture_output=True, text=True)
+
+    refused = run("--force", "--upgrade")
+    assert refused.returncode == 2 and "takes no --force" in refused.stderr
+    first = run("--upgrade")
+    assert first.returncode == 0 and "beads.h (it was: beads.h.orig)" in first.stdout
+    again = run("--upgrade")
+    assert again.returncode == 2 and "nothing is to be upgraded" in again.stderr
+    (old / "binding.c").write_text(BINDING)
+    third = run("--upgrade", "--format", "json")
+    assert third.returncode == 2 and "an earlier upgrade left this file" in third.stderr
+    assert (old / "binding.c").read_text() == BINDING
+    for name in ("binding.c.orig", "beads.h.orig"):
+        (old / name).unlink()
+    (old / "beads.h").write_text(HEADER.replace("void c_render", "void draw"))
+    broken = run("--upgrade", "--format", "json")
+    assert json.loads(broken.stdout)["changed"] == ["beads.h", "binding.c"]
+    assert broken.returncode == 3 and "c_render is not defined" in broken.stderr
+
+
+def test_it_is_what_a_refused_binding_points_to(old):
+    assert "puffer-sdk bind ENV --upgrade" in header.inspect(old)[1][0].hint
+
+
+def test_without_a_binding_there_is_nothing_to_upgrade(old):
+    (old / "binding.c").unlink()
+    with pytest.raises(UsageError, match="there is no binding.c to upgrade"):
+        upgrade(old)
+
+
+@pytest.mark.parametrize(("line", "size"), [
+    ("shape=(2 * vision + 1, 2 * vision + 1)", 121), ("shape=(num_envs * 4,)", 4),
+    ("shape=(10 ** 100000000,)", None), ("shape=tuple(sizes)", None), ("shape=[7] * 3", 343),
+    ("shape=(__import__('os').getpid(),)", None)])
+def test_sizes_follow_from_arithmetic_or_not_at_all(line, size, tmp_path):
+    (tmp_path / "x.py").write_text("import gymnasium\nclass X:\n"
+                                   "    def __init__(self, num_envs=8, vision=5):\n"
+                                   f"        self.single_observation_space = Box(0, 1, {line})\n")
+    assert python_env.read(tmp_path / "x.py").obs_size == size
+
+
+@pytest.mark.parametrize(("line", "widths"), [
+    ("Discrete(5)", (5,)), ("spaces.MultiDiscrete([3, 4])", (3, 4)),
+    ("MultiDiscrete([2] * 3)", (2, 2, 2)), ("Box(-1, 1, shape=(2,))", (1, 1)),
+    ("Dict({})", None)])
+def test_heads(line, widths, tmp_path):
+    (tmp_path / "x.py").write_text("class X:\n    def __init__(self):\n"
+                                   f"        self.single_action_space = {line}\n")
+    assert python_env.read(tmp_path / "x.py").act_sizes == widths
