@@ -8,9 +8,11 @@ Exit statuses (also in docs/reference/exit-status.md):
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 OK, FINDINGS, USAGE, BUILD, RUN, BUG = 0, 1, 2, 3, 4, 5
+LONGEST, SHOWN = 1000, 100      # characters of one word in a message, and what is shown of more
 
 
 class PufferError(Exception):
@@ -29,9 +31,11 @@ class PufferError(Exception):
     def __init__(self, message: str, *, where: object = None, expected: object = None,
                  actual: object = None, hint: str | None = None, detail: str | None = None,
                  code: str | None = None):
+        message, expected, actual, hint, detail = map(brief, (message, expected, actual, hint,
+                                                              detail))
         super().__init__(message)
         self.message = message
-        self.where = None if where is None else str(where)
+        self.where = None if where is None else brief(str(where))
         self.expected = expected
         self.actual = actual
         self.hint = hint
@@ -66,6 +70,15 @@ class PufferError(Exception):
 def _rebuild(cls, message, where, expected, actual, hint, detail, code):
     return cls(message, where=where, expected=expected, actual=actual, hint=hint,
                detail=detail, code=code)
+
+
+def brief(text: object) -> object:
+    """A text in which no word is longer than LONGEST: of a value of megabytes, a hundred
+    characters are shown. Anything but a text stays as it is."""
+    if not isinstance(text, str) or len(text) <= LONGEST:
+        return text
+    return re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: f"{word[0][:SHOWN]}... "
+                  f"({len(word[0]):,} characters)", text)
 
 
 class UsageError(PufferError):

@@ -139,6 +139,16 @@ def is_env(text: str) -> bool:
     return True
 
 
+def _in_utf8(folder: Path) -> Path:
+    """The folder, if compilers and files can name it."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise UsageError("the path of this environment is not UTF-8", where=repr(os.fspath(folder)),
+                         hint="rename the folder whose name has another encoding") from None
+    return folder
+
+
 def find_env(env: str | os.PathLike | None = None) -> Path:
     """The absolute folder that ENV means: a path, a name, or (None) the current folder.
 
@@ -147,7 +157,7 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
     here = Path.cwd()
     if env is None:
         if is_env_folder(here):
-            return here
+            return _in_utf8(here)
         raise UsageError("this folder is not an environment", where=here,
                          expected=f"a header named {here.name}.h", actual="none",
                          hint="name an environment, or make one: puffer-sdk new my_env")
@@ -156,7 +166,7 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
     if path.is_dir():
         folder = path.resolve()
         if is_env_folder(folder):
-            return folder
+            return _in_utf8(folder)
     known = {folder.name: folder for folder in known_envs()}
     if text in known:
         return known[text].resolve()

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 
-from .errors import PufferError, RunError
+from .errors import PufferError, RunError, brief
 
 _warned: set[str] = set()
 
@@ -122,7 +122,7 @@ def _print(*items, stderr: bool = False, **options) -> None:
 
 def warn(text: str, hint: str | None = None) -> None:
     """A warning to stderr; the work goes on."""
-    say(f"warning: {text}" + (f"\n  hint: {hint}" if hint else ""), style="yellow")
+    say(brief(f"warning: {text}" + (f"\n  hint: {hint}" if hint else "")), style="yellow")
 
 
 def warn_once(text: str, hint: str | None = None) -> None:

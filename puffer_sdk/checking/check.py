@@ -31,6 +31,7 @@ from .experiments import learning, plan
 from .facts import Facts
 from .finding import Finding
 from .harness import lines
+from .harness.bound import GIB, MEMORY
 from .repro import proof
 from .rules import registry
 from .source import read
@@ -77,6 +78,7 @@ class CheckResult:
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
           strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
           deep: bool = False, learn: bool = False, learn_seconds: float = learning.SECONDS,
+          memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
     """Run every rule on an environment.
@@ -86,6 +88,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     budget      factor on the length of every experiment
     prove       write build/check/repro_PUFnnn.c for the first finding of each error
     deep        with MemorySanitizer and valgrind as well, where they are installed
+    memory      GiB that all experiments together may use
     learn       train for about learn_seconds, to see whether there is anything to learn
     on_progress called as on_progress(what, done, total) while it trains
 
@@ -100,7 +103,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     uncoded = [problem for problem in problems if problem.code is None]
     if uncoded and len(uncoded) == len(problems):
         raise uncoded[0]
-    facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files)
+    facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files,
+                  memory=int(memory * GIB))
     with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
         lab = None
         if spec is not None and not any(problem.code for problem in problems):
@@ -114,7 +118,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
         findings, not_tested = _apply(facts)
         findings, suppressed, notes = _suppress(facts, findings, not_tested)
         findings, more = _limit(findings)
-        if prove:
+        if prove and not facts.exceeded:
             proof.prove(facts, findings, lab, verbose=verbose)
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,

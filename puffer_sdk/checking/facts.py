@@ -13,6 +13,7 @@ from ..base.spec import Spec
 from ..env.row import Row
 from ..settings.values import Config
 from .experiments.moments import Statistics
+from .harness.bound import MEMORY
 from .harness.kinds import Fact, known
 from .source.layout import Layout
 from .source.model import Source
@@ -27,6 +28,7 @@ class Outcome:
     ended: bool                 # it reached its end
     signal: int = 0             # that killed it before the harness could write a fact
     timed_out: bool = False
+    exceeded: bool = False      # it was ended because of its memory
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
 
@@ -91,6 +93,12 @@ class Facts:
     deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
     deep_faults: list = field(default_factory=list)         # of deep.Fault
     files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
+    memory: int = MEMORY                                    # bytes that all experiments may use
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether experiments were ended because they used more memory than that."""
+        return any(outcome.exceeded for outcome in self.outcomes.values())
 
     @property
     def handwritten(self) -> bool:

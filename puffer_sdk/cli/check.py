@@ -19,7 +19,8 @@ from .pages import Page
     ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
     ("puffer-sdk check --replay my_env/build/check/repro_PUF303.c", "does it still fail?")],
     groups={"While you work": ["fix", "yes", "watch", "replay"],
-            "Looking harder": ["budget", "deep", "learn", "learn_seconds", "mutate", "mutants"],
+            "Looking harder": ["budget", "memory", "deep", "learn", "learn_seconds", "mutate",
+                               "mutants"],
             "The report": ["stats", "output"]},
     statuses={0: "no errors", 1: "errors, or with --strict warnings",
               2: "a refused option or setting", 4: "check itself could not run"})
@@ -31,6 +32,9 @@ from .pages import Page
 @click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
               default=1.0, show_default=True,
               help="Factor on the length of every experiment.")
+@click.option("--memory", type=click.FloatRange(0.1, 100_000), metavar="GIB",
+              default=4.0, show_default=True,
+              help="How much all experiments together may use.")
 @click.option("--deep", is_flag=True,
               help="Also run MemorySanitizer (clang) and valgrind, where installed.")
 @click.option("--fix", is_flag=True, help="Show a diff that removes mechanical faults, and ask.")

@@ -285,6 +285,10 @@ class _Reader(Source):
                 if wrong := contract.wrong_mask_place(at, widths, obs_count):
                     self.problem("PUF112", wrong, self.macro_place("ACTION_MASK_AT"),
                                  expected=f"at most {obs_count - sum(widths)}", actual=at)
+            elif lists and not values:
+                self.problem("PUF112", "ACT_SIZES is an empty list", self.macro_place("ACT_SIZES"),
+                             expected="the width of each action head", actual="{}",
+                             hint="#define ACT_SIZES {5}: one head of five actions")
             elif not lists and "ACT_SIZES" in self.macros:
                 text = self.macros["ACT_SIZES"][0]
                 self.problem("PUF112", "ACT_SIZES is not a list of widths",

@@ -22,7 +22,6 @@ from ..base.errors import UsageError
 from ..env import build, child
 from ..raylib import drawing
 from ..settings import config
-from ..settings.values import Config
 from ..training import backends, checkpoint
 from ..training.models import find_model, run_folder
 from . import montage
@@ -186,7 +185,7 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
                          hint="leave out --beside, or --baselines")
     past = checkpoint.load(found) if found else None
     if past:
-        backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
+        backends.require_actor(past.config, verbose=verbose)
     served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
     built = build.build(folder, raylib_headers=served.headers, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec)

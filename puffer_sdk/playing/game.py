@@ -25,8 +25,8 @@ class PolicyPlayer:
     """A checkpoint's policy: proposes actions and estimates values."""
 
     def __init__(self, vec: VecEnv, past: checkpoint.Checkpoint, seed: int, greedy: bool):
-        trained = Config.from_dict(past.facts["config"])
-        self.actor = backends.make_actor(vec, trained, past.tensors, seed, greedy=greedy)
+        with past.named():
+            self.actor = backends.make_actor(vec, past.config, past.tensors, seed, greedy=greedy)
         self.name = f"the policy of step {past.step:,}"
 
     def begin(self) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..env import child
-from ..settings.values import Config
 from ..training import backends, checkpoint
 from ..training.models import find_model
 from .rebuilding import PlayJob, build_player
@@ -46,7 +45,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     found = _find_policy(folder, runs_dir, model, on_said)
     past = checkpoint.load(found) if found else None
     if past:
-        backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
+        backends.require_actor(past.config, verbose=verbose)
     served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
     overrides = {name: str(value) for name, value in (settings or {}).items()}
     built, resolved = build_player(folder, served.headers, overrides, verbose=verbose)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import UsageError
 from ..env.living import fill_empty
-from ..settings.values import Config
 from ..training import backends, checkpoint
 from ..training.models import find_model
 
@@ -39,9 +38,9 @@ class Policy:
         self.path, self.step, self.env = past.path, past.step, str(env["name"])
         self.obs_size, self.obs_dtype = int(env["obs_size"]), np.dtype(env["obs_dtype"])
         self.act_sizes = tuple(int(width) for width in env["act_sizes"])
-        self.config = Config.from_dict(past.facts["config"])
+        self.config = past.config
         self.greedy, self.seed, self.n = greedy, seed, 0
-        self._tensors, self._actor = past.tensors, None
+        self._past, self._actor = past, None
 
     @classmethod
     def load(cls, run: str | os.PathLike, *, best: bool = False, greedy: bool = False,
@@ -119,8 +118,9 @@ class Policy:
 
         sizes = SimpleNamespace(observations=np.empty(0, self.obs_dtype), obs_size=self.obs_size,
                                 act_sizes=self.act_sizes, num_agents=n)
-        self._actor = backends.make_actor(sizes, self.config, self._tensors, self.seed,
-                                          greedy=self.greedy)
+        with self._past.named():
+            self._actor = backends.make_actor(sizes, self.config, self._past.tensors, self.seed,
+                                              greedy=self.greedy)
         self.n = n
 
     def __repr__(self) -> str:

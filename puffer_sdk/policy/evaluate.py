@@ -13,7 +13,6 @@ from ..base.errors import RunError, UsageError
 from ..env import build, child
 from ..settings import config
 from ..settings.goal import Goal, parse_goal
-from ..settings.values import Config
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
 from ..training.models import find_model, run_folder
@@ -89,7 +88,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
     past = checkpoint.load(found) if found else None
     if past:
-        backends.require_actor(Config.from_dict(past.facts["config"]), verbose=verbose)
+        backends.require_actor(past.config, verbose=verbose)
     home = run_folder(found)
     asked = output is not None
     if output is None and found:

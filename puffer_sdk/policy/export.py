@@ -154,7 +154,7 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
 def read_policy(path: Path) -> TrainedPolicy:
     """Read a checkpoint. Raises UsageError if its weights do not fit its settings."""
     past = checkpoint.load(path)
-    env, config = past.facts["env"], Config.from_dict(past.facts["config"])
+    env, config = past.facts["env"], past.config
     settings = json.dumps(past.facts["config"], sort_keys=True).encode()
     try:
         policy = TrainedPolicy(

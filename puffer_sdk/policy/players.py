@@ -107,9 +107,9 @@ def idle_player(vec, resolved: Config):
 def trained_player(past: checkpoint.Checkpoint, greedy: bool):
     """make(vec, resolved) for a checkpoint's policy. greedy: take the likeliest action."""
     def make(vec, resolved: Config):
-        actor = backends.make_actor(vec, Config.from_dict(past.facts["config"]), past.tensors,
-                                    resolved.eval.seed, greedy=greedy,
-                                    threads=resolved.vec.num_threads)
+        with past.named():
+            actor = backends.make_actor(vec, past.config, past.tensors, resolved.eval.seed,
+                                        greedy=greedy, threads=resolved.vec.num_threads)
         first = [True]
 
         def play(vec) -> None:

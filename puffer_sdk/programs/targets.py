@@ -268,6 +268,8 @@ def _compile_page(plan: _Plan) -> str:
             text = compilers.run_compiler(
                 [*plan.command, "-o", Path(scratch) / plan.product.name], source=plan.source,
                 what=plan.source.name, env=plan.env)
+            compilers.check_made(Path(scratch) / "index.wasm", plan.command, source=plan.source,
+                                 what=plan.source.name)
             made = sorted(Path(scratch).iterdir(), key=lambda path: path.suffix == ".html")
             for file in made:
                 if file.suffix == ".js":        # it names the data file with its folder

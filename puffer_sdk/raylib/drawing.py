@@ -194,6 +194,8 @@ def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
         report("raylib", 0, steps)
         compilers.run_compilers(commands, source=source / "raylib.h", what=what, verbose=verbose,
                                 env=env, on_done=lambda count: report("raylib", count, steps))
+        for command, target in zip(commands, objects):
+            compilers.check_made(target, command, source=source / "raylib.h", what=what)
         if recipe.kind == "a":
             with files.replacing(library) as whole:
                 whole.unlink(missing_ok=True)                   # ar would add to an empty file

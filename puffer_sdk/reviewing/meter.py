@@ -7,7 +7,6 @@ them all when together they exceed a limit.
 from __future__ import annotations
 
 import os
-import re
 import selectors
 import signal
 import subprocess
@@ -17,11 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base import memory
 from ..base.errors import RunError
 
 PERIOD = 0.05                   # seconds between two measurements
 OUTPUT = 64 << 20               # bytes that it may print
-MEMORY_FIELDS = re.compile(rb"^(?:RssAnon|RssShmem|VmSwap):\s+(\d+) kB", re.M)
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ class _Use:
         self.processes = max(self.processes, len(pids))
         if len(pids) > self.limits.processes:
             raise _Exceeded(f"it had more than {self.limits.processes} processes")
-        used = sum(map(_memory_of, pids))
+        used = sum(map(memory.used_by, pids))
         self._looks += 1
         if self._looks % 10 == 0:               # slow: it opens a folder for every process
             used += _unmapped(pids)
@@ -184,14 +183,6 @@ class _Use:
         self.memory = max(self.memory, used)
         if used > self.limits.memory:
             raise _Exceeded(f"it used more than {self.limits.memory / (1 << 30):.3g} GB of memory")
-
-
-def _memory_of(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/status").read_bytes()
-    except OSError:
-        return 0
-    return 1024 * sum(map(int, MEMORY_FIELDS.findall(text)))
 
 
 def _files_of(pids: list[int]) -> int:

@@ -13,6 +13,7 @@ with a warning. As upstream does it, config/default.ini is read before config/NA
 """
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +30,7 @@ from .values import COMMAND_LINE, Config, Given, complete
 
 def find_ini(folder: Path) -> Path | None:
     """FOLDER/NAME.ini; in upstream's layout (ocean/NAME) also config/NAME.ini beside ocean."""
-    return next((path for path in ini_places(folder) if path.is_file()), None)
+    return next((path for path in ini_places(folder) if os.path.lexists(path)), None)
 
 
 def ini_places(folder: Path) -> list[Path]:
@@ -45,7 +46,7 @@ def _shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
     if folder is None or ini not in ini_places(folder)[1:]:
         return None
     shared = ini.with_name("default.ini")
-    return shared if shared.is_file() else None
+    return shared if os.path.lexists(shared) else None
 
 
 def defaults(overrides: Mapping[str, object] | None = None) -> Config:

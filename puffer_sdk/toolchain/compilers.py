@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, RunError
+from . import binaries
 from .messages import find_location, shorten
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -299,8 +300,8 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
                env: Mapping[str, str | None] | None = None) -> str:
     """`command -o target`, in one stroke: target is the finished file or what it was before.
 
-    Returns the compiler's text. Raises BuildError as run_compiler does, RunError when the
-    folder cannot be written.
+    Returns the compiler's text. Raises BuildError as run_compiler does, and if what was made is no
+    machine code; RunError when the folder cannot be written.
     """
     mode = 0o777 if target.suffix in (".so", "") else 0o666
     with files.refused(f"cannot write {what}", where=target,
@@ -308,11 +309,17 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
             files.replacing(target, mode=mode) as temporary:
         text = run_compiler([*command, "-o", temporary], source=source, what=what,
                             verbose=verbose, timeout=timeout, env=env)
-        if not temporary.stat().st_size:
-            raise BuildError(f"the compiler made no file of {what}",
-                             where=source, detail=shlex.join(map(os.fspath, command)),
-                             hint="does CC name a C compiler?")
+        check_made(temporary, command, source=source, what=what)
     return text
+
+
+def check_made(file: Path, command: Sequence[str | os.PathLike], *, source: Path,
+               what: str) -> None:
+    """Raises BuildError if a command that ended well did not make machine code."""
+    if wrong := binaries.unlike(file):
+        raise BuildError(f"the compiler made {wrong} of {what}", where=source,
+                         detail=shlex.join(map(os.fspath, command)),
+                         hint="does CC name a C compiler?")
 
 
 def include_dirs(compiler: Compiler) -> tuple[str, ...]:

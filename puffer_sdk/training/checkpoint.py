@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from ..base import files
 from ..base.errors import PufferError, RunError, UsageError
 from ..settings.goal import Goal
+from ..settings.values import Config
 
 FORMAT_VERSION = 1
 
@@ -43,6 +45,21 @@ class Checkpoint:
     def step(self) -> int:
         """Agent steps trained before it was written."""
         return int(self.facts["step"])
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings it was trained with. Raises UsageError where this version knows them not."""
+        with self.named():
+            return Config.from_dict(self.facts["config"])
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """A refusal inside, of its tensors or settings, names this file."""
+        try:
+            yield
+        except UsageError as error:
+            error.where = f"{self.path}, {error.where}" if error.where else str(self.path)
+            raise
 
     def reached(self, goal: Goal | None) -> dict | None:
         """{"goal", "step", "seconds"}: when the run first reached this goal; None if it did not."""
@@ -75,14 +92,22 @@ def sweep(folder: Path) -> None:
             path.unlink()
 
 
+def missing(path: Path) -> UsageError:
+    """What to raise where no file is, perhaps something else."""
+    found = "a folder" if path.is_dir() else \
+        "a link that leads nowhere" if path.is_symlink() else None
+    return UsageError("there is no such checkpoint", where=path,
+                      expected="a .safetensors file" if found else None, actual=found,
+                      hint="puffer-sdk runs lists what there is")
+
+
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises UsageError naming what is wrong with the file."""
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
     if not path.is_file():
-        raise UsageError("there is no such checkpoint", where=path,
-                         hint="puffer-sdk runs lists what there is")
+        raise missing(path)
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -105,6 +130,11 @@ def load(path: Path) -> Checkpoint:
         raise UsageError("this checkpoint was written by a newer puffer-sdk", where=path,
                          expected=f"format_version {FORMAT_VERSION} or less", actual=version,
                          hint="upgrade puffer-sdk")
+    other = [name for name, value in tensors.items() if value.dtype.kind != "f"]
+    if other:
+        raise UsageError(f"the checkpoint's tensor '{other[0]}' holds no floating-point numbers",
+                         where=path, expected="float32", actual=tensors[other[0]].dtype,
+                         hint="it was changed since puffer-sdk wrote it: take another one")
     bad = [name for name, value in tensors.items() if not np.isfinite(value).all()]
     if bad:
         raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,

@@ -111,7 +111,8 @@ class Trainer:
         past = checkpoint.load(Path(path))
         vec = self._trainer.vec
         checkpoint.check_fits(past, self._env_facts, vec.env_settings)
-        self._trainer.load_state_tensors(past.tensors)
+        with past.named():
+            self._trainer.load_state_tensors(past.tensors)
         self._trainer.load_counters(past.facts["counters"])
         self._trainer.barrier(vec)
         self._rolled_out = False

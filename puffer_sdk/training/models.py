@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..base.errors import UsageError
-from . import runs
+from . import checkpoint, runs
 
 
 def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:
@@ -23,7 +23,10 @@ def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:
                              hint=f"puffer-sdk train {home.name}; or evaluate the baselines: "
                                   "--baselines")
     elif path.suffix == ".safetensors" or (len(path.parts) > 1 and not path.exists()):
-        raise UsageError("there is no such checkpoint", where=path,
+        raise checkpoint.missing(path)
+    elif len(path.parts) > 1 and path.is_dir() and not (path / "run.json").is_file():
+        raise UsageError("this folder is no run", where=path,
+                         expected="runs/NAME/NNNN, or a .safetensors file",
                          hint="puffer-sdk runs lists what there is")
     else:
         run = runs.find_run(home, str(which))

@@ -82,7 +82,8 @@ class _Worker:
         self.vec = make_vec(self.library, self.config, self.start, link)
         self.trainer = backends.make_trainer(self.vec, self.config)
         if model:
-            self.trainer.load_weights(model.tensors)
+            with model.named():
+                self.trainer.load_weights(model.tensors)
         self.seconds_before = 0.0       # that earlier parts of the run took
         self.watch = GoalWatch(parse_goal(self.config.eval.goal))
         self.met = past and past.reached(self.watch.goal)       # the goal, and when it was reached
@@ -98,7 +99,8 @@ class _Worker:
             self.window.load(past.facts.get("window", []))
             if job.best.is_file():
                 self.best.met = checkpoint.load(job.best).facts.get("best")
-            self.trainer.load_state_tensors(past.tensors)
+            with past.named():
+                self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
             self.seconds_before = float(past.facts["seconds"])
             checkpoint.forget_replaced(past)
@@ -123,7 +125,8 @@ class _Worker:
             self.start = replay["epoch"]
             self.restarts.load(replay["restarts"])
             self.watch.entries, self.watch.total = replay["watch"]
-            self.trainer.proceed(self.vec, past.tensors)
+            with past.named():
+                self.trainer.proceed(self.vec, past.tensors)
             return
         self.link.emit("note", text=f"the environments start anew: {problem}")
         self.journal.restart()

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
 
+from puffer_sdk.checking.experiments.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
 
 
@@ -73,6 +75,26 @@ def test_a_leak_says_who_allocates_and_how_much(copy):
     (finding,) = found(cave, "PUF206")
     assert finding.line == line_of(cave, "malloc(") and "c_reset" in finding.message
     assert finding.actual == "4 blocks (168 bytes) of one env left behind"
+
+
+def test_an_env_that_takes_all_memory_is_ended(copy):
+    """The bound holds for all experiments together, and the rest of the check goes on."""
+    cave = copy("broken/puf206_cave", ("malloc((size_t)tiles)", "malloc(9u << 20)"),
+                ("memset(cave->map, ROCK, (size_t)tiles)", "memset(cave->map, ROCK, 9u << 20)"))
+    result = short_check(cave, memory=0.5)
+    (finding,) = [f for f in result.findings if f.code == "PUF206"][:1]
+    assert finding.message == "the environment takes more than 0.5 GiB of memory"
+    assert finding.line == line_of(cave, "void c_reset")
+    assert {f.code for f in result.findings} == {"PUF110", "PUF206"}
+    assert "because of their memory" in result.not_tested["PUF405"]
+    assert result.exit_status == 1
+
+
+def test_resets_of_any_length_can_be_counted():
+    """An env whose reset takes seconds has a size of each experiment, too."""
+    sizes = Sizes(agents=1, cells=4, row_bytes=16, seconds=1e-6, reset_seconds=8.0, budget=1.0)
+    assert sizes.resets == 16
+    assert replace(sizes, reset_seconds=1e-6).resets == 256
 
 
 def test_what_is_lent_may_not_be_reallocated_nor_the_struct_freed(copy):

@@ -45,6 +45,22 @@ def test_module_and_version():
     assert sys.executable in facts["python"]
 
 
+def test_names_are_utf8_whatever_the_locale_says(tmp_path):
+    """A folder with letters outside ASCII, in a locale that has none of them."""
+    folder = tmp_path / "grün"
+    folder.mkdir()
+    ascii = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert run("new", "dock", cwd=folder, **ascii).returncode == 0
+    done = run("build", "dock", cwd=folder, **ascii)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run("build", "grün/dck", cwd=tmp_path, **ascii)
+    assert done.returncode == 2 and "there is no environment called 'grün/dck'" in done.stderr
+    latin = os.fsencode(tmp_path) + b"/gr\xfcn"
+    os.rename(folder, latin)
+    done = run("config", "dock", cwd=latin)
+    assert done.returncode == 2 and "this environment is not UTF-8" in done.stderr
+
+
 def test_without_a_command_the_page_of_help_is_shown():
     done, asked = run(COLUMNS="80"), run("--help", COLUMNS="80")
     assert (done.returncode, done.stdout) == (2, "")

@@ -297,12 +297,15 @@ def test_tags_without_typedefs_build(probe):
         assert vec.log() == {"score": 4, "n": 2}
 
 
-def test_a_static_assertion_speaks_for_itself(probe, monkeypatch):
+@pytest.mark.parametrize(("changed", "says"), [
+    ("ACT_SIZES {3}\n#define NUM_ATNS 2", "NUM_ATNS is not the number of entries"),
+    ("ACT_SIZES {}", "ACT_SIZES is an empty list")])
+def test_a_static_assertion_speaks_for_itself(probe, monkeypatch, changed, says):
     """What only the compiler sees still comes as a rule with its code."""
     spec = header.read(probe())
-    probe(("ACT_SIZES {3}", "ACT_SIZES {3}\n#define NUM_ATNS 2"))
+    probe(("ACT_SIZES {3}", changed))
     monkeypatch.setattr(build.header, "read", lambda folder: spec)
-    with pytest.raises(BuildError, match="NUM_ATNS is not the number of entries") as caught:
+    with pytest.raises(BuildError, match=says) as caught:
         build.build(spec.folder)
     assert caught.value.code == "PUF112"
 

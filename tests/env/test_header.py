@@ -252,6 +252,8 @@ def test_missing_sizes(probe):
 
 @pytest.mark.parametrize(("old", "new", "message", "hint"), [
     ("ACT_SIZES {3}", "ACT_SIZES 4", "ACT_SIZES is not a list of widths", "#define ACT_SIZES {4}"),
+    ("ACT_SIZES {3}", "ACT_SIZES {}", "ACT_SIZES is an empty list",
+     "#define ACT_SIZES {5}: one head of five actions"),
     ("OBS_SIZE 2", "OBS_SIZE (e->limit)", "OBS_SIZE names 'e', which is not known there",
      "write env-> in place of e->"),
 ])

@@ -4,13 +4,15 @@ import math
 import statistics
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from helpers.places import SPECIMENS
 from helpers.playground import flags, overrides
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import eval as eval_command
-from puffer_sdk.policy import evaluate, scoring
+from puffer_sdk.policy import evaluate, export, scoring
+from puffer_sdk.policy.acting import Policy
 from puffer_sdk.policy.intervals import clustered_mean, student_t
 from puffer_sdk.policy.scoring import ENDLESS, PER_EPISODE
 from puffer_sdk.settings.goal import parse_goal
@@ -200,6 +202,38 @@ def test_weights_of_another_network_are_refused(faulty, trained, tmp_path):
     bad = checkpoint.save(tmp_path / "bad.safetensors", tensors, good.facts)
     with pytest.raises(UsageError, match="tensor 'encoder' has another size"):
         evaluate.evaluate(faulty, model=bad)
+
+
+@pytest.mark.parametrize(("tensors", "config", "says"), [
+    ({"encoder": None}, {}, "has no tensor 'encoder'|do not fit its settings: encoder"),
+    ({"encoder": "int32"}, {}, "tensor 'encoder' holds no floating-point numbers"),
+    ({}, {"policy": {"hidden_size": "wide"}}, "saved settings hold one that this version"),
+])
+def test_what_is_wrong_with_a_checkpoint_is_said_with_its_name(tensors, config, says, faulty,
+                                                               trained, tmp_path):
+    good = checkpoint.load(next((trained / "checkpoints").iterdir()))
+    changed = {name: good.tensors[name].astype(kind) for name, kind in tensors.items() if kind}
+    kept = {name: value for name, value in good.tensors.items() if name not in tensors}
+    bad = checkpoint.save(tmp_path / "bad.safetensors", {**kept, **changed},
+                          {**good.facts, "config": {**good.facts["config"], **config}})
+    seen = np.zeros((1, good.facts["env"]["obs_size"]), good.facts["env"]["obs_dtype"])
+    for use in (lambda: evaluate.evaluate(faulty, model=bad), lambda: export.read_policy(bad),
+                lambda: Policy.load(bad).act(seen)):
+        with pytest.raises(UsageError, match=says) as caught:
+            use()
+        assert str(bad) in caught.value.where
+
+
+def test_a_folder_or_a_lost_link_is_no_checkpoint(faulty, tmp_path):
+    (tmp_path / "a.safetensors").symlink_to("a.safetensors")
+    (tmp_path / "b.safetensors").mkdir()
+    missing = "there is no such checkpoint"
+    for name, message, found in (("a.safetensors", missing, "a link that leads nowhere"),
+                                 ("b.safetensors", missing, "a folder"),
+                                 (".", "this folder is no run", None)):
+        with pytest.raises(UsageError, match=message) as caught:
+            evaluate.evaluate(faulty, model=tmp_path / name)
+        assert (caught.value.where, caught.value.actual) == (str(tmp_path / name), found)
 
 
 @pytest.mark.parametrize(("damage", "status"), [("truncated", 2), ("a folder", 2),

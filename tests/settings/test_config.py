@@ -363,6 +363,35 @@ def test_bad_inis(folder, case):
     assert hint is None or error.hint == hint
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_folder_or_a_looping_link_is_no_ini(tmp_path, shared):
+    """Also upstream's config/default.ini."""
+    folder = tmp_path / "ocean" / "grid" if shared else tmp_path / "grid"
+    ini = tmp_path / "config" / "default.ini" if shared else folder / "grid.ini"
+    folder.mkdir(parents=True)
+    ini.parent.mkdir(exist_ok=True)
+    if shared:
+        (ini.parent / "grid.ini").write_text("")
+    ini.mkdir()
+    for says in ("Is a directory", "Too many levels of symbolic links", "No such file"):
+        error = refusal(folder)
+        assert (error.message, error.where) == (f"cannot read {ini.name}", str(ini))
+        assert says in error.detail
+        if says.startswith("Is"):
+            ini.rmdir()
+            ini.symlink_to(ini.name)
+        else:
+            ini.unlink()
+            ini.symlink_to("nowhere")
+
+
+def test_of_a_value_of_megabytes_a_hundred_characters_are_shown(folder):
+    error = refusal(write(folder, f"[train]\ngamma = {'9' * 3_000_000}x\n"))
+    assert error.message == f"[train] gamma cannot be '{'9' * 99}... (3,000,003 characters)"
+    error = refusal(write(folder, f"[train]\n{'g' * 3_000_000} = 1\n"))
+    assert max(map(len, error.lines())) < 400
+
+
 def test_all_faults_are_named_at_once(folder):
     error = refusal(write(folder, "[train]\ngama = 1\nseed = x\n[vce]\n"), {"train.seeed": "1"})
     lines = str(error)

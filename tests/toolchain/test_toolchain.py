@@ -287,6 +287,23 @@ def test_a_compiler_that_makes_nothing_is_found_out(tmp_path):
     assert not target.exists()
 
 
+def test_a_compiler_that_writes_rubbish_is_found_out(tmp_path):
+    """A success that left something else, or half of a library, keeps nothing."""
+    source = tmp_path / "a.c"
+    source.write_text("int good;\n")
+    whole = tmp_path / "whole.so"
+    compilers.compile_to(whole, cc("-shared", "-fPIC", source), source=source, what="a.c")
+    half = tmp_path / "half"
+    half.write_bytes(whole.read_bytes()[:-100])
+    target = tmp_path / "b.so"
+    for rubbish, says in ((source, "made something else than machine code of a.c"),
+                          (half, "made a file cut short of a.c")):
+        copier = script(tmp_path, "copier", f'cp "{rubbish}" "$2"')
+        with pytest.raises(BuildError, match=says):
+            compilers.compile_to(target, [copier], source=source, what="a.c")
+        assert not target.exists()
+
+
 def test_replacing_keeps_the_old_file_on_failure(tmp_path):
     target = tmp_path / "a.txt"
     files.write(target, "old")

@@ -25,6 +25,7 @@ from ...toolchain import compilers
 from ..facts import Facts
 from ..finding import Finding
 from ..harness import driver
+from ..harness.bound import Bound
 from ..harness.driver import Frame, Kind, Runner, own_frame
 from .jobs import GUARD_HIGH
 from .sizes import cost_class
@@ -68,7 +69,7 @@ def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
         config = facts.config
         runner = Runner(facts.spec, Path(name), facts.seed, config.env,
                         {"total_agents": float(config.vec.total_agents)},
-                        config.vec.step_timeout * 20, {})
+                        config.vec.step_timeout * 20, {}, Bound(facts.memory))
         try:
             for tool, run in (("MemorySanitizer", _run_msan), ("valgrind", _run_valgrind)):
                 facts.deep[tool] = run(facts, runner, budget, verbose)

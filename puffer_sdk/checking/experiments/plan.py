@@ -15,6 +15,7 @@ from ...env import row
 from ...settings.values import Config
 from ..facts import Fact, Facts
 from ..harness import kinds, lines
+from ..harness.bound import Bound
 from ..harness.driver import (
     DEBUG,
     FAST,
@@ -50,7 +51,7 @@ class Plan:
         config: Config = facts.config
         vec = {"total_agents": float(config.vec.total_agents)}
         self.runner = Runner(facts.spec, folder, facts.seed, config.env, vec,
-                             config.vec.step_timeout, {})
+                             config.vec.step_timeout, {}, Bound(facts.memory))
         self.built: dict[str, tuple[Path, Path]] = {}       # kind -> program, library
         self.libraries: dict[str, Path] = {}                # experiment -> what it opened
         self.ran: dict[str, Job] = {}              # by name

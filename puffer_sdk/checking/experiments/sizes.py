@@ -30,7 +30,8 @@ class Sizes:
     @property
     def resets(self) -> int:
         """A power of two, for a tenth of a second: 256, or 16 where a reset takes 2 ms."""
-        return max(16, min(256, 1 << int(math.log2(0.05 / self.reset_seconds))))
+        fitting = max(16.0, min(256.0, 0.05 / self.reset_seconds))
+        return 1 << int(math.log2(fitting))
 
     def steps(self, envs: int, wanted: float, seconds: float = 1.0, *, least: int = 64,
               touched: float = 0.0, slower: float = 1.0) -> int:

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,11 +26,13 @@ from ...raylib import headers as raylib
 from ...toolchain import compilers
 from ..facts import Outcome
 from . import kinds
+from .bound import PERIOD, Bound
 
 SOURCES = Path(__file__).parent
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
 SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
-MEMORY = 8 << 30            # bytes of address space for an experiment without sanitizers
+SPACE = 2                   # times the bound: address space of an experiment without sanitizers
+MOST_OVER = 4               # experiments that exceed the bound, until no other begins
 
 _FOOTER = """
 #include <stddef.h>
@@ -194,14 +197,16 @@ class Runner:
     vec: Mapping[str, float]                # [vec], for a binding's own my_vec_init
     hang: float                             # seconds of silence
     base: dict[str, int]                    # experiment -> where its library lay
+    bound: Bound = field(default_factory=Bound)     # on the memory of all of them together
     children: set = field(default_factory=set)
+    over: set = field(default_factory=set)          # children that exceeded it
     stopped: bool = False
 
     def stop(self) -> None:
         """End every experiment that runs, and let no other begin."""
         self.stopped = True
         for child in list(self.children):
-            _end_group(child)
+            _kill_group(child)
 
     def run(self, name: str, program: Path, library: Path, experiment: str,
             limit: float = 120.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
@@ -221,9 +226,9 @@ class Runner:
         command.append(f"hung={hung}")
         command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
         if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
-            command.append(f"memory={MEMORY}")
+            command.append(f"memory={SPACE * self.bound.limit}")
         environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
-                       **_sanitizer_options(reports)}
+                       **_sanitizer_options(reports, self.bound.limit)}
         for path in (facts, errors):
             path.unlink(missing_ok=True)
         with open(errors, "wb") as stream:
@@ -235,17 +240,35 @@ class Runner:
             self.children.add(child)
             try:
                 if self.stopped:
+                    self.over.update([child] if self.over else [])
                     _end_group(child)
-                child.wait(timeout=limit)
-            except subprocess.TimeoutExpired:
-                timed_out = True
+                timed_out = not self._await(child, limit)
             finally:
                 _end_group(child)
                 self.children.discard(child)
         outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
+        outcome.exceeded = child in self.over
         if outcome.first("hang") and experiment not in ("rewrite", "setting"):
             hung.touch()                        # the others need not wait as long
         return outcome
+
+    def _await(self, child: subprocess.Popen, limit: float) -> bool:
+        """Waits for its end; False if it has not come after `limit` seconds. Meanwhile, ends the
+        largest of all experiments when together they exceed the bound."""
+        until = time.monotonic() + limit
+        while time.monotonic() < until:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=min(PERIOD, until - time.monotonic()))
+                return True
+            children = {each.pid: each for each in list(self.children)}
+            largest = self.bound.exceeded_by(children)
+            if largest:
+                self.over.add(children[largest])
+                _kill_group(children[largest])
+                if len(self.over) == MOST_OVER:
+                    self.over.update(self.children)
+                    self.stop()
+        return False
 
     def _outcome(self, name: str, facts: Path, errors: Path, reports: Path, status: int,
                  timed_out: bool) -> Outcome:
@@ -271,16 +294,21 @@ class Runner:
 
 def _end_group(child: subprocess.Popen) -> None:
     """End the process and whatever it started."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
+    _kill_group(child)
     child.wait()
 
 
-def _sanitizer_options(reports: Path) -> dict[str, str]:
+def _kill_group(child: subprocess.Popen) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _sanitizer_options(reports: Path, most: int) -> dict[str, str]:
     own_signals = ("handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:handle_sigill=0:"
                    "allow_user_segv_handler=1:use_sigaltstack=0")
     return {"ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=1:exitcode=96:log_path={reports}:"
-                            f"hard_rss_limit_mb=6000:detect_stack_use_after_return=1:{own_signals}",
+                            f"hard_rss_limit_mb={3 * most >> 21}:"
+                            f"detect_stack_use_after_return=1:{own_signals}",
             "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"
                              f"{own_signals}",
             "MSAN_OPTIONS": f"halt_on_error=1:exitcode=96:log_path={reports}:symbolize=0:"

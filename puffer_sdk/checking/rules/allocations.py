@@ -4,6 +4,7 @@ from __future__ import annotations
 from ..claims import ASAN, SIGNAL, Proof, Shows, dies
 from ..facts import Fact, Facts
 from ..finding import Finding
+from ..harness.bound import GIB
 from .memory import call_of, damaged, place_of
 from .registry import NotTested, need, rule
 
@@ -61,9 +62,20 @@ def memory_leak(facts: Facts):
         void init(Maze* env) { env->walls = calloc(env->size, 1); }
         void c_close(Maze* env) { free(env->walls); }
 
+    All experiments together may take 4 GiB; `check --memory 16` allows more.
+
     Fix: allocate once in init and free in c_close. What c_step allocates lazily is fine as
     long as c_close frees it; a table that is made once for all envs is no leak either.
     """
+    if facts.exceeded:
+        bound = f"{facts.memory / GIB:.3g} GiB"
+        yield Finding("PUF206", f"the environment takes more than {bound} of memory",
+                      **facts.at("c_reset"), seed=facts.seed,
+                      expected=f"at most {bound} in all experiments together",
+                      actual="more: experiments were ended, and rules are not tested",
+                      hint="does each reset or step allocate? If a game needs this much: --memory")
+        if facts.outcome("memory") is None:
+            return
     need(facts, "memory")
     seen = set()
     for fact in facts.all("memory", "leak"):

@@ -5,7 +5,7 @@ from ..claims import EXIT, HANG, SIGNAL, dies
 from ..facts import Facts
 from ..finding import Finding
 from .memory import GLIBC, by_place, call_of, damaged, place_of, signal_name
-from .registry import rule
+from .registry import NotTested, rule
 
 
 @rule("PUF208", "process-exit", proof=dies(EXIT, SIGNAL))
@@ -40,7 +40,7 @@ def process_exit(facts: Facts):
             call = "exit()" if fact.kind == "exit" else "abort()"
             yield Finding("PUF208", f"{call_of(fact)} ends the process with {call}", **where,
                           expected="a return", actual=last.strip()[:200] if last else call)
-        silent = not outcome.ended and not outcome.timed_out and not any(
+        silent = not (outcome.ended or outcome.timed_out or outcome.exceeded) and not any(
             fact.kind in ("exit", "abort", "crash", "hang", "asan", "failed")
             for fact in outcome.facts)
         if silent and not seen and not damaged(facts):
@@ -78,6 +78,8 @@ def hang(facts: Facts):
     Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience
     in seconds. Where only resets in a row fill the board, and no step resets, it is a warning.
     """
+    if facts.exceeded:
+        raise NotTested("experiments were ended because of their memory (PUF206)")
     seen = set()
     for name, outcome in by_place(facts):
         for fact in outcome.all("hang"):
