@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable
 
 OK, FINDINGS, USAGE, BUILD, RUN, BUG = 0, 1, 2, 3, 4, 5
-LONGEST, SHOWN = 1000, 100      # characters of one word in a message, and what is shown of more
 
 
 class PufferError(Exception):
@@ -72,12 +71,12 @@ def _rebuild(cls, message, where, expected, actual, hint, detail, code):
                detail=detail, code=code)
 
 
-def brief(text: object) -> object:
-    """A text in which no word is longer than LONGEST: of a value of megabytes, a hundred
+def brief(text: object, longest: int = 1000, shown: int = 100) -> object:
+    """A text in which no word is longer than `longest`: of a value of megabytes, a hundred
     characters are shown. Anything but a text stays as it is."""
-    if not isinstance(text, str) or len(text) <= LONGEST:
+    if not isinstance(text, str) or len(text) <= longest:
         return text
-    return re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: f"{word[0][:SHOWN]}... "
+    return re.sub(rf"\S{{{longest + 1},}}", lambda word: f"{word[0][:shown]}... "
                   f"({len(word[0]):,} characters)", text)
 
 

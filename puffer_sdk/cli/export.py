@@ -23,6 +23,9 @@ from .pages import Page
                    "torch.export program.  [default: c]")
 @click.option("--ocean", is_flag=True,
               help="Export the environment with its policy, for a pull request to PufferLib.")
+@click.option("--demo", is_flag=True,
+              help="Let an Ocean demo play the policy: change the lines of NAME.c that make "
+                   "another network, and write its weights. NAME.c.orig keeps what was.")
 @click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
               help="The policy: 'best' or 'latest' of the newest run, a run's number or folder "
                    "(its best), or a checkpoint file.  [default: best]")
@@ -31,17 +34,20 @@ from .pages import Page
                    ".onnx or .pt2, or NAME_ocean, in the current folder]")
 @runs_dir_option
 @format_option
-def command(run, to, ocean, model, output, runs_dir, format_):
+def command(run, to, ocean, demo, model, output, runs_dir, format_):
     """Write a trained policy for C, ONNX or PyTorch, or an environment for PufferLib.
 
     RUN is an environment (its newest run is exported), a run's folder, or a checkpoint file.
     The default is the environment in the current folder.
     """
+    asked = [name for name, given in (("--ocean", ocean), ("--demo", demo), ("--to", to)) if given]
+    if len(asked) > 1:
+        raise UsageError(f"{asked[0]} and {asked[1]} cannot be combined", where="command line",
+                         hint=f"{asked[0]} includes the policy in PufferLib's format")
     if ocean:
-        if to is not None:
-            raise UsageError("--ocean and --to cannot be combined", where="command line",
-                             hint="--ocean includes the policy in PufferLib's format")
         return _export_ocean(run, output, model, runs_dir, format_)
+    if demo:
+        return _export_demo(run, output, model, runs_dir, format_)
     from ..policy.export import export_policy
 
     to = to or "c"
@@ -54,6 +60,23 @@ def command(run, to, ocean, model, output, runs_dir, format_):
     ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB; {done.policy.chosen})")
     for line in done.usage():
         ui.out(f"    {line}")
+
+
+def _export_demo(env, output, model, runs_dir, format_) -> None:
+    from ..policy.demo import write_demo
+
+    if output is not None:
+        raise UsageError("--demo writes where the program looks", where="--output")
+    done = write_demo(env, model=model, runs_dir=runs_dir)
+    if format_ == "json":
+        ui.out(json.dumps({"source": str(done.source), "weights": str(done.weights),
+                           "diff": done.diff}))
+        return
+    for line in done.diff:
+        ui.out(line, style={"+": "green", "-": "red"}.get(line[:1]))
+    said = "wrote  " if done.diff else "plays  "
+    ui.out(f"{said}   {paths.shown(done.source)}")
+    ui.out(f"exported  {paths.shown(done.weights)} ({done.policy.chosen})")
 
 
 def _export_ocean(env, output, model, runs_dir, format_) -> None:

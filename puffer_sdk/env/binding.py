@@ -11,6 +11,7 @@ from pathlib import Path
 from ..base.files import write_if_changed
 from ..base.paths import PACKAGE, include_dir
 from ..base.spec import Spec
+from . import dialects
 
 
 def write(spec: Spec, build_dir: Path) -> Path:
@@ -60,6 +61,9 @@ def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir
                                               ini=f"{spec.name}.ini", observations=observations)
     policies = (include_dir() / "puffernet.h").read_text(encoding="utf-8")
     write_if_changed(build_dir / "puffernet.h", policies)
+    if dialects.layer_flags(spec.folder):
+        layers = (include_dir() / "puffernet_layers.h").read_text(encoding="utf-8")
+        write_if_changed(build_dir / "puffernet_layers.h", layers)
     return write_if_changed(build_dir / f"{spec.name}_config.h", text)
 
 

@@ -22,7 +22,7 @@ from ..base.spec import Spec
 from ..raylib import headers as raylib
 from ..toolchain import compilers
 from ..toolchain.libraries import SHARED, compile_library, is_intact, prune
-from . import binding, header
+from . import binding, dialects, header
 
 KEEP = 8            # libraries of one environment that stay in build/
 
@@ -80,7 +80,8 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
              "-fvisibility=hidden", "-Wall"]
     if keys:
         source = binding.write_player(spec, source, build_dir)
-        flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}"]
+        flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}",
+                  *dialects.layer_flags(spec.folder)]
     key = _key(compiler, [*flags, *SHARED], source, spec)
     library = build_dir / f"{spec.name}-{key}.so"
     command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]
@@ -127,7 +128,8 @@ def _write_compile_commands(build_dir: Path, spec: Spec, compiler: compilers.Com
     """build/compile_commands.json: lets clangd and editors read the environment."""
     entries = []
     for file in sorted(spec.folder.glob("*.[ch]")):
-        flags = library_flags(spec) if file == spec.binding else env_flags(spec)
+        flags = library_flags(spec) if file == spec.binding else [
+            *env_flags(spec), *dialects.layer_flags(spec.folder)]
         entries.append({"directory": str(spec.folder), "file": str(file),
                         "arguments": [*compiler.command, *flags, "-xc", "-c", str(file)]})
     files.write_if_changed(build_dir / "compile_commands.json",

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..base.errors import BuildError
+from .source import hide
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ DIALECTS = (
             'ACT_TYPE, #include "vecenv.h"; in the header, float* actions and float* terminals',
             unless=r"#\s*define\s+OBS_TENSOR_T\b"),
 )
+# PufferLib's networks and layers that puffernet_layers.h has
+LAYERS = re.compile(
+    r"\bmake_(?:affine|linear|relu|gelu|layernorm|embedding|one_hot|cat_dim1|max_dim1|conv2d|conv3d|"
+    r"lstm|mingru|multidiscrete|default|linearlstm|convlstm)\s*\(")
 SELF_PLAY = {
     "MY_USES_PERM": "my_setup_perm", "MY_USES_TAGS": "the fields tag and boundary_reached"}
 
@@ -55,6 +61,17 @@ def recognise(texts: dict[str, str]) -> BuildError | None:
                 line = text.count("\n", 0, found.start()) + 1
                 return BuildError(dialect.message, where=f"{name}:{line}", hint=dialect.hint)
     return None
+
+
+def layer_flags(folder: Path) -> list[str]:
+    """What makes puffernet.h define PufferLib's other networks, where a demo calls them; functions
+    of these names that the author wrote stay the author's."""
+    texts = [hide(path.read_text(encoding="utf-8", errors="replace"))
+             for path in sorted(folder.glob("*.[ch]"))]
+    called = {found[0] for text in texts for found in LAYERS.finditer(text)}
+    own = {found[0] for text in texts for found in LAYERS.finditer(text)
+           if re.match(r"[^;{]*\)\s*\{", text[found.end():])}
+    return ["-DPUFFERNET_LAYERS"] if called - own and not own else []
 
 
 def self_play(name: str) -> str:

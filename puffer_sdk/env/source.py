@@ -1,12 +1,20 @@
 """An environment's C as libclang reads it.  NAME.h, or a binding.c -> functions, structs, macros"""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import paths
 from ..base.spec import CField
 from . import contract, probe
+
+_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def hide(text: str) -> str:
+    """C's text, comments and strings blanked; every offset and line stays."""
+    return _HIDDEN.sub(lambda m: re.sub(r"[^\r\n]", " ", m[0]), text)
 
 
 @dataclass

@@ -52,6 +52,10 @@
  *     free_puffernet(net);
  *     free(weights);
  *
+ * Other networks and layers of upstream's (make_linearlstm, make_affine, ...) are those of
+ * puffernet_layers.h: define PUFFERNET_LAYERS before this header is included. `puffer-sdk build`
+ * does so for programs that call one of them.
+ *
  * As upstream does it, forward_puffernet draws ids and takes the mean of continuous heads; net->obs
  * is room for (agents, obs) floats that a program may convert its bytes into; net->mingru->state is
  * what the agents remember. A forward with a NULL net leaves the actions alone.
@@ -118,7 +122,9 @@ typedef struct Weights {             // one allocation: free(weights) frees it a
 } Weights;
 
 typedef struct MinGRU {
-    float* state;    // (L, agents, H) h, owned by the net
+    float* state;            // (L, agents, H) h, owned by the net
+    float* output;           // of a layer of its own (puffernet_layers.h): (agents, H)
+    struct Linear** proj;    // and its L projections
     int batch_size, hidden_size, num_layers;
 } MinGRU;
 
@@ -468,6 +474,15 @@ static inline void puffernet_product(const float* W, const float* x, float* y, i
 
 static inline float puffernet_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
+// Element i of a layer: h moves on; x becomes what is returned. gates: hid, gate, proj
+static inline float puffernet_gate(const float* gates, int H, int i, float* h, float x) {
+    float hid = gates[i], z = puffernet_sigmoid(gates[H + i]);
+    float s = puffernet_sigmoid(gates[2 * H + i]);
+    float g = hid >= 0 ? hid + 0.5f : puffernet_sigmoid(hid);
+    h[i] += z * (g - h[i]);
+    return x + s * (h[i] - x);
+}
+
 // net->input -> this agent's logits and value; its state moves on
 static inline void puffernet_forward_agent(PufferNet* net, int agent) {
     int H = net->hidden_size, A = net->num_logits;
@@ -476,13 +491,7 @@ static inline void puffernet_forward_agent(PufferNet* net, int agent) {
     for (int layer = 0; layer < net->num_layers; layer++) {
         float* h = net->gru.state + ((size_t)layer * net->num_agents + agent) * H;
         puffernet_product(net->layers + layer * net->layer_stride, x, gates, 3 * H, H);
-        for (int i = 0; i < H; i++) {
-            float hid = gates[i], z = puffernet_sigmoid(gates[H + i]);
-            float s = puffernet_sigmoid(gates[2 * H + i]);
-            float g = hid >= 0 ? hid + 0.5f : puffernet_sigmoid(hid);
-            h[i] += z * (g - h[i]);
-            x[i] += s * (h[i] - x[i]);
-        }
+        for (int i = 0; i < H; i++) x[i] = puffernet_gate(gates, H, i, h, x[i]);
     }
     puffernet_product(net->decoder, x, gates, A + 1, H);
     memcpy(net->logits + (size_t)agent * A, gates, sizeof(float) * (size_t)A);
@@ -674,5 +683,9 @@ static inline void puffernet_random(float* actions, int agents, const int* act_s
                                     int num_actions, unsigned int* rng) {
     puffernet_random_masked(actions, NULL, agents, act_sizes, num_actions, rng);
 }
+
+#ifdef PUFFERNET_LAYERS
+#include "puffernet_layers.h"
+#endif
 
 #endif

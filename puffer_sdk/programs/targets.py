@@ -24,7 +24,7 @@ from pathlib import Path
 from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
-from ..env import binding, build, header, row
+from ..env import binding, build, dialects, header, row
 from ..raylib import drawing
 from ..raylib.drawing import Served
 from ..settings import config
@@ -159,7 +159,7 @@ def _find_source(spec: Spec) -> Path:
 
 
 def _flags(spec: Spec, build_dir: Path, served: Served) -> list[str]:
-    flags = build.env_flags(spec, served.headers)
+    flags = [*build.env_flags(spec, served.headers), *dialects.layer_flags(spec.folder)]
     if build_dir.parent != spec.folder:         # #include "build/NAME_config.h"
         flags.append(f"-I{build_dir.parent}")
     return flags

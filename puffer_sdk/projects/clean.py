@@ -169,7 +169,8 @@ def _says_so(path: Path) -> bool:
     except OSError:
         return False
     own = b"written by `puffer-sdk check`" if path.name.startswith("repro_") else GENERATED
-    return own in first or (path.name == "puffernet.h" and b"puffernet.h" in first)
+    return own in first or (path.name in ("puffernet.h", "puffernet_layers.h")
+                            and path.name.encode() in first)
 
 
 def measure(path: Path) -> tuple[int, int]:

@@ -111,7 +111,7 @@ def test_training_starts_from_given_weights(run, tmp_path):
     frozen = {"env.length": 8, "env.outs": 1, "train.seed": 9, "train.learning_rate": 0,
               "train.total_timesteps": 4096}
     result = puffer_sdk.train(INNINGS, frozen, model=run, runs_dir=tmp_path)
-    old, new = (puffer_sdk.Policy.load(place)._tensors for place in (run, result.folder))
+    old, new = (puffer_sdk.Policy.load(place)._past.tensors for place in (run, result.folder))
     assert all(np.array_equal(old[name], new[name]) for name in ("encoder", "decoder"))
     assert runs.Run(result.folder).info["model"] == str(runs.Run(run).checkpoints()[-1])
     assert puffer_sdk.Policy.load(result.folder).step == 4096

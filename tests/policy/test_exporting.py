@@ -439,7 +439,7 @@ def test_the_page_works_as_written(project, tmp_path):
     (tmp_path / "pyproject.toml").write_text("")
     commands = re.findall(r"^    puffer-sdk (.*?)(?:  .*)?$", text, re.M)
     inline = re.findall(r"`puffer-sdk ([^`]*)`", text)
-    assert len(commands) == 4 and len(inline) == 1
+    assert len(commands) == 5 and len(inline) == 1
 
     def python(*words):
         return subprocess.run([sys.executable, *words], cwd=tmp_path, check=True, text=True,

@@ -258,6 +258,18 @@ def test_what_is_refused_is_named(ocean, name, word):
     assert caught.value.where == "binding.c:" + {"perms": "6", "ints": "5"}[name]
 
 
+def test_the_header_of_the_system_is_there(ocean, tmp_path):
+    """puffer_os.h: aligned memory, threads, how much memory is used."""
+    copy = edited(ocean / "kiln", tmp_path, NAME_h=("raylib.h", "puffer_os.h"))
+    source = copy / "kiln.h"
+    source.write_text(source.read_text().replace(
+        "(float*)calloc(env->bricks, sizeof(float))",
+        "(float*)puffer_aligned_alloc(64, env->bricks * sizeof(float));\n"
+        "    env->rng += (size_t)env->heat % 64 + (puffer_resident_kb() < 100)").replace(
+        "free(env->heat)", "puffer_aligned_free(env->heat)"))
+    assert play(copy, seed=1, ticks=100) == play(ocean / "kiln", seed=1, ticks=100)
+
+
 def test_a_macro_in_the_header_is_refused_as_well(ocean, tmp_path):
     copy = edited(ocean / "relics", tmp_path, NAME_h=('#include "raylib.h"',
                                                       "#define MY_USES_TAGS"))

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...env.source import hide
 from ..finding import Finding
-
-_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,6 @@ class Fix:
     @classmethod
     def of(cls, findings: Iterable[Finding], title: str, edits: Iterable[Edit]) -> Fix:
         return cls(tuple(sorted({finding.code for finding in findings})), title, tuple(edits))
-
-
-def hide(text: str) -> str:
-    """The same text, comments and strings blanked; every offset and line stays."""
-    return _HIDDEN.sub(lambda m: re.sub(r"[^\r\n]", " ", m[0]), text)
 
 
 def newline_of(text: str) -> str:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .edits import Edit, end_of_line, hide, indent_unit, newline_of, start_of_line
+from ...env.source import hide
+from .edits import Edit, end_of_line, indent_unit, newline_of, start_of_line
 
 _ONE_HOT = re.compile(r"(?P<array>\w+(?:\s*->\s*\w+)?)\s*\[\s*(?P<base>\w+)\s*\+[^\]]+\]\s*"
                       r"=\s*(?P<value>1(?:\.0*f?)?)\s*;")

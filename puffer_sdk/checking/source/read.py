@@ -5,15 +5,13 @@ header.py checks declarations; a Source holds the bodies.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from ...base import paths
 from ...env import header, syntax
+from ...env.source import hide
 from ...raylib import headers
 from .model import Function, Source, Variable
-
-_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
 def read(folder: Path, unit=None) -> Source:
@@ -88,10 +86,5 @@ class Own:
                 data = (self.source.folder / name).read_bytes()
             except OSError:
                 data = b""
-            self.texts[name] = _COMMENT.sub(_blank, data.decode("latin-1"))
+            self.texts[name] = hide(data.decode("latin-1"))
         return self.texts[name]
-
-
-def _blank(match: re.Match) -> str:
-    """Comments and strings become spaces; lines stay lines."""
-    return re.sub(r"[^\n]", " ", match.group())

@@ -1,0 +1,142 @@
+"""Let an Ocean demo play a policy that was trained here.  NAME.c + checkpoint -> NAME.c, weights
+
+    LinearLSTM* net = make_linearlstm(weights, 1, 42, sizes, 1);
+    forward_linearlstm(net, net->obs, env.actions);
+    free_linearlstm(net);
+
+become the calls of PufferNet, with the sizes of the policy, and the policy is written where the
+program loads its weights from. What NAME.c was stays beside it as NAME.c.orig.
+"""
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import files, paths
+from ..base.errors import UsageError
+from ..env import header
+from ..env.source import hide
+from . import export
+
+TYPES = {"linearlstm": "LinearLSTM", "default": "Default", "convlstm": "ConvLSTM",
+         "puffernet": "PufferNet"}
+CALL = re.compile(rf"\b(make|forward|free)_({'|'.join(TYPES)})\s*\(")
+LOAD = re.compile(r"\bload_weights\s*\(")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A program that was changed, and the weights that it loads."""
+
+    source: Path
+    weights: Path
+    policy: export.TrainedPolicy
+    diff: list[str]         # of the source; empty if it plays the policy as it is
+
+
+def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | None = None) -> Demo:
+    """Change NAME.c so that it plays a run's policy, and write that where it looks for weights.
+
+    model   "best" or "latest" of the newest run, a run's number or folder, or a checkpoint file
+    Raises UsageError where NAME.c is missing, makes no network of PufferLib's, or would be changed
+    while NAME.c.orig is there; what export_policy raises, otherwise.
+    """
+    spec = header.read(paths.find_env(env))
+    path, name = export.find_checkpoint(spec.folder, model, runs_dir)
+    policy = export.read_policy(path)
+    if policy.name != name:
+        raise UsageError("this checkpoint belongs to another environment", where=path,
+                         expected=name, actual=policy.name)
+    source = spec.folder / f"{spec.name}.c"
+    if not source.is_file():
+        raise UsageError(f"there is no {source.name}: a demo is made of it", where=spec.folder)
+    old = source.read_text()
+    new, weights = rewritten(old, policy, source)
+    target = paths.working_dir(spec.folder) / weights
+    kept = source.with_name(f"{source.name}.orig")
+    if new != old and kept.exists():
+        raise UsageError(f"{kept.name} is still there: it would be replaced", where=kept,
+                         hint="remove it, or move it away")
+    packed = export.pack(policy)
+    with files.refused("cannot write the policy", where=target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    files.save(target, packed, what="the policy", hint="free some space")
+    if new != old:
+        files.save(kept, old, what=kept.name, hint="free some space")
+        files.save(source, new, what=source.name, hint="free some space")
+    diff = difflib.unified_diff(old.splitlines(), new.splitlines(), kept.name, source.name,
+                                lineterm="", n=0)
+    return Demo(source, target, policy, list(diff))
+
+
+def rewritten(text: str, policy: export.TrainedPolicy, source: Path) -> tuple[str, str]:
+    """The program with PufferNet's calls, and the file that it loads weights from."""
+    bare = hide(text)
+    loads = [arguments(bare, found.end()) for found in LOAD.finditer(bare)]
+    calls = [(found, arguments(bare, found.end())) for found in CALL.finditer(bare)]
+    makes = [each for each in calls if each[0][1] == "make"]
+    if not loads or not makes:
+        raise UsageError(f"{source.name} makes no network of PufferLib's", where=source,
+                         expected="load_weights and " + ", ".join(f"make_{k}" for k in TYPES),
+                         actual="load_weights alone" if loads else "neither",
+                         hint="puffer-sdk export shows the lines to add")
+    (start, end), *more = loads[0]
+    file = re.match(r'\s*"([^"]+)"', text[start:end])
+    if not file:
+        raise UsageError(f"{source.name} computes the name of its weights", where=source,
+                         expected="a text in quotes", actual=text[start:end].strip(),
+                         hint="puffer-sdk export --output writes the policy to any place")
+    changes = []
+    if more:                        # PufferLib 3 gave the number of weights, too
+        changes.append((end, more[-1][1], ""))
+    for found, places in calls:
+        words = [text[a:b].strip() for a, b in places]
+        inside = places[0][0], places[-1][1]
+        changes.append((found.start(), found.end() - 1, f"{found[1]}_puffernet"))
+        if found[1] == "make":
+            changes.append((*inside, _of_make(found[2], words, policy)))
+        elif found[1] == "forward" and len(words) == 3:
+            changes.append((*inside, _of_forward(words)))
+    for kind, name in TYPES.items():
+        if any(found[2] == kind for found, _ in makes):
+            changes += [(*found.span(), "PufferNet")
+                        for found in re.finditer(rf"\b{name}\b", bare)]
+    for first, last, new in sorted(changes, reverse=True):
+        text = text[:first] + new + text[last:]
+    return text, file[1]
+
+
+def _of_make(kind: str, words: list[str], policy: export.TrainedPolicy) -> str:
+    """weights, agents, observation, hidden, layers, sizes, heads"""
+    weights, agents = words[:2]
+    widths = ", ".join(map(str, policy.act_sizes))
+    sizes = words[5] if kind == "puffernet" else words[3] if kind == "linearlstm" \
+        else f"(int[]){{{widths}}}"
+    return (f"{weights}, {agents}, {policy.obs_size}, {policy.hidden_size}, {policy.num_layers}, "
+            f"{sizes}, {len(policy.act_sizes)}")
+
+
+def _of_forward(words: list[str]) -> str:
+    """Policies of ours forget at the end of an episode: they are told of it."""
+    net, observations, actions = words
+    owner = re.fullmatch(r"(.+?)(\.|->)actions", actions)
+    told = f", NULL, {owner[1]}{owner[2]}terminals" if owner else ""
+    return f"{net}, {observations}, {actions}{told}"
+
+
+def arguments(text: str, start: int) -> list[tuple[int, int]]:
+    """Where the arguments of a call lie; start: behind its parenthesis."""
+    places, depth, begin = [], 0, start
+    for at in range(start, len(text)):
+        if text[at] in "([{":
+            depth += 1
+        elif depth == 0 and text[at] in ",)":
+            places.append((begin, at))
+            begin = at + 1
+            if text[at] == ")":
+                return places
+        elif text[at] in ")]}":
+            depth -= 1
+    return [*places, (begin, len(text))]
