@@ -401,8 +401,6 @@ def test_all_faults_are_named_at_once(folder):
 
 
 def test_unreadable_ini_is_a_usage_error(folder):
-    (folder / "grid.ini").mkdir()
-    assert resolve(folder).train.gamma == 0.995        # a folder is no ini
     error = refusal(folder, ini=folder / "missing.ini")
     assert "missing.ini" in error.message
 
