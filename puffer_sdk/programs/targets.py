@@ -168,7 +168,8 @@ def _flags(spec: Spec, build_dir: Path, served: Served) -> list[str]:
 def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
                  served: Served) -> _Plan:
     compiler = compilers.find_compiler()
-    flags = [*_flags(spec, build_dir, served), *(LOCAL if target == "local" else FAST), "-Wall"]
+    local = (*LOCAL, *compilers.bounds_flags(compiler))
+    flags = [*_flags(spec, build_dir, served), *(local if target == "local" else FAST), "-Wall"]
     runtime = [RUNTIME / "local.c"] if target == "local" else []
     if "-lX11" in served.link_flags:
         runtime.append(RUNTIME / "desktop.c")

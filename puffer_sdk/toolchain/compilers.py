@@ -62,6 +62,15 @@ class Compiler:
         return f"{shlex.join(self.command)}\n{self.banner}"
 
 
+def bounds_flags(compiler: Compiler) -> list[str]:
+    """With these, UndefinedBehaviorSanitizer takes the last array of a struct to be as long as it
+    is declared; otherwise any such array may be one without an end."""
+    major = int(re.match(r"\d*", compiler.version)[0] or 0)
+    strict = {"gcc": ["-fsanitize=bounds-strict"]}.get(compiler.kind, [])
+    return strict + ["-fstrict-flex-arrays=3"] * (
+        major >= {"gcc": 13, "clang": 16}.get(compiler.kind, 1 << 20))
+
+
 def install_hint(package: str = "gcc") -> str:
     """The one line that installs a system package here."""
     if platform.system() == "Darwin":

@@ -90,6 +90,23 @@ def test_an_env_that_takes_all_memory_is_ended(copy):
     assert result.exit_status == 1
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
+    """One element too far is a field of the env's own, so that no memory is left."""
+    monkeypatch.setenv("CC", compiler)
+    bandit = copy(
+        "correct/bandit",
+        ("typedef struct Bandit {", "typedef struct Won { int all, arms[4]; } Won;\n"
+         "typedef struct Bandit {"),
+        ("    unsigned int rng;\n", "    unsigned int rng;\n    Won won;\n    int spare;\n"),
+        ("    c_reset(env);\n", "    env->won.arms[(int)env->actions[0] + win] += win;\n"
+         "    c_reset(env);\n"))
+    result = short_check(bandit, prove=compiler == "gcc")
+    (finding,) = [f for f in result.findings if f.severity == "error"]
+    assert finding.code == "PUF202" and finding.line == line_of(bandit, "won.arms[")
+    assert compiler == "clang" or finding.repro
+
+
 def test_resets_of_any_length_can_be_counted():
     """An env whose reset takes seconds has a size of each experiment, too."""
     sizes = Sizes(agents=1, cells=4, row_bytes=16, seconds=1e-6, reset_seconds=8.0, budget=1.0)

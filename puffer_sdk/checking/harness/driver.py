@@ -166,7 +166,8 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False
     unit.write_text(f'#include "{source}"\n{_FOOTER}')
     compiler = compilers.find_compiler()
     library = folder / f"{kind.name}.so"
-    flags = [*build.library_flags(spec), *kind.flags, "-fPIC", "-fvisibility=hidden", "-w"]
+    strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
+    flags = [*build.library_flags(spec), *kind.flags, *strict, "-fPIC", "-fvisibility=hidden", "-w"]
     link = ["-shared", *_WRAP, *kind.link, "-o", str(library)]
     made = [str(unit)]
     try:

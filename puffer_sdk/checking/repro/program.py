@@ -246,7 +246,8 @@ def flags_of(claim: Claim) -> tuple[str, ...]:
 def build_command(spec: Spec, source: str, target: str, flags: Sequence[str]) -> list[str]:
     """The one compiler command of a program."""
     compiler = compilers.find_compiler()
-    return [*compiler.command, *build.library_flags(spec), *flags, source,
+    strict = compilers.bounds_flags(compiler) if set(SANITIZERS) <= set(flags) else []
+    return [*compiler.command, *build.library_flags(spec), *flags, *strict, source,
             "-o", target, str(headers.null_library()), "-lm", "-lpthread"]
 
 
