@@ -33,7 +33,7 @@ from .finding import Finding
 from .harness import lines
 from .harness.bound import GIB, MEMORY
 from .repro import proof
-from .rules import registry
+from .rules import outside, registry
 from .source import read
 
 PER_RULE = 8            # findings of one rule that are listed
@@ -237,5 +237,7 @@ def _coverage(facts: Facts) -> dict:
             "statistics": facts.statistics.to_dict() if facts.statistics else [],
             "deep": facts.deep,
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),
+            "asked": [{"call": fact.call, "what": fact.what, "denied": fact.denied}
+                      for fact in outside.asked(facts)],
             "rules": len(registry.requested(facts))}
 

@@ -54,6 +54,12 @@ class EnvReview:
     files: dict[str, bytes] = field(default_factory=dict)       # of the report
 
     @property
+    def asked(self) -> list[str]:
+        """What it asked for beyond its game: "fopen /etc/shadow: Permission denied"."""
+        found = ((self.check or {}).get("coverage") or {}).get("asked") or []
+        return [f"{one['call']} {one['what']}: {one['denied'] or 'done'}" for one in found]
+
+    @property
     def exit_status(self) -> int:
         return max([RUN if self.cause else OK, *(step.status for step in self.steps)])
 

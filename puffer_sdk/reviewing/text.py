@@ -10,6 +10,7 @@ from ..base.errors import OK, UsageError
 from .review import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
+MOST_ASKED = 20         # lines of what an environment asked the machine for
 
 # The report was made where untrusted code ran. A frame without allow-scripts runs no script, and
 # the policy allows no fetch
@@ -35,9 +36,12 @@ def lines(review: Review) -> Iterator[Line]:
     failed = [env.name for env in review.envs if env.verdict == "fail"]
     count = len(review.envs)
     what = f"{count} environment{'s' * (count > 1)}"
+    asking = [env.name for env in review.envs if env.asked]
     yield (f"review: {review.verdict}, {what}" + (f", failed: {', '.join(failed)}" if failed
-                                                  else "") + f", {_where(review)}",
-           "bold red" if failed else "bold green")
+                                                  else "") + f", {_where(review)}"
+           + (f"; beyond the game, {', '.join(asking)} asked for what is listed above" if asking
+              else ""),
+           "bold red" if failed else "bold yellow" if asking else "bold green")
 
 
 def _where(review: Review) -> str:
@@ -58,6 +62,11 @@ def _env_lines(env: EnvReview, alone: bool) -> Iterator[Line]:
     used = (f"used    {env.peak_memory / (1 << 20):,.0f} MB of memory, {env.peak_processes} "
             f"processes, {env.seconds:.1f} s")
     yield used, "dim"
+    asked = env.asked
+    for one in asked[:MOST_ASKED]:
+        yield f"asked   {one}", "yellow"
+    if len(asked) > MOST_ASKED:
+        yield f"asked   {len(asked) - MOST_ASKED} more: --format json has all", "yellow"
 
 
 def write_reports(review: Review, folder: Path) -> list[Path]:

@@ -350,10 +350,17 @@ def test_a_thief_finds_nothing(probe, tmp_path, boxes):
     if seen is not None:
         codes = {finding["code"] for finding in seen["envs"][0]["check"]["findings"]}
         assert SECRET not in json.dumps(seen) and not (home / "written").exists()
+        asked = {(one["call"], one["what"]): one["denied"]
+                 for one in seen["envs"][0]["check"]["coverage"]["asked"]}
+        assert asked["fopen", f"{home}/.ssh/id_ed25519"] == "No such file or directory"
+        assert asked["fopen to write", f"{home}/written"] and asked["sendto", "192.0.2.1:9"]
+        assert "PUF115" in codes
         assert "PUF310" not in codes and "PUF312" not in codes, codes
         assert not (tmp_path / "written").exists()
     # The same environment without a sandbox has its way: the test can fail
     out, _ = cli(folder, "--no-sandbox", cwd=tmp_path, HOME=str(home))
+    assert f"asked   fopen {home}/.ssh/id_ed25519: done" in out
+    assert "beyond the game, probe asked for what is listed above" in out.splitlines()[-1]
     assert (home / "written").exists() or (tmp_path / "written").exists()
 
 

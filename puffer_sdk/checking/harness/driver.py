@@ -62,7 +62,13 @@ __attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dum
 # calls of the env that harness/allocations.c answers
 _WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
             "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
-_WRAP = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
+# and harness/outside.c
+_TOLD = ("fopen", "open", "openat", "creat", "opendir", "remove", "unlink", "rmdir", "rename",
+         "mkdir", "dlopen", "socket", "connect", "bind", "sendto", "getaddrinfo", "system", "popen",
+         "execve", "execv", "execvp", "execl", "execlp", "posix_spawn", "posix_spawnp", "fork",
+         "kill")
+_WRAP = tuple(f"-Wl,--wrap={name}" for name in (*_WRAPPED, *_TOLD))
+_WRAP_OURS = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)       # gcc's coverage opens files
 
 
 @dataclass(frozen=True)
@@ -168,7 +174,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
     flags = [*build.library_flags(spec), *kind.flags, *strict, "-fPIC", "-fvisibility=hidden", "-w"]
-    link = ["-shared", *_WRAP, *kind.link, "-o", str(library)]
+    link = ["-shared", *(_WRAP_OURS if kind.instrument else _WRAP), *kind.link, "-o", str(library)]
     made = [str(unit)]
     try:
         if kind.instrument:

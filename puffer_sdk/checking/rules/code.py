@@ -30,9 +30,9 @@ _ALLOCATE = {"malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "po
 _PRINT = {"fprintf", "vfprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "perror",
           "printf", "vprintf", "puts", "putchar", "TraceLog"}
 _IO = _PRINT | {"fopen", "fclose", "fread", "fgets", "fgetc", "getc", "getchar", "getline",
-                "scanf", "fscanf", "open", "close", "read", "write", "system", "popen", "remove",
-                "rename", "mkdir", "unlink", "LoadFileText", "LoadFileData", "SaveFileText",
-                "SaveFileData", "TakeScreenshot", "sleep", "usleep", "nanosleep", "WaitTime"}
+                "scanf", "fscanf", "open", "close", "read", "write", "LoadFileText", "LoadFileData",
+                "SaveFileText", "SaveFileData", "TakeScreenshot", "sleep", "usleep", "nanosleep",
+                "WaitTime"}
 _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_trap"}
 _VERBOSE = re.compile(r"debug|verbos|trace|dump|profil", re.IGNORECASE)
 
