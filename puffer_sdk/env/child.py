@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import errors
+from ..base import errors, ui
 from ..base.errors import Interrupted, PufferError, RunError
 from .page import PAGE, PHASES, Page
 
@@ -115,7 +116,15 @@ class Child:
                 yield "idle", {}
                 time.sleep(0.01)
         finally:
+            self._tell_missing()
             self.kill()
+
+    def _tell_missing(self) -> None:
+        """Textures that raylib_missing.h did not find: nobody else reads what the env printed."""
+        with contextlib.suppress(OSError, ValueError):
+            text = os.pread(self._prints.fileno(), LOG_LIMIT, self._begin).decode(errors="replace")
+            for line in dict.fromkeys(re.findall(r"^missing texture: .*$", text, re.M)):
+                ui.warn_once(line, "a checked pattern is drawn in its place")
 
     def _raised(self, payload: dict) -> PufferError:
         """What the target raised. An env on the GPU that gave up has printed why."""

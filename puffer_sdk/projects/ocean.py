@@ -26,7 +26,7 @@ from ..base.spec import Spec
 from ..env import binding, build, child, header
 from ..env.job import EnvJob
 from ..env.link import Link
-from ..settings import config
+from ..settings import config, inifile
 from ..settings.values import Config
 from ..training import runs
 
@@ -294,23 +294,7 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
     ini = config.find_ini(folder)
     target = tree / "config" / f"{folder.name}.ini"
     target.parent.mkdir(parents=True)
-    lines, dropped, kept_comments, section = [], [], [], None
-    for line in (ini.read_text(encoding="utf-8-sig") if ini else "").splitlines():
-        text = line.strip()
-        if match := re.fullmatch(r"\[([\w.]+)\]", text):
-            section, kept_comments = match[1], []
-        known = section in SECTIONS or (section or "").startswith("sweep")
-        key = text.partition("=")[0].strip()
-        if text.startswith(("#", ";")):
-            kept_comments.append(line)
-            continue
-        if section is not None and text and not known:
-            dropped += [] if text.startswith("[") else [f"{section}.{key}"]
-        elif text and not text.startswith("[") and key in OURS.get(section or "", ()):
-            dropped.append(f"{section}.{key}")
-        elif section is not None and (known or not text):
-            lines += [*kept_comments, line] if text else [line]
-        kept_comments = []
+    lines, dropped = inifile.keep(ini.read_text(encoding="utf-8-sig") if ini else "", _is_read)
     if not any(line.strip() == "[base]" for line in lines):
         lines = ["[base]", f"env_name = {folder.name}", "", *lines]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
@@ -320,6 +304,12 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
     changed = [name for name in dropped if name.rpartition(".")[2] in CHANGES_TRAINING]
     if changed:
         draft.todo.append(f"config: {', '.join(changed)} changed training here: tune again")
+
+
+def _is_read(section: str, key: str | None) -> bool:
+    """Whether PufferLib reads a setting, or (key None) a section."""
+    return key not in OURS.get(section, ()) and (section in SECTIONS or
+                                                 section.startswith("sweep"))
 
 
 def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) -> None:

@@ -208,9 +208,11 @@ def with_additions(text: str) -> str:
 
 
 def _additions() -> str:
-    """What every raylib.h ends with: chance from the env's generator, the names of 5.5."""
-    compat = (paths.include_dir() / "raylib_compat.h").read_text(encoding="utf-8")
-    return _LIBRARY_BUILDS + "\n" + compat
+    """What every raylib.h ends with: chance from the env's generator, the names of 5.5, a
+    pattern for textures that are missing."""
+    return "\n".join([_LIBRARY_BUILDS, *(
+        (paths.include_dir() / name).read_text(encoding="utf-8")
+        for name in ("raylib_compat.h", "raylib_missing.h"))])
 
 
 def rlgl_h(wheel: Wheel) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,3 +130,34 @@ def section_hint(name: str, known: Sequence[str]) -> str:
     close = nearest(name.lower(), known)
     return f"did you mean [{close}]?" if close else \
         "sections are " + " ".join(f"[{section}]" for section in known)
+
+
+def keep(text: str, wanted: Callable[[str, str | None], bool]) -> tuple[list[str], list[str]]:
+    """An ini's lines without some of its settings, and "section.key" of each that was left out.
+
+    wanted(section, key) tells whether to keep a setting, wanted(section, None) a section. Comments
+    stay, whole blocks and settings that are commented out as well; only those right above a setting
+    or a section go with it.
+    """
+    lines: list[str] = []
+    dropped: list[str] = []
+    waiting: list[str] = []             # comments and empty lines, until it is known what follows
+    section = ""
+    for line in text.splitlines():
+        bare = line.strip()
+        if not bare or bare[0] in "#;":
+            waiting.append(line)
+            continue
+        gap = max((n for n, each in enumerate(waiting, 1) if not each.strip()), default=0)
+        lines += waiting[:gap]
+        above, waiting, key = waiting[gap:], [], None
+        if bare.startswith("["):
+            section = bare.strip("[]")
+        else:
+            key = bare.partition("=")[0].strip()
+        if wanted(section, None) and wanted(section, key):
+            lines += [*above, line]
+        else:
+            lines += [each for each in above if re.match(r"\s*[#;]\s*(\[|\w+\s*=)", each)]
+            dropped += [f"{section}.{key}"] if key is not None else []
+    return lines + waiting, dropped

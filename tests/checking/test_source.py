@@ -336,6 +336,17 @@ def test_demo_drift(game, body, drifts):
         assert name in finding.message and finding.expected.startswith(f"{name} = ")
 
 
+@pytest.mark.parametrize("comment, is_said", [
+    ("// on purpose: fits the window", False), ("/* intentionally small */", False),
+    ("// the demo is easier", False), ("// nine tiles", True), ("", True)])
+@pytest.mark.parametrize("place", ["same line", "line above"])
+def test_a_difference_that_is_called_intended_is_left(game, comment, is_said, place):
+    body = f"Game env = {{.size = 9}};   {comment}" if place == "same line" else \
+        f"{comment}\nGame env = {{.size = 9}};"
+    facts = game(ini=INI, program=MAIN.format(above="// on purpose", body=body))
+    assert bool(found(facts, "PUF107")) == is_said
+
+
 def test_demo_drift_of_a_global_and_with_headers_that_are_not_there(game):
     facts = game(ini=INI, program='#include "not_installed.h"\n#include "game.h"\n'
                                   "Game env = {.size = 9, .speed = 0.5};\n"

@@ -460,6 +460,25 @@ def test_json_holds_the_recording(drawing, cli, tmp_path):
     assert result["recording"]["frames"] == 150 and result["recording"]["seconds"] == 5
 
 
+def test_a_missing_texture_is_said_once_and_shown(squared, cli, tmp_path):
+    """A pattern of pink and black stands where nothing would; each of four envs misses it."""
+    folder = shutil.copytree(squared, tmp_path / "squared",
+                             ignore=shutil.ignore_patterns("build", ".git"))
+    header = folder / "squared.h"
+    text = header.read_text()
+    assert text.count("    EndDrawing();") == 1
+    header.write_text(text.replace("    EndDrawing();", """\
+    Texture2D face = LoadTexture("resources/face.png");
+    DrawTexture(face, 20, 80, WHITE);
+    EndDrawing();"""))
+    done = cli("eval", folder, "--baselines", "--frames", "frames", "--grid", "2x2", "--ticks", 3)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("missing texture: resources/face.png, looked for in ") == 1
+    assert str(folder) in done.stderr
+    colors = {tuple(pixel) for pixel in read(tmp_path / "frames")[1].reshape(-1, 3)}
+    assert (255, 0, 255) in colors
+
+
 def test_options_of_a_recording_need_one(drawing, cli):
     done = cli("eval", drawing, "--baselines", "--grid", "4x4")
     assert done.returncode == 2 and "--grid needs a recording" in done.stderr

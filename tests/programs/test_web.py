@@ -258,8 +258,10 @@ def test_policy_and_resources_are_packed(tmp_path, browser, monkeypatch):
         "    c_render(env);              // opens",
         '    char* text = LoadFileText("resources/colour.txt");\n'
         "    int red = text[0] - '0';\n    UnloadFileText(text);\n"
+        "    Texture2D face = {0};\n"
         "    c_render(env);              // opens").replace(
         "        c_step(env);\n        c_render(env);",
+        '        if (!IsTextureValid(face)) face = LoadTexture("resources/face.png");\n'
         "        c_step(env);\n        BeginDrawing();\n"
         "        ClearBackground((Color){(unsigned char)(25 * red), 0, 0, 255});\n"
         "        EndDrawing();")
@@ -276,6 +278,8 @@ def test_policy_and_resources_are_packed(tmp_path, browser, monkeypatch):
         page = browser.open(url)
         page.wait_for("frame > 2")
         seen(page, "c80000")
+        assert page.evaluate("missing.innerText.trim()") == "missing texture: resources/face.png"
+        assert page.evaluate("missing.getBoundingClientRect().height") > 10
         assert page.problems == []
         page.close()
     assert targets.build_program(folder, "web", env_settings=settings).cached

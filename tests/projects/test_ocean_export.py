@@ -20,7 +20,7 @@ from puffer_sdk.env import header
 from puffer_sdk.policy import export
 from puffer_sdk.projects import ocean
 from puffer_sdk.raylib import headers
-from puffer_sdk.settings import config
+from puffer_sdk.settings import config, inifile
 from puffer_sdk.toolchain import compilers
 
 NAMES = ("squared", "target", "breakout", "pendulum")       # bytes, many agents, floats, continuous
@@ -224,10 +224,23 @@ def test_settings_that_pufferlib_has_not_are_named(probe, tmp_path):
                        "[eval]\ngoal = score >= 1\n[sweep.train.gamma]\nmin = 0.5\nmax = 0.9\n")
     done = ocean.export_ocean(folder, tmp_path / "pr", runs_dir=tmp_path / "runs")
     assert (done.folder / "config" / "probe.ini").read_text() == (
-        "[base]\nenv_name = probe\n[env]\n# ticks\nlimit = 4\n[train]\ngamma = 0.9\n"
+        "; a game\n[base]\nenv_name = probe\n[env]\n# ticks\nlimit = 4\n[train]\ngamma = 0.9\n"
         "[sweep.train.gamma]\nmin = 0.5\nmax = 0.9\n")
     assert any("train.reward_clip, train.backend, eval.goal" in item for item in done.todo)
     assert any("train.reward_clip changed training here" in item for item in done.todo)
+
+
+def test_comments_and_what_is_commented_out_stay():
+    """But for those right above what goes."""
+    text = ("# Who wrote it.\n\n# the basics\n[base]\nenv_name = probe\n\n# [env]\n# limit = 9\n\n"
+            "# ours\n[eval]\n# met at once\ngoal = score >= 1\n\n# limit = 8: too easy\n\n"
+            "# the game\n[env]\nlimit = 4\n# limit = 5\n# ours alone\nstep_timeout = 3\n\n; end\n")
+    lines, dropped = inifile.keep(text, lambda section, key: section != "eval" and
+                                  key != "step_timeout")
+    assert "\n".join(lines) == (
+        "# Who wrote it.\n\n# the basics\n[base]\nenv_name = probe\n\n# [env]\n# limit = 9\n\n\n"
+        "# limit = 8: too easy\n\n# the game\n[env]\nlimit = 4\n# limit = 5\n\n; end")
+    assert dropped == ["eval.goal", "env.step_timeout"]
 
 
 def test_an_export_that_plays_otherwise_is_refused(probe, tmp_path):
