@@ -133,6 +133,15 @@ class Facts:
         place = self.spec.functions.get(function) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}
 
+    def called(self, first: int, last: int) -> str:
+        """Elements of the observation by their OBS_ name, where it is theirs: "OBS_SPEED"."""
+        part = next((part for part in self.row.parts
+                     if part.name and part.first <= first and last <= part.last), None)
+        if part is None:
+            return elements(first, last)
+        return part.name if (part.first, part.last) == (first, last) else \
+            f"{elements(first, last)} ({part.name})"
+
     @cached_property
     def layout(self) -> Layout | None:
         """Where each scalar of the env struct lies; None where that could not be read."""

@@ -107,6 +107,45 @@ def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
     assert compiler == "clang" or finding.repro
 
 
+def test_a_nan_is_named_where_zero_was_divided_by_zero(copy):
+    """With the element's name, in observations and rewards; and in any field of the log."""
+    pole = copy("../../examples/cartpole", (
+        "env->observations[OBS_THETA] = env->theta;",
+        "env->observations[OBS_THETA] =\n        (env->theta - env->theta)\n"
+        "        / (env->theta - env->theta);"))
+    finding = found(pole, "PUF303")[0]
+    assert finding.message == "OBS_THETA of the observation became nan"
+    assert finding.line == line_of(pole, "/ (env->theta - env->theta)")
+    assert finding.hint == "the divisor was 0 here: treat that case on its own"
+
+
+def test_a_division_of_nothing_by_nothing_in_the_log(copy):
+    bandit = copy("correct/bandit",
+                  ("    unsigned int rng;\n", "    unsigned int rng;\n    int hits, tries;\n"),
+                  ("    env->log.score += (float)win;\n",
+                   "    env->tries = (int)env->actions[0] == 2;\n"
+                   "    env->hits = win && env->tries;\n"
+                   "    env->log.score += (float)env->hits / (float)env->tries;\n"))
+    (finding,) = [f for f in short_check(bandit).findings if f.severity == "error"]
+    assert (finding.code, finding.message, finding.element) == (
+        "PUF423", "Log.score became nan in an entry", "score")
+    assert finding.line == line_of(bandit, "(float)env->hits /")
+
+
+def test_a_float_that_is_divided_by_zero_and_caught_is_no_fault(copy):
+    """Infinity is a number to compare with; a division of integers is another matter."""
+    whole = "    env->rewards[0] = win ? 1.0f : 0.0f;\n"
+    nearest = ("    float near = 1.0f / env->actions[0];\n"
+               "    env->rewards[0] = (win ? 1.0f : 0.0f) + (near < 0.0f);\n")
+    assert short_check(copy("correct/bandit", (whole, nearest))).findings == []
+
+
+def test_integers_divided_by_zero_are(copy):
+    bandit = copy("correct/bandit", (
+        "    int win = ", "    volatile int chance = 3 / (int)env->actions[0];\n    int win = "))
+    assert "PUF202" in {f.code for f in short_check(bandit).findings}
+
+
 def test_resets_of_any_length_can_be_counted():
     """An env whose reset takes seconds has a size of each experiment, too."""
     sizes = Sizes(agents=1, cells=4, row_bytes=16, seconds=1e-6, reset_seconds=8.0, budget=1.0)

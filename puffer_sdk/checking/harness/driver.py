@@ -89,7 +89,9 @@ class Kind:
 LINES = ("-g", "-fno-var-tracking")     # for stacks; where variables lie is not asked for
 OURS = "-DPUFFER_UNOPTIMIZED"     # vecenv.h is compiled in less time
 FAST = Kind("fast", ("-O2", *LINES, OURS))
-SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS))
+# float-divide-by-zero is no fault by itself; it tells where a NaN came from
+SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
+                               "-fsanitize=float-divide-by-zero"))
 # Calls us at each call
 WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
 # Reports each access (harness/threads.c) and each line

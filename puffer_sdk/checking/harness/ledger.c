@@ -70,7 +70,8 @@ struct Ledger {
     int64_t lived, rewards, terminals, truncations, rounds, entries, goals;
     double logged;
     Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf,
-        empty_mask, odd_alive, odd_agents, odd_rows;
+        empty_mask, odd_alive, odd_agents, odd_rows, odd_log;
+    int64_t odd_field;    // of Log, where odd_log was seen first: a number of floats
     Sample paid, returns, lengths;
     Entries ret, length;
     bool lockstep;    // all agents of all envs end together, after equal times
@@ -280,7 +281,13 @@ static void read_log(Ledger* l, int e, bool any_ended) {
     l->logged += n;
     l->goals += !any_ended;
     int perf = options.log_perf, ret = options.log_return, length = options.log_length;
-    if (perf >= 0) {
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(log[i])) {
+            l->odd_field = l->odd_log.count ? l->odd_field : (int64_t)i;
+            sight(&l->odd_log, e, 0, log[i]);
+        }
+    }
+    if (perf >= 0 && isfinite(log[perf])) {
         float mean = log[perf] / n;
         if (!(mean >= -1e-4f && mean <= 1.0001f)) {
             sight(&l->wide_perf, e, 0, mean);
@@ -451,6 +458,7 @@ void ledger_close(Ledger* l, FILE* samples) {
     report_sighting(agents_count, 0, &l->odd_agents);
     report_sighting(rows_count, 0, &l->odd_rows);
     report_sighting(log_range, 0, &l->wide_perf);
+    report_sighting(log_not_finite, l->odd_field, &l->odd_log);
     sample_close(&l->paid, "reward", samples);
     sample_close(&l->returns, "return", samples);
     sample_close(&l->lengths, "length", samples);

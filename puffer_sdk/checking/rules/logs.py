@@ -7,6 +7,7 @@ from ..claims import Proof, Shows
 from ..facts import Fact, Facts
 from ..finding import Finding
 from .episodes import is_not_reset
+from .memory import origin
 from .registry import NotTested, need, rule
 
 _EXTREME = re.compile(r"max|min|best|most|least|high|low|peak", re.I)      # not summed
@@ -180,7 +181,7 @@ def _is_cut_short(name: str, fact: Fact) -> bool:
 
 @rule("PUF423", "log-range", "warning")
 def log_range(facts: Facts):
-    """`perf` of the log is outside [0, 1].
+    """`perf` of the log is outside [0, 1], or any of its values is not finite.
 
     Why it matters: perf is by convention the share of success, 1 being the best there is.
     Sweeps over several environments and the dashboard's bar compare it; a perf of 30 wins
@@ -194,10 +195,21 @@ def log_range(facts: Facts):
 
         env->log.perf += env->score / MAX_SCORE;
 
-    Fix: divide by the best that can be reached; put the raw figure into `score`.
+    A NaN in one entry makes the mean of all entries NaN, and that of the whole window.
+
+    Fix: divide by the best that can be reached; put the raw figure into `score`. Where nothing
+    was counted, add 0 instead of 0 / 0.
     """
     need(facts, "run")
     run = facts.fact("run", "run")
+    odd = facts.fact("run", "log_not_finite")
+    if odd:
+        names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
+        name = names[odd.element] if odd.element < len(names) else f"[{odd.element}]"
+        yield Finding("PUF423", f"Log.{name} became {odd.value} in an entry", env=odd.env,
+                      **origin(facts, odd.value, facts.at("c_step")), step=odd.step, element=name,
+                      expected="a finite number", actual=odd.value, seed=facts.seed,
+                      severity="error")
     if not any(field.name == "perf" for field in facts.spec.log_fields):
         return
     if run.entries == 0:

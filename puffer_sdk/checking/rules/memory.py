@@ -153,6 +153,30 @@ def ubsan_places(facts: Facts, text: str):
 
 
 NULL, CAST, OTHER = "a null pointer", "a float that does not fit into a byte", "anything else"
+DIVISION = "a float divided by zero"        # defined, and where infinities and NaNs come from
+
+
+def _is_of_floats(facts: Facts, report: re.Match, place: tuple) -> bool:
+    """Whether this is a division by zero of floats; of integers it ends the process."""
+    return report["text"].strip() == "division by zero" and place[:2] in \
+        facts.source.float_divisions
+
+
+def origin(facts: Facts, value: float | str, place: dict) -> dict:
+    """file=, line= and hint= of a finding about a value that is not finite: where floats were
+    divided by zero, if that happened at one line; else `place`."""
+    try:
+        lines = sorted({(where["file"], where["line"])
+                        for where, _, _ in undefined(facts, DIVISION)})
+    except NotTested:
+        lines = []
+    if not lines or not isinstance(value, str):
+        return place
+    shown = ", ".join(f"{file}:{line}" for file, line in lines[:4])
+    if len(lines) == 1:
+        return {"file": lines[0][0], "line": lines[0][1],
+                "hint": "the divisor was 0 here: treat that case on its own"}
+    return {**place, "hint": f"floats are divided by 0 at {shown}"}
 
 
 def undefined(facts: Facts, kind: str):
@@ -163,7 +187,8 @@ def undefined(facts: Facts, kind: str):
             file = _own(facts, match["file"])
             place = (file, int(match["line"]), match["text"].split(" ")[0])
             is_cast = _CAST in match["text"] and facts.shape.dtype == "u8"
-            found = NULL if "null pointer" in match["text"] else CAST if is_cast else OTHER
+            found = NULL if "null pointer" in match["text"] else CAST if is_cast else \
+                DIVISION if _is_of_floats(facts, match, place) else OTHER
             if file is None or place in seen or found != kind:
                 continue
             seen.add(place)

@@ -11,6 +11,7 @@ from ..finding import Elements, Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
 from .episodes import is_not_reset
+from .memory import origin
 from .registry import need, rule
 
 
@@ -347,8 +348,9 @@ def obs_not_finite(facts: Facts):
         return
     need(facts, "run")
     for first, last, fact in _sightings(facts, "obs_not_finite"):
-        yield Finding("PUF303", f"{elements(first, last)} of the observation became "
-                                f"{fact.value}", **facts.at("c_step"), env=fact.env,
+        yield Finding("PUF303", f"{facts.called(first, last)} of the observation became "
+                                f"{fact.value}", env=fact.env,
+                      **origin(facts, fact.value, facts.at("c_step")),
                       agent=fact.agent, step=fact.step, element=span(first, last),
                       expected="a finite number", actual=fact.value, seed=facts.seed,
                       seen_in="run")

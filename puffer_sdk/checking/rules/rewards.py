@@ -8,6 +8,7 @@ from ..facts import Facts
 from ..finding import Finding
 from ..fixes import remedies
 from ..fixes.edits import Fix
+from .memory import origin
 from .registry import NotTested, need, rule
 
 
@@ -81,7 +82,8 @@ def reward_not_finite(facts: Facts):
     need(facts, "run")
     fact = facts.fact("run", "reward_not_finite")
     if fact:
-        yield Finding("PUF312", f"a reward became {fact.value}", **facts.at("c_step"),
+        yield Finding("PUF312", f"a reward became {fact.value}",
+                      **origin(facts, fact.value, facts.at("c_step")),
                       env=fact.env, agent=fact.agent, step=fact.step,
                       expected="a finite number", actual=fact.value, seed=facts.seed,
                       seen_in="run")

@@ -197,6 +197,14 @@ class Source:
         return [call for function in self.reach(*starts, without=without)
                 for call in function.library_calls]
 
+    @cached_property
+    def float_divisions(self) -> set[tuple[str, int]]:
+        """(file, line) of the author's divisions of floating-point numbers, each of their lines."""
+        return {(function.file, line) for function in self.functions.values()
+                for node in function.nodes
+                if node.op in ("/", "/=") and node.type in ("float", "double", "long double")
+                for line in range(node.line, node.cursor.extent.end.line + 1)}
+
     # -- observations
 
     def stores(self, function: Function) -> Iterator[tuple[Node, Node]]:
