@@ -6,8 +6,8 @@ import re
 from ..claims import Proof, Shows
 from ..facts import Fact, Facts
 from ..finding import Finding
+from ._origins import origin
 from .episodes import is_not_reset
-from .memory import origin
 from .registry import NotTested, need, rule
 
 _EXTREME = re.compile(r"max|min|best|most|least|high|low|peak", re.I)      # not summed

@@ -162,23 +162,6 @@ def _is_of_floats(facts: Facts, report: re.Match, place: tuple) -> bool:
         facts.source.float_divisions
 
 
-def origin(facts: Facts, value: float | str, place: dict) -> dict:
-    """file=, line= and hint= of a finding about a value that is not finite: where floats were
-    divided by zero, if that happened at one line; else `place`."""
-    try:
-        lines = sorted({(where["file"], where["line"])
-                        for where, _, _ in undefined(facts, DIVISION)})
-    except NotTested:
-        lines = []
-    if not lines or not isinstance(value, str):
-        return place
-    shown = ", ".join(f"{file}:{line}" for file, line in lines[:4])
-    if len(lines) == 1:
-        return {"file": lines[0][0], "line": lines[0][1],
-                "hint": "the divisor was 0 here: treat that case on its own"}
-    return {**place, "hint": f"floats are divided by 0 at {shown}"}
-
-
 def undefined(facts: Facts, kind: str):
     """UBSan's lines of one kind, once each: (place and more of a finding, the call, the text)."""
     seen = set()

@@ -10,8 +10,8 @@ from ..facts import Fact, Facts, elements, ranges
 from ..finding import Elements, Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
+from ._origins import origin
 from .episodes import is_not_reset
-from .memory import origin
 from .registry import need, rule
 
 

@@ -8,7 +8,7 @@ from ..facts import Facts
 from ..finding import Finding
 from ..fixes import remedies
 from ..fixes.edits import Fix
-from .memory import origin
+from ._origins import origin
 from .registry import NotTested, need, rule
 
 
