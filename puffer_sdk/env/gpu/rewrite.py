@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ...base.errors import BuildError
+from . import either
 from .edits import Edits
 from .initializers import ListWriter, is_plain_table
 
@@ -85,7 +86,7 @@ class Rewriter:
             cursor, parent, statement = stack.pop()
             if is_plain_table(cursor, self.text):
                 continue                                # a hundred thousand weights
-            children = list(cursor.get_children())
+            children = either.children(cursor, self.text, self.edits)
             self.edit(piece, cursor, children, parent, statement)
             is_block = cursor.kind.name == "COMPOUND_STMT"
             stack += [(child, (cursor, parent), child if is_block else statement)

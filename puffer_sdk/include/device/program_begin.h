@@ -359,6 +359,17 @@ inline int isxdigit(int c) { return isdigit(c) || ((c | 32) >= 'a' && (c | 32) <
 inline int toupper(int c) { return islower(c) ? c - 32 : c; }
 inline int tolower(int c) { return isupper(c) ? c + 32 : c; }
 
+inline int strncasecmp(const char* a, const char* b, size_t most) {
+    for (size_t i = 0; i < most; i++) {
+        int x = tolower((unsigned char)a[i]), y = tolower((unsigned char)b[i]);
+        if (x != y) return x - y;
+        if (!x) break;
+    }
+    return 0;
+}
+
+inline int strcasecmp(const char* a, const char* b) { return strncasecmp(a, b, ~(size_t)0); }
+
 inline int atoi(const char* text) {
     unsigned int value = 0;
     while (isspace(*text)) text++;

@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#define OBS_SIZE 24
+#define OBS_SIZE 26
 #define ACT_SIZES {4}
 #define WIDE 6
 
@@ -133,6 +134,10 @@ out:
     o[at++] = !!isxdigit(word[tick % 6]) + 2 * !!ispunct(tick + 30) + 4 * !!isprint(tick + 28);
     __auto_type half = tick * 0.5f;
     o[at++] = half;
+    int left = 2, counted = left-- ?: 9;        // once
+    struct Cell* next = env->mine->next->next ?: (copy.next ?: env->mine);
+    o[at++] = counted + 10 * left + 100 * (next == env->mine->next) + (tick % 3 ?: 0.5f) * 1000;
+    o[at++] = strcasecmp(word, "12XY") + 100 * strncasecmp("Abcd", "aBCe", tick % 5);
 }
 
 void c_reset(Slang* env) {
