@@ -560,6 +560,12 @@ static inline void puffernet_all_taken(const Weights* weights, const char* asked
     puffernet_say(weights->name, sentence);
 }
 
+// Frees a network and its parts; both may be NULL
+static inline void puffernet_free_parts(void* net, void** parts, size_t count) {
+    for (size_t i = 0; net && i < count; i++) free(parts[i]);
+    free(net);
+}
+
 static inline int puffernet_sum(const int* sizes, int n) {
     int sum = 0;
     for (int i = 0; i < n; i++) sum += sizes[i];
@@ -579,8 +585,7 @@ static inline void free_default(Default* net) {
     if (!net) return;
     void* parts[] = {net->obs,   net->encoder,  net->relu1,
                      net->actor, net->value_fn, net->multidiscrete};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
-    free(net);
+    puffernet_free_parts(net, parts, sizeof parts / sizeof *parts);
 }
 
 static inline Default* make_default(Weights* weights, int num_agents, int input_dim, int hidden_dim,
@@ -627,8 +632,7 @@ static inline void free_linearlstm(LinearLSTM* net) {
     if (!net) return;
     void* parts[] = {net->obs,   net->encoder,  net->gelu1,        net->lstm,
                      net->actor, net->value_fn, net->multidiscrete};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
-    free(net);
+    puffernet_free_parts(net, parts, sizeof parts / sizeof *parts);
 }
 
 static inline LinearLSTM* make_linearlstm(Weights* weights, int num_agents, int input_dim,
@@ -683,8 +687,7 @@ static inline void free_convlstm(ConvLSTM* net) {
     if (!net) return;
     void* parts[] = {net->obs,    net->conv1, net->relu1, net->conv2,    net->relu2,
                      net->linear, net->lstm,  net->actor, net->value_fn, net->multidiscrete};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
-    free(net);
+    puffernet_free_parts(net, parts, sizeof parts / sizeof *parts);
 }
 
 static inline ConvLSTM* make_convlstm(Weights* weights, int num_agents, int input_dim,

@@ -205,6 +205,24 @@ def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
     assert finding.line == line_of(wheel, "srand(7)" if "rand()" in draw else "void c_reset")
 
 
+@pytest.mark.parametrize("draw, is_said", [
+    ("unsigned int state = 42; env->arms = rand_r(&state) % 4;", True),
+    ("unsigned state = 0x2A;\n    for (int i = 0; i < 3; i++) state = state * 1664525u + 1u;\n"
+     "    env->arms = state >> 30;", True),
+    ("unsigned int state = env->rng; env->arms = rand_r(&state) % 4;", False),
+    ("int count = 4; env->arms = count * 2;", False)])
+def test_a_generator_that_begins_anew_is_no_chance(copy, draw, is_said):
+    """Beside the env's own: other seeds do give other games."""
+    bandit = copy("correct/bandit", ("#pragma once", "#pragma once\n#include <stdlib.h>"),
+                  ("    unsigned int rng;\n", "    unsigned int rng;\n    int arms;\n"),
+                  ("env->observations[0] = 1.0f;", f"env->observations[0] = 1.0f;\n    {draw}\n"))
+    findings = [f for f in found(bandit, "PUF502")]
+    assert bool(findings) == is_said
+    if is_said:
+        assert findings[0].message == "c_reset draws from 'state', which begins anew each time"
+        assert findings[0].line == line_of(bandit, draw[:16])
+
+
 def test_a_game_without_chance_needs_no_seed(copy):
     bandit = copy("correct/bandit", ("roll(&env->rng) <", "0.5f <"))
     result = short_check(bandit)

@@ -193,3 +193,13 @@ def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
     last = (folder / "rally.h").read_text().replace("log.n += 1", "log.n = 1")
     (folder / "rally.h").write_text(last)           # one entry, on purpose
     assert not [f for f in found(folder) if "assigned" in f.message]
+
+
+def test_a_terminal_that_c_reset_clears_is_never_seen(rally):
+    """Nobody sees one, and still it is an error: the program thinks that it sets them."""
+    folder = rally(("    env->terminals[0] = 0;\n    env->paddle", "    env->paddle"),
+                   ("    serve(env);\n    env->tick = env->points",
+                    "    serve(env);\n    env->terminals[0] = 0;\n    env->tick = env->points"))
+    (hidden,) = [f for f in found(folder) if f.code == "PUF406"]
+    assert hidden.severity == "error"
+    assert hidden.hint.startswith("c_reset clears the terminal that c_step has just set")

@@ -2,14 +2,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..claims import FAILED, RACE, Proof, Shows
 from ..facts import Difference, Facts
 from ..finding import Finding
+from ..source.model import Function
 from .memory import damaged
 from .registry import NotTested, need, rule
 
 FIELDS = 4          # of the struct that a finding names
+# unsigned int state = 42;
+_CONSTANT = re.compile(r"\b(?:unsigned(?:\s+(?:int|long))*|int|long|u?int(?:32|64)_t)\s+(\w+)"
+                       r"\s*=\s*(?:0[xX])?[\da-fA-F]+[uUlL]*\s*;")
 
 
 def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
@@ -124,7 +129,16 @@ def seed_ignored(facts: Facts):
 
     Fix: leave env->rng alone: it holds this env's seed before init, and its state
     afterwards. A game without any chance in it may ignore the seed.
+
+    A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
+    is reported as well: what it draws is the same in every episode. For a map that is meant to
+    stay, draw it once, in init.
     """
+    for function, name, line in _local_generators(facts):
+        yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
+                      file=function.file, line=line, expected="other numbers in another episode",
+                      actual="the same in all envs and episodes",
+                      hint="draw from env->rng; what is meant to stay belongs into init")
     _need_sound_memory(facts)
     need(facts, "trace-base", "trace-seeded")
     base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
@@ -144,6 +158,16 @@ def seed_ignored(facts: Facts):
                   seen_in="trace-seeded", expected="another game for another seed",
                   actual=f"the same {len(base) - 1} steps of {base.shape[1]} envs",
                   hint="env->rng is seeded before init: do not set it")
+
+
+def _local_generators(facts: Facts) -> Iterator[tuple[Function, str, int]]:
+    """(function, variable, line) of generators that every call of c_reset begins anew."""
+    for function in facts.source.reach("c_reset"):
+        for found in _CONSTANT.finditer(function.body):
+            name, rest = found[1], function.body[found.end():]
+            if re.search(rf"\brand_r\s*\(\s*&\s*{name}\b|\b{name}\s*=\s*{name}\s*\*\s*\w", rest):
+                yield function, name, function.body_line + function.body.count("\n", 0,
+                                                                              found.start())
 
 
 def _calls(facts: Facts, pattern: str) -> list[tuple[str, int]]:

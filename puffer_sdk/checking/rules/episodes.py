@@ -248,7 +248,8 @@ def hidden_reset(facts: Facts):
         if (env->tick >= MAX_TICKS) { env->terminals[0] = 1.0f; add_log(env); c_reset(env); }
 
     Fix: set the terminal of every agent whose episode ends, before c_reset. An agent that died
-    earlier in the episode had its terminal then.
+    earlier in the episode had its terminal then. Where c_reset itself clears terminals, the one
+    that was just set is lost: clear them at the head of c_step instead.
     """
     need(facts, "audit")
     fact = facts.fact("audit", "restarts")
@@ -258,7 +259,8 @@ def hidden_reset(facts: Facts):
         return
     every = fact.hidden == fact.restarts
     run = facts.fact("run", "run")
-    endless = facts.handwritten and run is not None and run.terminals == 0
+    cleared = _is_cleared_by_reset(facts)
+    endless = facts.handwritten and run is not None and run.terminals == 0 and not cleared
     who = f" of agent {fact.agent}" if facts.shape.env_agents > 1 else ""
     yield Finding("PUF406", "a new episode begins without a terminal"
                   + (who or ("" if every else " on some endings")), **facts.at("c_step"),
@@ -266,4 +268,21 @@ def hidden_reset(facts: Facts):
                   expected=f"a terminal{who} on each of {fact.restarts} restarts",
                   actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",
                   severity="warning" if endless else "error",
-                  hint="set terminals[i] = 1.0f before c_reset(env)")
+                  hint="c_reset clears the terminal that c_step has just set: clear terminals at "
+                       "the head of c_step, not in c_reset" if cleared
+                  else "set terminals[i] = 1.0f before c_reset(env)")
+
+
+def _is_cleared_by_reset(facts: Facts) -> bool:
+    """Whether c_step sets terminals, and c_reset, which it calls, writes to them as well."""
+    def writes(function) -> bool:
+        for node in function.nodes:
+            stored = node.children[:1] if node.op == "=" else \
+                node.children[1:2] if node.kind == "call" and node.name == "memset" else ()
+            if any(inner.name == "terminals" for each in stored for inner in each.walk()):
+                return True
+        return False
+
+    resetting = facts.source.reach("c_reset")
+    return any(map(writes, resetting)) and any(
+        writes(function) for function in facts.source.stepping() if function not in resetting)
