@@ -45,6 +45,7 @@ DIALECTS = (
 LAYERS = re.compile(
     r"\bmake_(?:affine|linear|relu|gelu|layernorm|embedding|one_hot|cat_dim1|max_dim1|conv2d|conv3d|"
     r"lstm|mingru|multidiscrete|default|linearlstm|convlstm)\s*\(")
+_COUNTED = re.compile(r"\bload_weights\s*\([^;,]*,")         # as PufferLib 3 has it
 SELF_PLAY = {
     "MY_USES_PERM": "my_setup_perm", "MY_USES_TAGS": "the fields tag and boundary_reached"}
 
@@ -64,14 +65,16 @@ def recognise(texts: dict[str, str]) -> BuildError | None:
 
 
 def layer_flags(folder: Path) -> list[str]:
-    """What makes puffernet.h define PufferLib's other networks, where a demo calls them; functions
-    of these names that the author wrote stay the author's."""
+    """What makes puffernet.h define PufferLib's other networks, where a demo calls them, as
+    PufferLib 3 or 4 has them; functions of these names that the author wrote stay the author's."""
     texts = [hide(path.read_text(encoding="utf-8", errors="replace"))
              for path in sorted(folder.glob("*.[ch]"))]
     called = {found[0] for text in texts for found in LAYERS.finditer(text)}
     own = {found[0] for text in texts for found in LAYERS.finditer(text)
            if re.match(r"[^;{]*\)\s*\{", text[found.end():])}
-    return ["-DPUFFERNET_LAYERS"] if called - own and not own else []
+    if own or not called:
+        return []
+    return ["-DPUFFERNET_LAYERS" + "=3" * any(map(_COUNTED.search, texts))]
 
 
 def self_play(name: str) -> str:

@@ -20,12 +20,18 @@
  * sentence on stderr where the file has too few. Layers and networks that are NULL compute nothing,
  * and actions stay as they are. The arrays of a layer belong to it; its inputs are the caller's.
  *
+ * PUFFERNET_LAYERS may be 3, for demos of PufferLib 3: there load_weights is told the number of
+ * weights as well, a Linear has a bias, and no value follows an actor's logits. `build` defines it
+ * so where load_weights is given two arguments.
+ *
  * What differs from PufferLib: the rows of actions of several agents are those of the actor (there,
  * the second agent's begin one number too late); one_hot forgets the ids of the call before; draws
  * come from a generator of their own, multidiscrete->rng, so that a program repeats itself.
  */
 #ifndef PUFFERNET_LAYERS_H
 #define PUFFERNET_LAYERS_H
+
+#define PUFFERNET_OF_3 (PUFFERNET_LAYERS + 0 == 3)
 
 // ---- weights and memory -----------------------------------------------------------------------
 
@@ -497,7 +503,8 @@ static inline Multidiscrete* make_multidiscrete(int batch_size, const int* logit
     if (!layer) return NULL;
     layer->batch_size = batch_size;
     layer->num_actions = num_actions;
-    layer->stride = layer->rng = 1;
+    layer->stride = PUFFERNET_OF_3 ? 0 : 1;
+    layer->rng = 1;
     for (int i = 0; i < num_actions; i++) {
         layer->logit_sizes[i] = logit_sizes[i];
         layer->stride += logit_sizes[i];
@@ -751,6 +758,14 @@ PUFFERNET_FORWARD(default, Default)
 PUFFERNET_FORWARD(linearlstm, LinearLSTM)
 PUFFERNET_FORWARD(convlstm, ConvLSTM)
 #undef PUFFERNET_FORWARD
+#if PUFFERNET_LAYERS + 0 == 3
+#define PUFFERNET_FIRST(first, ...)     first
+#define load_weights(...)               puffernet_load_weights(PUFFERNET_FIRST(__VA_ARGS__, 0), 0)
+#define Linear                          Affine
+#define make_linear                     make_affine
+#define linear(layer, input)            affine(layer, input)
+#define linear_accumulate(layer, input) affine_accumulate(layer, input)
+#endif
 #undef PUFFERNET_LAYER
 #undef PUFFERNET_WITH
 

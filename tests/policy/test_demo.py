@@ -84,9 +84,7 @@ def test_the_demo_plays_the_policy(folder, runs_dir, monkeypatch, capsys):
 
 
 def test_the_demo_as_it_was_says_what_to_do(folder, runs_dir, monkeypatch):
-    """With our weights in the place of its own."""
-    source = folder / "drum.c"
-    source.write_text(source.read_text().replace(", 133000", ""))
+    """With our weights in the place of its own, and PufferLib 3's load_weights."""
     target = folder.parent / "resources" / "drum" / "drum_weights.bin"
     target.parent.mkdir(parents=True)
     puffer_sdk.export(next((runs_dir / "drum").iterdir()), output=target)
@@ -132,4 +130,7 @@ def test_functions_of_the_authors_keep_their_names(tmp_path):
     assert dialects.layer_flags(tmp_path) == []
     (tmp_path / "dock.c").write_text("// make_relu(3)\nvoid f(void) { make_lstm(w, 1, 2, 3); }\n")
     assert dialects.layer_flags(tmp_path) == ["-DPUFFERNET_LAYERS"]
+    (tmp_path / "dock.c").write_text("Weights* w = load_weights(PATH, COUNT);\n"
+                                     "void f(void) { make_lstm(w, 1, 2, 3); }\n")
+    assert dialects.layer_flags(tmp_path) == ["-DPUFFERNET_LAYERS=3"]
     assert (paths.include_dir() / "puffernet_layers.h").is_file()

@@ -329,3 +329,22 @@ def test_other_compilers_and_sanitizers_agree_to_it(tmp_path):
         subprocess.run([*command, *WARNINGS, f"-I{paths.include_dir()}", program, "-o",
                         tmp_path / "all", "-lm"], check=True)
         subprocess.run([tmp_path / "all", path], check=True)
+
+
+def test_pufferlib_3_has_a_bias_in_linear_and_no_value_behind_the_logits(tmp_path):
+    program = tmp_path / "old.c"
+    program.write_text(
+        '#define PUFFERNET_LAYERS 3\n#include "puffernet.h"\nint main(int n, char** files) {\n'
+        "    Weights* w = load_weights(files[n - 1], 14);\n    if (!w) return 1;\n"
+        "    Linear* layer = make_linear(w, 2, 3, 3);\n    int sizes[1] = {3}, ids[2];\n"
+        "    float x[6] = {1, 0, 0, 0, 0, 1};\n    linear(layer, x);\n"
+        "    argmax_multidiscrete(make_multidiscrete(2, sizes, 1), layer->output, ids);\n"
+        '    printf("%d %d %d %g\\n", w->idx, ids[0], ids[1], layer->output[5]);\n'
+        "    return 0;\n}\n")
+    numbers = np.float32([0, 1, 0,  0, 0, 0,  2, 0, 5,  0, 0, 0.5])
+    (tmp_path / "w.bin").write_bytes(numbers.tobytes())
+    subprocess.run(["gcc", "-std=c11", *WARNINGS, f"-I{paths.include_dir()}", program, "-o",
+                    tmp_path / "old", "-lm"], check=True)
+    said = subprocess.run([tmp_path / "old", tmp_path / "w.bin"], check=True, capture_output=True,
+                          text=True).stdout
+    assert said == "12 2 2 5.5\n"
