@@ -16,7 +16,7 @@ case "$*" in
 *--version*) echo "Cuda compilation tools, release {version}, V{version}.99" ;;
 *--list-gpu-code*) printf '{archs}' ;;
 *--dryrun*) echo "#\\$ TOP={home}/bin/.." >&2 ;;
-*) while [ $# -gt 1 ]; do shift; [ "$prior" = -o ] && echo made > "$1"; prior=$1; done ;;
+*) while [ $# -gt 1 ]; do shift; [ "$prior" = -o ] && cat /bin/true > "$1"; prior=$1; done ;;
 esac
 """
 
