@@ -43,7 +43,7 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
     asked = [name for name, given in (("--ocean", ocean), ("--demo", demo), ("--to", to)) if given]
     if len(asked) > 1:
         raise UsageError(f"{asked[0]} and {asked[1]} cannot be combined", where="command line",
-                         hint=f"{asked[0]} includes the policy in PufferLib's format")
+                         hint="run one after the other")
     if ocean:
         return _export_ocean(run, output, model, runs_dir, format_)
     if demo:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -48,8 +47,7 @@ def command(source, only, output, budget, format_):
 
     done = survey.survey(source, output, only=only, budget=budget, on_row=show)
     if format_ == "json":
-        ui.out(json.dumps({"page": str(done.page), "rows": [
-            {**asdict(row), "passed": row.passed, "verdict": row.verdict} for row in done.rows]}))
+        ui.out(json.dumps({"page": str(done.page), "rows": [row.to_dict() for row in done.rows]}))
     else:
         passed = sum(row.passed for row in done.rows)
         ui.out(f"{passed} of {len(done.rows)} passed; page: {paths.shown(done.page)}")

@@ -126,10 +126,9 @@ def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spe
 
 def _write_compile_commands(build_dir: Path, spec: Spec, compiler: compilers.Compiler) -> None:
     """build/compile_commands.json: lets clangd and editors read the environment."""
-    entries = []
+    entries, layers = [], dialects.layer_flags(spec.folder)
     for file in sorted(spec.folder.glob("*.[ch]")):
-        flags = library_flags(spec) if file == spec.binding else [
-            *env_flags(spec), *dialects.layer_flags(spec.folder)]
+        flags = library_flags(spec) if file == spec.binding else [*env_flags(spec), *layers]
         entries.append({"directory": str(spec.folder), "file": str(file),
                         "arguments": [*compiler.command, *flags, "-xc", "-c", str(file)]})
     files.write_if_changed(build_dir / "compile_commands.json",

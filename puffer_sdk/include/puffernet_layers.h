@@ -55,7 +55,8 @@ static inline float* get_weights(Weights* weights, int count) {
 static inline float* get_weights_aligned(Weights* weights, int count) {
     float* data = get_weights(weights, count);
     if (data) {
-        int next = (int)puffernet_align((uint64_t)weights->idx), all = weights->size - 7;
+        int next = (int)puffernet_align((uint64_t)weights->idx),
+            all = weights->size - PUFFERNET_SPARE;
         weights->idx = next < all ? next : all;
     }
     return data;

@@ -64,6 +64,11 @@ class Row:
         return "recording failed" if self.problems else "passed"
 
 
+    def to_dict(self) -> dict:
+        """JSON-able, with what follows from the rest."""
+        return {**asdict(self), "passed": self.passed, "verdict": self.verdict}
+
+
 @dataclass
 class Survey:
     """All rows, and where they were written."""
@@ -104,8 +109,8 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
     passed = sum(row.passed for row in rows)
     files.write(html, page.template("survey.html.jinja").render(
         rows=rows, passed=passed, source=source.name))
-    files.write(data, json.dumps({"passed": passed, "rows": [
-        {**asdict(row), "passed": row.passed, "verdict": row.verdict} for row in rows]}, indent=1))
+    files.write(data, json.dumps({"passed": passed, "rows": [row.to_dict() for row in rows]},
+                                 indent=1))
     return Survey(rows, html, data)
 
 

@@ -47,17 +47,12 @@ class EnvReview:
     folder: str                             # in the folder or patch that is reviewed
     steps: list[Step] = field(default_factory=list)
     check: dict | None = None               # the document of `check --format json`
+    asked: list[str] = field(default_factory=list)  # beyond its game: "fopen /x: Permission denied"
     cause: str | None = None                # what ended the review early
     peak_memory: int = 0
     peak_processes: int = 0
     seconds: float = 0.0
     files: dict[str, bytes] = field(default_factory=dict)       # of the report
-
-    @property
-    def asked(self) -> list[str]:
-        """What it asked for beyond its game: "fopen /etc/shadow: Permission denied"."""
-        found = ((self.check or {}).get("coverage") or {}).get("asked") or []
-        return [f"{one['call']} {one['what']}: {one['denied'] or 'done'}" for one in found]
 
     @property
     def exit_status(self) -> int:
@@ -237,6 +232,9 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
         lines = [(plain(str(text)), style if style in STYLES else None)
                  for text, style in found["lines"]]
         seen.check = found["check"]
+        asked = ((seen.check or {}).get("coverage") or {}).get("asked") or ()
+        seen.asked = [" ".join(plain(f"{one['call']} {one['what']}: {one['denied'] or 'done'}")
+                               .split()) for one in asked]
         # A verdict must match the status
         if (found["verdict"] == "pass") != (status == OK):
             raise ValueError("the verdict contradicts the status")

@@ -84,6 +84,7 @@ def test_a_game_may_read_its_own_files(bandit):
     (folder / "resources").mkdir()
     (folder / "resources" / "arms.txt").write_text("4\n")
     (folder / "bandit.c").write_text('#include "bandit.h"\n#include <stdlib.h>\n'
+                                     '__attribute__((constructor)) static void f(void) {}\n'
                                      'int main(void) { return system("ls"); }\n')
     result = short_check(folder)
     assert "PUF115" not in {f.code for f in result.findings}

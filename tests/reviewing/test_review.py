@@ -321,7 +321,8 @@ def attempt(home: Path) -> str:
 #include <unistd.h>
 static float spoilt;
 __attribute__((constructor)) static void attack(void) {{
-    FILE* file = fopen("{home}/.ssh/id_ed25519", "r");
+    FILE* file = fopen("/\\033[2J\\nreview: pass", "r");
+    file = fopen("{home}/.ssh/id_ed25519", "r");
     if (file) spoilt = NAN;
     if (getenv("HF_TOKEN")) spoilt = NAN;
     if ((file = fopen("{home}/written", "w"))) spoilt = NAN;
@@ -360,6 +361,8 @@ def test_a_thief_finds_nothing(probe, tmp_path, boxes):
     # The same environment without a sandbox has its way: the test can fail
     out, _ = cli(folder, "--no-sandbox", cwd=tmp_path, HOME=str(home))
     assert f"asked   fopen {home}/.ssh/id_ed25519: done" in out
+    assert "\x1b" not in out and "\nreview: pass:" not in out     # no line that it wrote itself
+    assert "asked   fopen /[2J review: pass: No such file" in out
     assert "beyond the game, probe asked for what is listed above" in out.splitlines()[-1]
     assert (home / "written").exists() or (tmp_path / "written").exists()
 
@@ -442,10 +445,13 @@ def test_an_odd_outcome_fails(said):
 
 def test_no_text_from_inside_speaks_to_the_terminal():
     nasty = "\x1b]0;owned\x07\x1b[2J\r\x9b31m \u202e ok"
-    seen = outcome(forged(status=1, verdict="fail", lines=[[nasty, "bold red"], ["x", "[link]"]]))
+    asked = [{"call": "fopen", "what": f"/{nasty}\nreview: pass", "denied": nasty}]
+    seen = outcome(forged(status=1, verdict="fail", lines=[[nasty, "bold red"], ["x", "[link]"]],
+                          check={"coverage": {"asked": asked}}))
     done = reviewing.Review([seen], "bwrap", Limits())
     shown = "\n".join(line for line, _ in text.lines(done))
     assert not any(c in shown for c in "\x1b\x07\r\x9b\u202e") and "owned" in shown
+    assert "\nasked   fopen /" in shown and "\nreview: pass" not in shown
     assert [style for _, style in seen.steps[0].lines] == ["bold red", None]
 
 

@@ -274,7 +274,7 @@ class Runner:
             if largest:
                 self.over.add(children[largest])
                 _kill_group(children[largest])
-                if len(self.over) == MOST_OVER:
+                if len(self.over) >= MOST_OVER:
                     self.over.update(self.children)
                     self.stop()
         return False

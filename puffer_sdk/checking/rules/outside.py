@@ -69,8 +69,9 @@ def acts_outside(facts: Facts):
     Fix: leave it out, or do it in a script beside the environment.
     """
     tried = {(fact.call.split()[0], *_place(facts, fact)): fact for fact in asked(facts)}
+    program = f"{facts.folder.name}.c"
     for file, text in sorted(facts.source.files.items()):
-        plain = hide(text)
+        plain = "" if file == program else hide(text)
         for found in _EARLY.finditer(plain):
             yield Finding("PUF115", f"a {found[1]} runs without being called", file=file,
                           line=plain.count("\n", 0, found.start()) + 1,
@@ -79,19 +80,18 @@ def acts_outside(facts: Facts):
         for found in _ASSEMBLY.finditer(plain):
             yield Finding("PUF115", "there is inline assembly, which nobody can check", file=file,
                           line=plain.count("\n", 0, found.start()) + 1, hint="write it in C")
-    for call, does in _calls(facts):
+    for call, does in _calls(facts, program):
         key = call.name, call.function.file, call.node.line
         fact = tried.pop(key, None)
         yield Finding("PUF115", f"{call.function.name} calls {call.name}(), which {does}",
                       **call.at, **_answer(fact))
     for fact in tried.values():
-        yield Finding("PUF115", f"{_who(fact)} asks the machine for '{fact.what}'",
+        yield Finding("PUF115", f"{_who(fact)} asks the machine for '{_shown(fact)}'",
                       **place_of(facts, fact), **_answer(fact))
 
 
-def _calls(facts: Facts) -> Iterator[tuple[Call, str]]:
-    """Calls of the library's functions that do such things, and what they do."""
-    program = f"{facts.folder.name}.c"
+def _calls(facts: Facts, program: str) -> Iterator[tuple[Call, str]]:
+    """Calls of the library's functions that do such things, and what they do; not the program's."""
     for function in facts.source.functions.values():
         for call in function.library_calls if function.file != program else ():
             if call.name in _CALLS:
@@ -149,4 +149,10 @@ def _who(fact: Fact) -> str:
 def _answer(fact: Fact | None) -> dict:
     """actual='connect 10.0.0.1:80: Network is unreachable', where it was tried."""
     return {} if fact is None else {"expected": "a game that keeps to itself",
-                                    "actual": f"{fact.call} {fact.what}: {fact.denied or 'done'}"}
+                                    "actual": f"{fact.call} {_shown(fact)}: "
+                                              f"{fact.denied or 'done'}"}
+
+
+def _shown(fact: Fact) -> str:
+    """What was asked for, on one line: the environment chose its characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in fact.what)
