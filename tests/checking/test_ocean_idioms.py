@@ -203,3 +203,12 @@ def test_a_terminal_that_c_reset_clears_is_never_seen(rally):
     (hidden,) = [f for f in found(folder) if f.code == "PUF406"]
     assert hidden.severity == "error"
     assert hidden.hint.startswith("c_reset clears the terminal that c_step has just set")
+
+
+def test_terminals_that_nobody_sets_are_another_matter(rally):
+    """Cleared in c_step and in c_reset, and never set: the hint says to set them."""
+    folder = rally(("            env->terminals[0] = 1;\n", ""),
+                   ("    serve(env);\n    env->tick = env->points",
+                    "    serve(env);\n    env->terminals[0] = 0;\n    env->tick = env->points"))
+    (hidden,) = [f for f in found(folder) if f.code == "PUF406"]
+    assert hidden.hint == "set terminals[i] = 1.0f before c_reset(env)"

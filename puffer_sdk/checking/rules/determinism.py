@@ -165,7 +165,8 @@ def _local_generators(facts: Facts) -> Iterator[tuple[Function, str, int]]:
     for function in facts.source.reach("c_reset"):
         for found in _CONSTANT.finditer(function.body):
             name, rest = found[1], function.body[found.end():]
-            if re.search(rf"\brand_r\s*\(\s*&\s*{name}\b|\b{name}\s*=\s*{name}\s*\*\s*\w", rest):
+            if re.search(rf"\brand_r\s*\(\s*&\s*{name}\b|"
+                         rf"\b{name}\s*=\s*{name}\s*\*\s*(?:\d{{4}}|0[xX])", rest):
                 yield function, name, function.body_line + function.body.count("\n", 0,
                                                                               found.start())
 

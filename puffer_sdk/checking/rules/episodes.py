@@ -1,6 +1,9 @@
 """PUF401-404, 406: do episodes end, does a new one begin there, only there, and anew?"""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ...env.syntax import Node
 from ..claims import Proof, Shows
 from ..facts import Facts
 from ..finding import Finding
@@ -259,8 +262,9 @@ def hidden_reset(facts: Facts):
         return
     every = fact.hidden == fact.restarts
     run = facts.fact("run", "run")
-    cleared = _is_cleared_by_reset(facts)
-    endless = facts.handwritten and run is not None and run.terminals == 0 and not cleared
+    unseen = run is not None and run.terminals == 0
+    cleared = unseen and _is_cleared_by_reset(facts)
+    endless = facts.handwritten and unseen and not cleared
     who = f" of agent {fact.agent}" if facts.shape.env_agents > 1 else ""
     yield Finding("PUF406", "a new episode begins without a terminal"
                   + (who or ("" if every else " on some endings")), **facts.at("c_step"),
@@ -274,15 +278,16 @@ def hidden_reset(facts: Facts):
 
 
 def _is_cleared_by_reset(facts: Facts) -> bool:
-    """Whether c_step sets terminals, and c_reset, which it calls, writes to them as well."""
-    def writes(function) -> bool:
-        for node in function.nodes:
-            stored = node.children[:1] if node.op == "=" else \
-                node.children[1:2] if node.kind == "call" and node.name == "memset" else ()
-            if any(inner.name == "terminals" for each in stored for inner in each.walk()):
-                return True
-        return False
+    """Whether c_step sets terminals to something but 0, and c_reset clears them."""
+    def stores(functions) -> Iterator[Node]:
+        for node in (node for function in functions for node in function.nodes):
+            if node.op == "=" and any(each.name == "terminals" for each in node.children[0].walk()):
+                yield node.children[1].bare()
+            elif node.kind == "call" and node.name == "memset" and any(
+                    each.name == "terminals" for each in node.arguments[0].walk()):
+                yield node.arguments[1].bare()
 
     resetting = facts.source.reach("c_reset")
-    return any(map(writes, resetting)) and any(
-        writes(function) for function in facts.source.stepping() if function not in resetting)
+    stepping = [each for each in facts.source.stepping() if each not in resetting]
+    return any(value.value == 0 for value in stores(resetting)) and any(
+        value.value != 0 for value in stores(stepping))
