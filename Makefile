@@ -71,7 +71,9 @@ check-gpu: $(VENV)/.base
 
 ocean: $(VENV)/.base
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
-	@$(BIN)/puffer-sdk ocean "$(SRC)" $(addprefix --only ,$(ONLY))
+	@$(BIN)/puffer-sdk ocean "$(SRC)" --programs --train 5000000 --output build/ocean \
+		$(addprefix --only ,$(ONLY)) || test $$? = 1
+	@$(BIN)/python tools/gallery.py "$(or $(VERSION),4.0)" build/ocean/survey.json
 
 container-test:
 	@$(PYTHON) tools/container.py Dockerfile

@@ -18,7 +18,8 @@ HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}
 @click.command(
     cls=Page, examples=[
         ("puffer-sdk ocean ../PufferLib", "all of ../PufferLib/ocean, and a page"),
-        ("puffer-sdk ocean ../PufferLib --only snake --only pong", "two of them")],
+        ("puffer-sdk ocean ../PufferLib --only snake --only pong", "two of them"),
+        ("puffer-sdk ocean ../PufferLib --programs --train 5000000", "the whole road")],
     statuses={0: "all environments passed", 1: "some did not"})
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="NAME", help="Try this one; can be repeated.")
@@ -27,12 +28,18 @@ HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}
               help="The folder for the page, the pictures and survey.json.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
               help="Factor on the length of check's experiments.")
+@click.option("--programs", is_flag=True,
+              help="Compile the desktop, web and CUDA programs of each, too.")
+@click.option("--train", type=click.IntRange(1), metavar="STEPS",
+              help="Train each for so many agent steps, compare its play with random play, and "
+                   "eval with training.")
 @format_option
-def command(source, only, output, budget, format_):
+def command(source, only, output, budget, programs, train, format_):
     """Try every environment of a PufferLib 4.0 checkout.
 
     Each one in FOLDER/ocean, or in FOLDER itself, is built, stepped a million times at random,
-    checked and recorded. One passed if all of this worked and check found no error.
+    checked and recorded. One passed if all of this worked and check found no error; with --train,
+    only if its policy beats random play, and eval and training measure the same.
     """
     from ..reporting import survey
 
@@ -45,7 +52,8 @@ def command(source, only, output, budget, format_):
             ui.out(_line(row))
         shown.append(row)
 
-    done = survey.survey(source, output, only=only, budget=budget, on_row=show)
+    done = survey.survey(source, output, only=only, budget=budget, programs=programs,
+                         train=train, on_row=show)
     if format_ == "json":
         ui.out(json.dumps({"page": str(done.page), "rows": [row.to_dict() for row in done.rows]}))
     else:

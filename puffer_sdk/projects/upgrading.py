@@ -84,11 +84,16 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
     return done
 
 
+def ini_of_3(folder: Path) -> Path:
+    """Where PufferLib 3 keeps its ini."""
+    return folder.parent.parent / "config/ocean" / f"{folder.name}.ini"
+
+
 def _old_ini(folder: Path) -> str | None:
-    """The text of its ini, which PufferLib 3 keeps in config/ocean."""
-    place = find_ini(folder) or folder.parent.parent / "config/ocean" / f"{folder.name}.ini"
+    """The text of its ini."""
     try:
-        return place.read_text(encoding="utf-8", errors="surrogateescape")
+        return (find_ini(folder) or ini_of_3(folder)).read_text(encoding="utf-8",
+                                                                errors="surrogateescape")
     except OSError:
         return None
 

@@ -3,9 +3,10 @@
     result = survey("../PufferLib", output="ocean")
     result.passed           only where every part of every row passed
 
-For each environment: build it, step it at random, check it, record it. A part that fails does not
-keep the others of its row, or other rows, from being tried. The environments' own build/ folders
-are written to; nothing else of the checkout is.
+For each environment: build it, step it at random, check it, record it; if asked, compile all of its
+programs, train on it, and compare eval with training. A part that fails does not keep the others of
+its row, or other rows, from being tried. The environments' own build/ folders are written to;
+nothing else of the checkout is.
 """
 from __future__ import annotations
 
@@ -24,12 +25,15 @@ from ..env.job import EnvJob
 from ..env.link import Link
 from ..pictures import record
 from ..settings import config
-from . import page
+from . import page, road
 
 STEPS = 1_000_000       # agent steps that the rate is measured over
 AGENTS = 256
 TICKS = 150             # of a picture
 WIDTH = 360             # pixels
+# parts that say less than an error -> the verdict where nothing else is wrong
+LATE = {"recording": "recording failed", "agreement": "eval differs from training",
+        "learning": "learnt nothing"}
 
 
 @dataclass
@@ -46,6 +50,10 @@ class Row:
     findings: list[dict] = field(default_factory=list)  # severity, code, message, place
     not_tested: dict[str, str] = field(default_factory=dict)
     picture: str | None = None                  # relative to the page
+    files: dict[str, str] = field(default_factory=dict)         # name -> git's hash of the file
+    programs: dict[str, str] = field(default_factory=dict)      # target -> "" or why it failed
+    training: list[dict] = field(default_factory=list)          # road.learn()
+    agreement: list[dict] = field(default_factory=list)         # road.agree()
     problems: dict[str, str] = field(default_factory=dict)      # part -> why it failed
 
     @property
@@ -54,15 +62,15 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """"passed", "found 2 errors", or the first part that failed: a picture counts last."""
-        failed = [part for part in self.problems if part != "recording"]
+        """"passed", "found 2 errors", or the first part that failed: a picture counts late, what
+        it learns last."""
+        failed = [part for part in self.problems if part not in LATE]
         errors = sum(finding["severity"] == "error" for finding in self.findings)
         if failed:
             return f"{failed[0]} failed"
         if errors:
             return f"found {errors} error{'s' * (errors > 1)}"
-        return "recording failed" if self.problems else "passed"
-
+        return next((said for part, said in LATE.items() if part in self.problems), "passed")
 
     def to_dict(self) -> dict:
         """JSON-able, with what follows from the rest."""
@@ -83,12 +91,16 @@ class Survey:
 
 
 def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey", *,
-           only: Sequence[str] = (), budget: float = 1.0,
+           only: Sequence[str] = (), budget: float = 1.0, programs: bool = False,
+           train: int | None = None,
            on_row: Callable[[Row], object] = lambda row: None) -> Survey:
     """Try the environments in source/ocean, or in source itself.
 
     only        names; [all]
     budget      factor on the length of check's experiments
+    programs    compile the desktop, web and CUDA programs, too
+    train       agent steps to train each for; then its play is compared with random play, and eval
+                with training
     on_row      called with each Row when it is done
     Raises UsageError where there is no environment, or none of a given name.
     """
@@ -100,18 +112,26 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
                          expected=", ".join(folder.name for folder in found))
     with files.refused("cannot write the survey", where=output, hint="choose another --output"):
         output.mkdir(parents=True, exist_ok=True)
-    rows = []
+    done = Survey([], output / "index.html", output / "survey.json")
     for folder in found:
         if not only or folder.name in only:
-            rows.append(try_one(folder, source, output, budget))
-            on_row(rows[-1])
-    html, data = output / "index.html", output / "survey.json"
-    passed = sum(row.passed for row in rows)
-    files.write(html, page.template("survey.html.jinja").render(
-        rows=rows, passed=passed, source=source.name))
-    files.write(data, json.dumps({"passed": passed, "rows": [row.to_dict() for row in rows]},
-                                 indent=1))
-    return Survey(rows, html, data)
+            row = try_one(folder, source, output, budget)
+            if programs:
+                try_programs(folder, row)
+            if train and "build" not in row.problems:
+                try_training(folder, row, train, output / "runs")
+            done.rows.append(row)
+            _write(done, source)        # after each one: Ctrl-C loses none
+            on_row(row)
+    return done
+
+
+def _write(done: Survey, source: Path) -> None:
+    passed = sum(row.passed for row in done.rows)
+    files.write(done.page, page.template("survey.html.jinja").render(
+        rows=done.rows, passed=passed, source=source.name))
+    files.write(done.json, json.dumps({"commit": road.commit_of(source), "passed": passed,
+                                       "rows": [row.to_dict() for row in done.rows]}, indent=1))
 
 
 def find(source: Path) -> list[Path]:
@@ -126,12 +146,12 @@ def find(source: Path) -> list[Path]:
 
 def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Row:
     """One environment's row; it never raises a PufferError."""
-    row = Row(folder.name, str(folder.relative_to(source)))
+    row = Row(folder.name, str(folder.relative_to(source)), files=road.files_of(folder))
     try:
         built = build.build(folder)
         job = EnvJob.of(built, config.resolve(folder, spec=built.spec))
     except PufferError as error:
-        row.problems["build"] = _told(error)
+        row.problems["build"] = road.told(error)
         return row
     try:
         seen = child.run("puffer_sdk.reporting.survey:step_work", job, lambda kind, payload: None,
@@ -139,7 +159,7 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
         row.obs, row.actions, row.agents, row.rate = (
             seen[key] for key in ("obs", "actions", "agents", "rate"))
     except PufferError as error:
-        row.problems["stepping"] = _told(error)
+        row.problems["stepping"] = road.told(error)
     try:
         result = check.check(folder, budget=budget, prove=False)
         row.check, row.not_tested = result.verdict, result.not_tested
@@ -147,19 +167,56 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
                          "place": f"{f.file}:{f.line}" if f.line else f.file}
                         for f in result.findings]
     except PufferError as error:
-        row.problems["check"] = _told(error)
+        row.problems["check"] = road.told(error)
     try:
         record.record(folder, gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
                       width=WIDTH, force=True)
         row.picture = f"{folder.name}.gif"
     except PufferError as error:
-        row.problems["recording"] = _told(error)
+        row.problems["recording"] = road.told(error)
     return row
 
 
-def _told(error: PufferError) -> str:
-    return (error.message + (f" ({error.where})" if error.where else "")
-            + (f"; {error.hint}" if error.hint else ""))
+def try_programs(folder: Path, row: Row) -> None:
+    """Compile the programs into the row."""
+    try:
+        row.programs = road.build_all(folder)
+    except PufferError as error:
+        row.problems["programs"] = road.told(error)
+    for name, why in row.programs.items():
+        if why:
+            row.problems[f"{name} program"] = why
+
+
+def try_training(folder: Path, row: Row, steps: int, runs_dir: Path) -> None:
+    """Train, evaluate and compare into the row."""
+    row.training = road.learn(folder, row.agents or 1, steps, runs_dir)
+    try:
+        row.agreement = road.agree(folder, row.agents or 1, runs_dir)
+    except PufferError as error:
+        row.problems["comparison"] = road.told(error)
+    judge(row)
+
+
+def judge(row: Row) -> None:
+    """What the row's training and comparison mean for its verdict."""
+    last = row.training[-1]
+    if "problem" in last:
+        row.problems["training"] = last["problem"]
+    elif not last["learnt"]:
+        row.problems["learning"] = _not_learnt(last)
+    apart = [each for each in row.agreement if not each["agrees"]]
+    if apart:
+        row.problems["agreement"] = "; ".join(
+            f"{each['name']} {each['training']:.4g} in training, {each['eval']:.4g} in eval"
+            for each in apart)
+
+
+def _not_learnt(attempt: dict) -> str:
+    if attempt["measure"] is None:
+        return "the environment logs nothing that play could be judged by"
+    return (f"after {attempt['steps']:,} steps, {attempt['measure'].replace('_', ' ')} is "
+            f"{attempt['trained'][0]:.4g}; of random play it is {attempt['random'][0]:.4g}")
 
 
 def step_work(job: EnvJob, link: Link) -> dict:

@@ -9,7 +9,7 @@ from helpers.places import SPECIMENS
 from helpers.playground import COMMAND
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.reporting import survey
+from puffer_sdk.reporting import road, survey
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,60 @@ def test_the_page_shows_each_row_with_its_picture(done):
     assert (output / "squared.gif").read_bytes()[:4] == b"GIF8"
     assert "1 of 4 passed" in html and "build failed" in html and "no picture" in html
     assert not any(attrs.get("src", "").startswith("http") for _, attrs in Reader(html).tags)
+
+
+@pytest.fixture(scope="module")
+def whole_road(checkout, tmp_path_factory):
+    output = tmp_path_factory.mktemp("road")
+    process = subprocess.run(
+        [*COMMAND, "ocean", checkout, "--output", output, "--budget", "0.1", "--only", "squared",
+         "--programs", "--train", "1000000"], capture_output=True, text=True, check=False)
+    return process, output, json.loads((output / "survey.json").read_text())
+
+
+def test_the_whole_road_has_programs_a_training_and_a_comparison(whole_road, checkout):
+    process, output, data = whole_road
+    [row] = data["rows"]
+    assert row["programs"] == {"local": "", "fast": "", "web": "", "cuda": ""}, process.stderr
+    last = row["training"][-1]
+    assert last["learnt"] and last["measure"] == "score"
+    assert last["trained"][0] - last["trained"][1] > last["random"][0] + last["random"][1]
+    assert len(last["curve"][0]) == len(last["curve"][1]) > 3
+    assert {each["name"] for each in row["agreement"]} >= {"perf", "score", "episode_length"}
+    assert row["passed"] and row["verdict"] == "passed" and process.returncode == 0
+    html = (output / "index.html").read_text()
+    assert "local, fast, web, cuda" in html and "of random play" in html
+    header = checkout / "ocean/squared/squared.h"
+    said = subprocess.run(["git", "hash-object", header], capture_output=True, text=True).stdout
+    assert row["files"]["squared.h"] == said.strip()
+
+
+def test_hashes_are_those_of_the_files_before_an_upgrade(tmp_path):
+    folder = tmp_path / "ocean/old"
+    folder.mkdir(parents=True)
+    (tmp_path / "config/ocean").mkdir(parents=True)
+    old = {"old.h.orig": "1", "binding.c.orig": "2", "../../config/ocean/old.ini": "3"}
+    for name, text in {**old, "old.h": "new", "binding.c": "new", "old.ini": "new"}.items():
+        (folder / name).write_text(text)
+    files = road.files_of(folder)
+    for name, text in zip(("old.h", "binding.c", "old.ini"), "123"):
+        said = subprocess.run(["git", "hash-object", "--stdin"], input=text, text=True,
+                              capture_output=True).stdout
+        assert files[name] == said.strip(), name
+
+
+def test_what_was_not_learnt_and_what_differs_is_no_pass():
+    attempt = {"settings": "its ini", "steps": 1000, "measure": "score", "learnt": False,
+               "trained": [1.0, 0.1], "random": [1.0, 0.1]}
+    row = survey.Row("still", "ocean/still", check="pass", training=[attempt])
+    survey.judge(row)
+    assert row.verdict == "learnt nothing" and not row.passed
+    assert row.problems["learning"] == "after 1,000 steps, score is 1; of random play it is 1"
+    row = survey.Row("apart", "ocean/apart", check="pass", training=[{**attempt, "learnt": True}],
+                     agreement=[{"name": "perf", "training": 0.5, "eval": 0.9, "within": 0.1,
+                                 "agrees": False}])
+    survey.judge(row)
+    assert row.verdict == "eval differs from training" and not row.passed
 
 
 def test_what_is_not_there_is_refused(checkout, tmp_path):

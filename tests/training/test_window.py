@@ -2,15 +2,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 
 import pytest
 from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
-from puffer_sdk.policy import evaluate
-from puffer_sdk.policy.intervals import clustered_mean
+from puffer_sdk.reporting import agreement
 from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, runs
 from puffer_sdk.training.models import find_model
@@ -97,7 +95,6 @@ def test_runs_and_list_show_the_window(fading):
     assert runs.best_score([run]) == {"metric": "perf", "value": 1.0, "run": 1}
 
 
-SETTINGS = {"train.learning_rate": 0, "policy.hidden_size": 32}
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*/*.ini"))
 
 
@@ -105,38 +102,27 @@ EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*/*.ini"))
 @pytest.mark.parametrize("name", forms(["squared", "cartpole"],
                                        ["squared", "target", *EXAMPLES, "innings"]))
 def test_without_learning_the_window_and_eval_agree(name, tmp_path):
-    """The same weights and the same way to draw actions: 99 % intervals overlap.
-
-    Where agents share a world, what they do depends on its age: of snake, what ends in the same
-    ticks is compared. Where nothing but the clock ends what is counted (target), eval plays long.
-    """
+    """The same weights and the same way to draw actions: 99 % intervals overlap."""
     if name in ("squared", "target"):
         folder = puffer_sdk.new(name, template=name, output_dir=tmp_path).folder
     else:
         folder = INNINGS if name == "innings" else ROOT / "examples" / name
-    first, last = (1_000, 2_000) if name == "snake" else (0, math.inf)      # ticks
-    agents = 1024 if name == "snake" else 4096
-    steps = agents * last if name == "snake" else 2_000_000
-    result = puffer_sdk.train(folder, {**SETTINGS, "train.total_timesteps": steps},
-                              runs_dir=tmp_path)
-    assert checkpoint.load(result.checkpoint).step > 0
-    long = {"target": {"eval.steps": 20_000}, "snake": {"eval.episodes": 50_000}}
-    score = evaluate.evaluate(folder, {"eval.episodes": 400, **long.get(name, {})},
-                              model=result.checkpoint).scores["trained"]
-    entries = [each for each in score.episodes if first < each["tick"] <= last]
-    rows = [row for row in runs.Run(result.folder).metrics() if "env/n" in row]
-    rows = ([row for row in rows if row["step"] > first * agents] if first
-            else rows[len(rows) // 2:])             # past the first game of each env
-    assert len(rows) > 4
-    names = {"score", "episode_length"} | ({"perf"} if name != "innings" else set())
-    for measure in set(score.mean) & names:         # innings: the first game is another
-        values = [row[f"env/{measure}"] for row in rows]
-        trained = statistics.fmean(values)
-        mean, interval = clustered_mean([each[measure] for each in entries],
-                                        [each["env"] for each in entries],
-                                        [each["n"] for each in entries])
-        half = 3.0 * statistics.stdev(values) / math.sqrt(len(values))
-        half += 1.5 * (interval or 0.0)             # 95 % -> 99 %, and more
-        if not interval:                            # no point in n games: below 5 / n a game
-            half += 5 / score.count
-        assert trained == pytest.approx(mean, abs=half + 1e-6), measure
+    shared = name in ("snake", "target")
+    found = {each.name: each for each in agreement.compare(
+        folder, agents=1024, shared=shared, runs_dir=tmp_path)}
+    assert {"score", "episode_length"} <= set(found)
+    if name == "innings":                   # the first game is another
+        del found["perf"]
+    assert not [each for each in found.values() if not each.agrees]
+
+
+def test_another_mean_does_not_agree():
+    rows = [{"env/score": value, "env/n": 100.0} for value in (1.0, 1.1, 0.9, 1.0, 1.0)]
+    entries = [{"env": env, "n": 1.0, "tick": 9, "score": 1.0 + 0.1 * (env % 3)}
+               for env in range(9)]
+    [measure] = agreement.measures(rows, entries)
+    assert measure.training == pytest.approx(1.0) and measure.eval == pytest.approx(1.1)
+    assert measure.agrees
+    [measure] = agreement.measures(rows, [{**each, "score": each["score"] + 1} for each in entries])
+    assert not measure.agrees
+    assert agreement.measures(rows, []) == []

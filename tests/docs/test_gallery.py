@@ -1,0 +1,53 @@
+"""The gallery of Ocean environments says what its data says."""
+import importlib.util
+import json
+
+import pytest
+from helpers.places import ROOT
+
+ROW = {"name": "pong", "obs": "8 f32", "actions": "3", "agents": 1, "files": {"pong.h": "0" * 40},
+       "programs": {"local": "", "fast": "", "web": "no emcc", "cuda": ""}, "check": "pass",
+       "findings": [{"severity": "warning", "code": "PUF302", "message": "stale <obs>",
+                     "place": "pong.h:7"}],
+       "not_tested": {}, "problems": {"web program": "no emcc"}, "verdict": "web program failed",
+       "training": [{"settings": "its ini", "learnt": True, "measure": "score", "steps": 10,
+                     "trained": [3.0, 0.1], "random": [1.0, 0.1]}],
+       "agreement": [{"name": "perf", "agrees": False}], "passed": False}
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools/gallery.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_made_of_the_data(gallery):
+    data = json.loads((ROOT / "docs/data/ocean.json").read_text())
+    notes = json.loads((ROOT / "docs/data/ocean-notes.json").read_text())
+    made = gallery.PAGE.read_text().partition(gallery.MARK)[2]
+    assert made == gallery.render(data, notes)
+    for row in data["rows"].values():
+        assert row["version"] and row["date"] and row["files"]
+        assert all(len(said) == 40 for said in row["files"].values())
+    assert set(notes) <= set(data["rows"])
+
+
+def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
+    data = {"rows": {}}
+    for version, verdict in (("3.0", "old"), ("4.0", "x"), ("3.0", "new")):
+        gallery.merge(data, {"commit": None, "rows": [{**ROW, "verdict": verdict}]}, version, "abc")
+    assert {name: row["verdict"] for name, row in data["rows"].items()} == {
+        "pong 3.0": "new", "pong 4.0": "x"}
+    assert data["rows"]["pong 3.0"]["commit"] == "abc"
+
+
+def test_a_finding_stands_beside_its_judgement_and_signs_are_no_markup(gallery):
+    text = gallery.render({"rows": {"pong 3.0": ROW}},
+                          {"pong 3.0": {"PUF302": "True: pong.h:9 returns early."}})
+    assert text.startswith("0 of 1 passed.")
+    assert ("| pong 3.0 | 1 | local, fast, cuda | pass PUF302 | not perf | score 3, random 1 "
+            "(its ini) | web program failed |") in text
+    assert r"stale \<obs\> (`pong.h:7`). *True: pong.h:9 returns early.*" in text
+    assert "Not judged yet" in gallery.render({"rows": {"pong 3.0": ROW}}, {})

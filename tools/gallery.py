@@ -1,0 +1,112 @@
+"""Keep the gallery of Ocean environments.  survey.json -> docs/data/ocean.json, the gallery's page
+
+    python tools/gallery.py VERSION SURVEY.json ... [--commit HASH]
+
+VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
+name and version. What we judge of a finding stands in docs/data/ocean-notes.json: it is written by
+hand, {"pong 3.0": {"PUF302": "true: ..."}}.
+"""
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs/data/ocean.json"
+NOTES = ROOT / "docs/data/ocean-notes.json"
+PAGE = ROOT / "docs/why/ocean-gallery.md"
+MARK = "<!-- gallery: written by `make ocean` -->\n"
+KEPT = ("name", "obs", "actions", "agents", "files", "programs", "check", "findings", "not_tested",
+        "training", "agreement", "problems", "verdict", "passed")
+PROGRAMS = ("local", "fast", "web", "cuda")
+
+
+def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
+    """The survey's rows into the data."""
+    for row in survey["rows"]:
+        data["rows"][f"{row['name']} {version}"] = {
+            "version": version, "commit": survey.get("commit") or commit,
+            "date": datetime.date.today().isoformat(), **{key: row[key] for key in KEPT}}
+    data["rows"] = dict(sorted(data["rows"].items()))
+
+
+def render(data: dict, notes: dict) -> str:
+    """The tables, in Markdown."""
+    rows = data["rows"]
+    passed = sum(row["passed"] for row in rows.values())
+    lines = [f"{passed} of {len(rows)} passed.", "",
+             "| environment | agents | programs | check | eval as in training | learns | verdict |",
+             "|---|---|---|---|---|---|---|"]
+    lines += [f"| {name} | {row['agents'] or '-'} | {_programs(row)} | {_check(row)} | "
+              f"{_agrees(row)} | {_learns(row)} | {row['verdict']} |" for name, row in rows.items()]
+    lines += ["", "## What check found, and who is right", ""]
+    for name, row in rows.items():
+        told = notes.get(name, {})
+        for finding in row["findings"]:
+            place = f" (`{finding['place']}`)" if finding["place"] else ""
+            lines.append(f"- **{name}** {finding['severity']} {finding['code']}: "
+                         f"{_plain(finding['message'])}{place}. "
+                         f"*{told.get(finding['code'], 'Not judged yet.')}*")
+    lines += ["", "## What went wrong", ""]
+    for name, row in rows.items():
+        lines += [f"- **{name}** {part}: {_plain(why)}" for part, why in row["problems"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    for sign in "<>|*_":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def _programs(row: dict) -> str:
+    made = [name for name in PROGRAMS if row["programs"].get(name) == ""]
+    return "all" if len(made) == len(PROGRAMS) else ", ".join(made) or "-"
+
+
+def _check(row: dict) -> str:
+    codes = sorted({finding["code"] for finding in row["findings"]})
+    return " ".join([row["check"] or "-", *codes])
+
+
+def _agrees(row: dict) -> str:
+    if not row["agreement"]:
+        return "not tested"
+    apart = [each["name"] for each in row["agreement"] if not each["agrees"]]
+    return "not " + ", ".join(apart).replace("_", " ") if apart else "yes"
+
+
+def _learns(row: dict) -> str:
+    last = row["training"][-1] if row["training"] else {}
+    if not last.get("trained"):
+        return "not tested"
+    said = (f"{last['measure'].replace('_', ' ')} {last['trained'][0]:.3g}, "
+            f"random {last['random'][0]:.3g}")
+    return f"{said} ({last['settings']})" if last["learnt"] else f"no: {said}"
+
+
+def write(data: dict, notes: dict) -> None:
+    """Both files."""
+    DATA.write_text(json.dumps(data, indent=1) + "\n")
+    head = PAGE.read_text().partition(MARK)[0]
+    PAGE.write_text(head + MARK + render(data, notes))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("version")
+    parser.add_argument("surveys", nargs="+", type=Path, metavar="SURVEY.json")
+    parser.add_argument("--commit", help="of the files, where they are not in a git checkout")
+    given = parser.parse_args()
+    data = json.loads(DATA.read_text()) if DATA.is_file() else {"rows": {}}
+    notes = json.loads(NOTES.read_text()) if NOTES.is_file() else {}
+    for path in given.surveys:
+        merge(data, json.loads(path.read_text()), given.version, given.commit)
+    write(data, notes)
+    print(f"wrote    {DATA.relative_to(ROOT)}, {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
