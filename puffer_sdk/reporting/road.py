@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from ..base.errors import PufferError
+from ..base.errors import Interrupted, PufferError
 from ..env import header
 from ..env.gpu import programs as gpu_programs
 from ..policy.evaluate import evaluate
@@ -76,6 +76,8 @@ def build_all(folder: Path) -> dict[str, str]:
 def _tried(make) -> str:
     try:
         make()
+    except Interrupted:
+        raise
     except PufferError as error:
         return told(error)
     return ""
@@ -110,6 +112,8 @@ def _attempt(folder: Path, name: str, settings: Mapping[str, object], steps: int
     try:
         result = train(folder, given, runs_dir=runs_dir)
         scores = evaluate(folder, settings, model=result.checkpoint, runs_dir=runs_dir).scores
+    except Interrupted:
+        raise
     except PufferError as error:
         return {**facts, "problem": told(error)}
     run = Run(result.folder)

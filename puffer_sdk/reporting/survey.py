@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import PufferError, UsageError
+from ..base.errors import Interrupted, PufferError, UsageError
 from ..checking import check
 from ..env import build, child
 from ..env.job import EnvJob
@@ -145,44 +146,46 @@ def find(source: Path) -> list[Path]:
 
 
 def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Row:
-    """One environment's row; it never raises a PufferError."""
+    """One environment's row. Raises no PufferError but Interrupted."""
     row = Row(folder.name, str(folder.relative_to(source)), files=road.files_of(folder))
-    try:
+    with _part(row, "build"):
         built = build.build(folder)
         job = EnvJob.of(built, config.resolve(folder, spec=built.spec))
-    except PufferError as error:
-        row.problems["build"] = road.told(error)
+    if row.problems:
         return row
-    try:
+    with _part(row, "stepping"):
         seen = child.run("puffer_sdk.reporting.survey:step_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
         row.obs, row.actions, row.agents, row.rate = (
             seen[key] for key in ("obs", "actions", "agents", "rate"))
-    except PufferError as error:
-        row.problems["stepping"] = road.told(error)
-    try:
+    with _part(row, "check"):
         result = check.check(folder, budget=budget, prove=False)
         row.check, row.not_tested = result.verdict, result.not_tested
         row.findings = [{"severity": f.severity, "code": f.code, "message": f.message,
                          "place": f"{f.file}:{f.line}" if f.line else f.file}
                         for f in result.findings]
-    except PufferError as error:
-        row.problems["check"] = road.told(error)
-    try:
+    with _part(row, "recording"):
         record.record(folder, gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
                       width=WIDTH, force=True)
         row.picture = f"{folder.name}.gif"
-    except PufferError as error:
-        row.problems["recording"] = road.told(error)
     return row
+
+
+@contextmanager
+def _part(row: Row, name: str) -> Iterator[None]:
+    """What fails here is a problem of the row's, and the other parts are tried; Ctrl-C ends all."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except PufferError as error:
+        row.problems[name] = road.told(error)
 
 
 def try_programs(folder: Path, row: Row) -> None:
     """Compile the programs into the row."""
-    try:
+    with _part(row, "programs"):
         row.programs = road.build_all(folder)
-    except PufferError as error:
-        row.problems["programs"] = road.told(error)
     for name, why in row.programs.items():
         if why:
             row.problems[f"{name} program"] = why
@@ -190,17 +193,16 @@ def try_programs(folder: Path, row: Row) -> None:
 
 def try_training(folder: Path, row: Row, steps: int, runs_dir: Path) -> None:
     """Train, evaluate and compare into the row."""
-    row.training = road.learn(folder, row.agents or 1, steps, runs_dir)
-    try:
+    with _part(row, "training"):
+        row.training = road.learn(folder, row.agents or 1, steps, runs_dir)
+    with _part(row, "comparison"):
         row.agreement = road.agree(folder, row.agents or 1, runs_dir)
-    except PufferError as error:
-        row.problems["comparison"] = road.told(error)
     judge(row)
 
 
 def judge(row: Row) -> None:
     """What the row's training and comparison mean for its verdict."""
-    last = row.training[-1]
+    last = row.training[-1] if row.training else {"learnt": True}
     if "problem" in last:
         row.problems["training"] = last["problem"]
     elif not last["learnt"]:

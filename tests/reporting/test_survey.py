@@ -1,6 +1,7 @@
 """`ocean`: a row, a picture and a verdict for each environment of a checkout."""
 import json
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -20,8 +21,8 @@ def checkout(squared, tmp_path_factory):
     for folder in (squared, SPECIMENS / "ocean/drum", SPECIMENS / "broken/puf303_comet"):
         shutil.copytree(folder, ocean / folder.name,
                         ignore=shutil.ignore_patterns("build", "runs", ".git"))
-    (ocean / "torn").mkdir()
-    (ocean / "torn/torn.h").write_text("void c_step(\n")
+    (ocean / "cut").mkdir()
+    (ocean / "cut/cut.h").write_text("void c_step(\n")
     (ocean / "env_binding.h").touch()
     return ocean.parent
 
@@ -38,13 +39,13 @@ def test_it_passed_where_all_of_it_worked_and_check_found_no_error(done):
     process, output, data = done
     rows = {row["name"]: row for row in data["rows"]}
     assert {name: row["passed"] for name, row in rows.items()} == {
-        "drum": False, "puf303_comet": False, "squared": True, "torn": False}
+        "drum": False, "puf303_comet": False, "squared": True, "cut": False}
     assert process.returncode == 1 and "1 of 4 passed" in process.stdout
     assert rows["drum"]["verdict"] == "recording failed" and rows["drum"]["check"] == "pass"
     assert "c_render draws nothing" in rows["drum"]["problems"]["recording"]
     assert rows["puf303_comet"]["verdict"] == "found 1 error"
     assert [f["code"] for f in rows["puf303_comet"]["findings"]] == ["PUF303"]
-    assert list(rows["torn"]["problems"]) == ["build"] and not rows["torn"]["picture"]
+    assert list(rows["cut"]["problems"]) == ["build"] and not rows["cut"]["picture"]
     assert rows["squared"]["rate"] > 0 and rows["squared"]["obs"] == "121 u8"
 
 
@@ -81,6 +82,29 @@ def test_the_whole_road_has_programs_a_training_and_a_comparison(whole_road, che
     header = checkout / "ocean/squared/squared.h"
     said = subprocess.run(["git", "hash-object", header], capture_output=True, text=True).stdout
     assert row["files"]["squared.h"] == said.strip()
+
+
+def test_ctrl_c_ends_it_all_and_keeps_the_rows_that_are_done(checkout, tmp_path):
+    process = subprocess.Popen(
+        [*COMMAND, "ocean", checkout, "--output", tmp_path, "--budget", "0.1",
+         "--only", "cut", "--only", "squared", "--train", "1000000000"], stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True)
+    lines = iter(process.stderr.readline, "")
+    assert any(line.startswith("training squared") for line in lines)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    rows = json.loads((tmp_path / "survey.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == ["cut"]
+
+
+def test_a_failed_training_has_a_page(tmp_path):
+    row = survey.Row("cut", "ocean/cut", check="pass",
+                     training=[{"settings": "its ini", "problem": "the env died"}])
+    survey.judge(row)
+    assert row.verdict == "training failed"
+    html = survey.page.template("survey.html.jinja").render(rows=[row], passed=0, source="x")
+    assert "the env died" in html
 
 
 def test_hashes_are_those_of_the_files_before_an_upgrade(tmp_path):
