@@ -73,6 +73,8 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
     new["binding.c"] = _binding(texts["binding.c"], known, done)
     _header(new, f"{name}.h", struct_name(new["binding.c"]), done)
     if known:
+        _note_late_reset(new[f"{name}.h"], f"{name}.h", done)
+    if known:
         new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
     changed = {file: text for file, text in new.items() if text != texts.get(file)}
     if not changed:
@@ -257,6 +259,21 @@ def _header(texts: dict[str, str], name: str, struct: str | None, done: Upgraded
     text = text[:place.end()] + new + text[place.end():]
     texts[name] = re.sub(r"(?m)^([ \t]*)unsigned (?:char|int)\s*\*\s*(truncations\s*;)",
                          r"\1float* \2", text)
+
+
+def _note_late_reset(text: str, name: str, done: Upgraded) -> None:
+    """PufferLib 4 clears terminals before each step, 3 did not: what c_step does first where the
+    step before set one never happens there."""
+    begin, end = _body(text, "c_step") or (0, 0)
+    used = re.search(r"\bterminals\b", text[begin:end])
+    if not used:
+        return
+    at = begin + used.start()
+    first = text.rfind("\n", 0, at) + 1
+    if re.search(r"\b(?:if|while)\s*\(", text[first:at]):
+        done.notes.append(
+            f"{name}:{text.count(chr(10), 0, at) + 1}: c_step reads terminals, which 4.0 clears "
+            "before each step, so this is never true; keep the ending in a field of your own")
 
 
 def _as_floats(text: str, array: str, kind: str) -> str:

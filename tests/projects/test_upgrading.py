@@ -215,6 +215,17 @@ def test_what_does_not_follow_from_the_text_is_named(old):
         ("binding.c:20", "1 lines still call Python")]
 
 
+@pytest.mark.parametrize("line, said", [
+    ("if (env->terminals[0]) { c_reset(env); return; }", True),
+    ("env->terminals[0] = 0; if (env->terminals[0]) { c_reset(env); }", False)])
+def test_a_reset_that_waits_for_the_next_step_is_named(line, said, old):
+    header = (old / "beads.h").read_text()
+    head, brace, body = header.partition(header[header.index("void c_step("):].partition("{")[0])
+    (old / "beads.h").write_text(head + brace + body.replace("{", "{ " + line, 1))
+    notes = [note for note in upgrade(old).notes if "c_step reads terminals" in note]
+    assert len(notes) == said and all(note.startswith("beads.h:") for note in notes)
+
+
 def test_the_command(old):
     def run(*flags):
         return subprocess.run([*COMMAND, "bind", old, *flags], capture_output=True, text=True)
