@@ -4,13 +4,14 @@
 
 VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
 name and version. What we judge of a finding stands in docs/data/ocean-notes.json: it is written by
-hand, {"pong 3.0": {"PUF302": "true: ..."}}.
+hand, {"pong 3.0": {"PUF302": "True: ..."}}; "all" holds what is the same for every environment.
 """
 from __future__ import annotations
 
 import argparse
 import datetime
 import json
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,12 +21,13 @@ PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
 KEPT = ("name", "obs", "actions", "agents", "files", "programs", "check", "findings", "not_tested",
         "training", "agreement", "problems", "verdict", "passed")
+PLACE = re.compile(r"/[^\s\"]*/ocean/")     # where a checkout lay on the machine that tried it
 PROGRAMS = ("local", "fast", "web", "cuda")
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
     """The survey's rows into the data."""
-    for row in survey["rows"]:
+    for row in json.loads(PLACE.sub("ocean/", json.dumps(survey["rows"]))):
         data["rows"][f"{row['name']} {version}"] = {
             "version": version, "commit": survey.get("commit") or commit,
             "date": datetime.date.today().isoformat(), **{key: row[key] for key in KEPT}}
@@ -43,16 +45,25 @@ def render(data: dict, notes: dict) -> str:
               f"{_agrees(row)} | {_learns(row)} | {row['verdict']} |" for name, row in rows.items()]
     lines += ["", "## What check found, and who is right", ""]
     for name, row in rows.items():
-        told = notes.get(name, {})
-        for finding in row["findings"]:
-            place = f" (`{finding['place']}`)" if finding["place"] else ""
-            lines.append(f"- **{name}** {finding['severity']} {finding['code']}: "
-                         f"{_plain(finding['message'])}{place}. "
-                         f"*{told.get(finding['code'], 'Not judged yet.')}*")
+        told = {**notes.get("all", {}), **notes.get(name, {})}
+        for (severity, code), found in _by_code(row["findings"]).items():
+            lines.append(f"- **{name}** {severity} {code}: {'; '.join(found)}. "
+                         f"*{told.get(code, 'Not judged yet.')}*")
     lines += ["", "## What went wrong", ""]
     for name, row in rows.items():
         lines += [f"- **{name}** {part}: {_plain(why)}" for part, why in row["problems"].items()]
     return "\n".join(lines) + "\n"
+
+
+def _by_code(findings: list[dict]) -> dict[tuple[str, str], list[str]]:
+    """What was found, with its place, once for each severity and code; three of many."""
+    every: dict[tuple[str, str], list[str]] = {}
+    for each in findings:
+        place = f" (`{each['place']}`)" if each["place"] else ""
+        every.setdefault((each["severity"], each["code"]), []).append(
+            _plain(each["message"]) + place)
+    return {key: said if len(said) < 4 else [*said[:3], f"and {len(said) - 3} more"]
+            for key, said in every.items()}
 
 
 def _plain(text: str) -> str:

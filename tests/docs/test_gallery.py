@@ -31,7 +31,7 @@ def test_the_page_is_made_of_the_data(gallery):
     for row in data["rows"].values():
         assert row["version"] and row["date"] and row["files"]
         assert all(len(said) == 40 for said in row["files"].values())
-    assert set(notes) <= set(data["rows"])
+    assert set(notes) <= {"all", *data["rows"]}
 
 
 def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
@@ -41,6 +41,15 @@ def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
     assert {name: row["verdict"] for name, row in data["rows"].items()} == {
         "pong 3.0": "new", "pong 4.0": "x"}
     assert data["rows"]["pong 3.0"]["commit"] == "abc"
+    gallery.merge(data, {"rows": [{**ROW, "problems": {"build": "no (/a/x/ocean/pong/a.h:1)"}}]},
+                  "3.0", None)
+    assert data["rows"]["pong 3.0"]["problems"] == {"build": "no (ocean/pong/a.h:1)"}
+
+
+def test_many_findings_of_a_code_are_one_line(gallery):
+    found = [{**ROW["findings"][0], "message": f"element {at}", "place": ""} for at in range(9)]
+    text = gallery.render({"rows": {"pong 3.0": {**ROW, "findings": found}}}, {})
+    assert "PUF302: element 0; element 1; element 2; and 6 more. *Not" in text
 
 
 def test_a_finding_stands_beside_its_judgement_and_signs_are_no_markup(gallery):
