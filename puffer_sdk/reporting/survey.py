@@ -34,7 +34,7 @@ TICKS = 150             # of a picture
 WIDTH = 360             # pixels
 # parts that say less than an error -> the verdict where nothing else is wrong
 LATE = {"recording": "recording failed", "agreement": "eval differs from training",
-        "learning": "learnt nothing"}
+        "learning": "learnt nothing", "compared": "eval was not compared"}
 
 
 @dataclass
@@ -212,6 +212,8 @@ def judge(row: Row) -> None:
         row.problems["agreement"] = "; ".join(
             f"{each['name']} {each['training']:.4g} in training, {each['eval']:.4g} in eval"
             for each in apart)
+    if row.training and not row.agreement and "comparison" not in row.problems:
+        row.problems["compared"] = "too little was logged to compare eval with training"
 
 
 def _not_learnt(attempt: dict) -> str:

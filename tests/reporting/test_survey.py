@@ -127,6 +127,7 @@ def test_what_was_not_learnt_and_what_differs_is_no_pass():
     row = survey.Row("still", "ocean/still", check="pass", training=[attempt])
     survey.judge(row)
     assert row.verdict == "learnt nothing" and not row.passed
+    assert "too little was logged" in row.problems.pop("compared")
     assert row.problems["learning"] == "after 1,000 steps, score is 1; of random play it is 1"
     row = survey.Row("apart", "ocean/apart", check="pass", training=[{**attempt, "learnt": True}],
                      agreement=[{"name": "perf", "training": 0.5, "eval": 0.9, "within": 0.1,
