@@ -20,6 +20,7 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import BuildError, PufferError, UsageError
 from ..env import header
+from ..env.source import hide
 from ..settings.config import find_ini
 from . import python_env
 
@@ -262,18 +263,20 @@ def _header(texts: dict[str, str], name: str, struct: str | None, done: Upgraded
 
 
 def _note_late_reset(text: str, name: str, done: Upgraded) -> None:
-    """PufferLib 4 clears terminals before each step, 3 did not: what c_step does first where the
-    step before set one never happens there."""
-    begin, end = _body(text, "c_step") or (0, 0)
-    used = re.search(r"\bterminals\b", text[begin:end])
-    if not used:
+    """PufferLib 4 clears terminals before each step, 3 did not: where c_step asks for the terminal
+    of the step before, as its first business with terminals, it finds 0 there."""
+    hidden = hide(text)
+    begin, end = _body(hidden, "c_step") or (0, 0)
+    before, used, _ = hidden[begin:end].partition("terminals[")
+    condition = re.search(r"\bif\s*\(((?:[^(){};]|\([^()]*\))*)$", before)
+    # else this step may have set it: here, or in a function that it called
+    if not used or not condition or re.search(r"\bterminals\b|\b(?!if\b|for\b|while\b)\w+\s*\(",
+                                              before[:condition.start()]):
         return
-    at = begin + used.start()
-    first = text.rfind("\n", 0, at) + 1
-    if re.search(r"\b(?:if|while)\s*\(", text[first:at]):
-        done.notes.append(
-            f"{name}:{text.count(chr(10), 0, at) + 1}: c_step reads terminals, which 4.0 clears "
-            "before each step, so this is never true; keep the ending in a field of your own")
+    line = text.count("\n", 0, begin + len(before)) + 1
+    done.notes.append(
+        f"{name}:{line}: c_step looks for the terminal of the step before, and finds 0: 4.0 clears "
+        "terminals before each step; reset where the episode ends, or keep the ending in a field")
 
 
 def _as_floats(text: str, array: str, kind: str) -> str:

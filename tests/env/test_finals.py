@@ -154,6 +154,23 @@ def test_another_file_on_the_same_line_is_in_the_way(tmp_path):
     assert header.read(folder).no_finals == "game.c names c_reset on the same line"
 
 
+def test_truncations_that_nobody_reads_need_no_last_look(tmp_path):
+    """PufferLib's cartpole has them as bytes, and its binding leaves them alone."""
+    folder = write_game(tmp_path, text=HEADER.replace("*terminals, *truncations;", "*terminals;\n"
+                                                      "    unsigned char* truncations;").replace(
+        " = env->truncations[0]", ""))
+    (folder / "binding.c").write_text(
+        '#include "game.h"\n#define OBS_TENSOR_T FloatTensor\n#define Env Game\n'
+        '#include "vecenv.h"\n'
+        'void my_init(Env* env, Dict* kwargs) { env->num_agents = 1; init(env);\n'
+        '    env->limit = dict_get(kwargs, "limit")->value; }\n'
+        'void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }\n')
+    spec = header.read(folder)
+    assert (spec.finals, spec.no_finals, spec.has_truncations) == (None, "", False)
+    with open_vec(folder) as vec:
+        assert vec.final_observations is None and len(play(vec, 9)[0]) == 9
+
+
 def test_without_truncations_there_is_nothing_to_say():
     spec = header.read(SPECIMENS / "innings")
     assert (spec.finals, spec.no_finals) == (None, "")

@@ -217,12 +217,16 @@ def test_what_does_not_follow_from_the_text_is_named(old):
 
 @pytest.mark.parametrize("line, said", [
     ("if (env->terminals[0]) { c_reset(env); return; }", True),
-    ("env->terminals[0] = 0; if (env->terminals[0]) { c_reset(env); }", False)])
+    ("if ((int)env->terminals[0] == 1) c_reset(env); // when it is over", True),
+    ("env->terminals[0] = 0; if (env->terminals[0]) { c_reset(env); }", False),
+    ("play(env, 1); if (env->terminals[0] == 1) { c_reset(env); }", False),
+    ("if (env->terminals) env->terminals[0] = 0;", False),
+    ("/* if (env->terminals[0]) */ env->terminals[0] = 0;", False)])
 def test_a_reset_that_waits_for_the_next_step_is_named(line, said, old):
     header = (old / "beads.h").read_text()
     head, brace, body = header.partition(header[header.index("void c_step("):].partition("{")[0])
     (old / "beads.h").write_text(head + brace + body.replace("{", "{ " + line, 1))
-    notes = [note for note in upgrade(old).notes if "c_step reads terminals" in note]
+    notes = [note for note in upgrade(old).notes if "terminal of the step before" in note]
     assert len(notes) == said and all(note.startswith("beads.h:") for note in notes)
 
 
