@@ -11,7 +11,8 @@
 #   make check-gpu   compute-sanitizer over short trainings on the GPU
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
-#   make ocean SRC=PufferLib   try every environment of a PufferLib 4.0 checkout
+#   make ocean SRC=PufferLib VERSION=4.0 ONLY="pong snake"   try a checkout's environments, train on
+#                 each, and renew docs/data/ocean.json and the gallery; without ONLY: all, hours
 #   make docs     the site of docs/, into build/site; needs emscripten (make deps)
 #   make serve-docs    the same on http://127.0.0.1:8000, made again whenever a page is saved
 #   make docs-images   train a template and record the README's GIF

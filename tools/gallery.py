@@ -1,10 +1,11 @@
 """Keep the gallery of Ocean environments.  survey.json -> docs/data/ocean.json, the gallery's page
 
     python tools/gallery.py VERSION SURVEY.json ... [--commit HASH]
+    python tools/gallery.py                 the page alone, after a change of the notes
 
 VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
-name and version. What we judge of a finding stands in docs/data/ocean-notes.json: it is written by
-hand, {"pong 3.0": {"PUF302": "True: ..."}}; "all" holds what is the same for every environment.
+name and version. What we judge of a finding, having looked at the source, stands in
+docs/data/ocean-notes.json: it is written by hand, {"pong 3.0": {"PUF302": "True: ..."}}.
 """
 from __future__ import annotations
 
@@ -19,10 +20,8 @@ DATA = ROOT / "docs/data/ocean.json"
 NOTES = ROOT / "docs/data/ocean-notes.json"
 PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
-KEPT = ("name", "obs", "actions", "agents", "files", "programs", "check", "findings", "not_tested",
-        "training", "agreement", "problems", "verdict", "passed")
+DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
 PLACE = re.compile(r"/[^\s\"]*/ocean/")     # where a checkout lay on the machine that tried it
-PROGRAMS = ("local", "fast", "web", "cuda")
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
@@ -30,7 +29,8 @@ def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
     for row in json.loads(PLACE.sub("ocean/", json.dumps(survey["rows"]))):
         data["rows"][f"{row['name']} {version}"] = {
             "version": version, "commit": survey.get("commit") or commit,
-            "date": datetime.date.today().isoformat(), **{key: row[key] for key in KEPT}}
+            "date": datetime.date.today().isoformat(),
+            **{key: value for key, value in row.items() if key not in DROPPED}}
     data["rows"] = dict(sorted(data["rows"].items()))
 
 
@@ -45,7 +45,7 @@ def render(data: dict, notes: dict) -> str:
               f"{_agrees(row)} | {_learns(row)} | {row['verdict']} |" for name, row in rows.items()]
     lines += ["", "## What check found, and who is right", ""]
     for name, row in rows.items():
-        told = {**notes.get("all", {}), **notes.get(name, {})}
+        told = notes.get(name, {})
         for (severity, code), found in _by_code(row["findings"]).items():
             lines.append(f"- **{name}** {severity} {code}: {'; '.join(found)}. "
                          f"*{told.get(code, 'Not judged yet.')}*")
@@ -73,8 +73,8 @@ def _plain(text: str) -> str:
 
 
 def _programs(row: dict) -> str:
-    made = [name for name in PROGRAMS if row["programs"].get(name) == ""]
-    return "all" if len(made) == len(PROGRAMS) else ", ".join(made) or "-"
+    made = [name for name, why in row["programs"].items() if not why]
+    return "all" if made and len(made) == len(row["programs"]) else ", ".join(made) or "-"
 
 
 def _check(row: dict) -> str:
@@ -107,8 +107,8 @@ def write(data: dict, notes: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("version")
-    parser.add_argument("surveys", nargs="+", type=Path, metavar="SURVEY.json")
+    parser.add_argument("version", nargs="?")
+    parser.add_argument("surveys", nargs="*", type=Path, metavar="SURVEY.json")
     parser.add_argument("--commit", help="of the files, where they are not in a git checkout")
     given = parser.parse_args()
     data = json.loads(DATA.read_text()) if DATA.is_file() else {"rows": {}}

@@ -19,7 +19,7 @@ HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}
     cls=Page, examples=[
         ("puffer-sdk ocean ../PufferLib", "all of ../PufferLib/ocean, and a page"),
         ("puffer-sdk ocean ../PufferLib --only snake --only pong", "two of them"),
-        ("puffer-sdk ocean ../PufferLib --programs --train 5000000", "the whole road")],
+        ("puffer-sdk ocean ../PufferLib --programs --train 5000000", "build and train each, too")],
     statuses={0: "all environments passed", 1: "some did not"})
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="NAME", help="Try this one; can be repeated.")

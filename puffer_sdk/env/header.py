@@ -128,7 +128,8 @@ class _Reader(Source):
             binding=self.binding, has_init="init" in functions,
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
             mask_at=text.get("ACTION_MASK_AT"),
-            has_truncations=types.get("truncations") == finals.TRUNCATIONS, remarks=tuple(self.remarks),
+            has_truncations=types.get("truncations") == finals.TRUNCATIONS,
+            remarks=tuple(self.remarks),
             **{f"has_{name}": types.get(name) == kind for name, kind in contract.COMING.items()},
             **finals.find(self.funcs, struct.type.get_canonical().spelling, types))
 

@@ -11,7 +11,7 @@ summary      data -> the rows that a reader must know first
 page         data and pictures -> one HTML file, and Markdown for a pull request
 comparing    data of two reports -> what changed, and whether it exceeds the noise
 agreement    a policy that does not learn -> whether training and eval measure the same
-road         all programs, a training and that comparison, of one environment
+trial        all programs, a training and that comparison, of one environment
 survey       a checkout -> a row, a picture and a verdict of each environment
 report       ENV -> report.html, .md and .json
 """

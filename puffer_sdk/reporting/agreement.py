@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..policy.evaluate import evaluate
 from ..policy.intervals import clustered_mean
-from ..policy.scoring import PATIENCE
+from ..policy.scoring import PATIENCE, PLACE
 from ..training.runs import Run
 from ..training.train import train
 
@@ -26,7 +26,6 @@ EPISODES = 400                  # that eval plays
 FEWEST = 5                      # epochs that logged something
 MANY = 1_000_000                # a quota of episodes that nobody fills
 STILL = {"train.learning_rate": 0, "policy.hidden_size": 32}
-PLACE = ("env", "seed", "tick", "agent", "n")
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def compare(env: str | os.PathLike, settings: Mapping[str, object] | None = None
                 the same ticks are compared: those of the second half of the training.
     Raises what train and evaluate raise. [] where too little was logged for a comparison.
     """
-    given = {**STILL, **(settings or {}), "vec.total_agents": agents,
+    given = {**(settings or {}), **STILL, "vec.total_agents": agents,
              "train.total_timesteps": steps}
     result = train(env, given, runs_dir=runs_dir)
     rows = [row for row in Run(result.folder).metrics() if row.get("env/n")]

@@ -13,20 +13,20 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import Interrupted, PufferError, UsageError
+from ..base.errors import UsageError
 from ..checking import check
 from ..env import build, child
 from ..env.job import EnvJob
 from ..env.link import Link
 from ..pictures import record
 from ..settings import config
-from . import page, road
+from . import page, trial
+from .trial import caught
 
 STEPS = 1_000_000       # agent steps that the rate is measured over
 AGENTS = 256
@@ -34,7 +34,7 @@ TICKS = 150             # of a picture
 WIDTH = 360             # pixels
 # parts that say less than an error -> the verdict where nothing else is wrong
 LATE = {"recording": "recording failed", "agreement": "eval differs from training",
-        "learning": "learnt nothing", "compared": "eval was not compared"}
+        "learning": "does not beat random play", "compared": "eval was not compared"}
 
 
 @dataclass
@@ -53,8 +53,8 @@ class Row:
     picture: str | None = None                  # relative to the page
     files: dict[str, str] = field(default_factory=dict)         # name -> git's hash of the file
     programs: dict[str, str] = field(default_factory=dict)      # target -> "" or why it failed
-    training: list[dict] = field(default_factory=list)          # road.learn()
-    agreement: list[dict] = field(default_factory=list)         # road.agree()
+    training: list[dict] = field(default_factory=list)          # trial.learn()
+    agreement: list[dict] = field(default_factory=list)         # trial.agree()
     problems: dict[str, str] = field(default_factory=dict)      # part -> why it failed
 
     @property
@@ -117,7 +117,7 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
     for folder in found:
         if not only or folder.name in only:
             row = try_one(folder, source, output, budget)
-            if programs:
+            if programs and "build" not in row.problems:
                 try_programs(folder, row)
             if train and "build" not in row.problems:
                 try_training(folder, row, train, output / "runs")
@@ -131,7 +131,7 @@ def _write(done: Survey, source: Path) -> None:
     passed = sum(row.passed for row in done.rows)
     files.write(done.page, page.template("survey.html.jinja").render(
         rows=done.rows, passed=passed, source=source.name))
-    files.write(done.json, json.dumps({"commit": road.commit_of(source), "passed": passed,
+    files.write(done.json, json.dumps({"commit": trial.commit_of(source), "passed": passed,
                                        "rows": [row.to_dict() for row in done.rows]}, indent=1))
 
 
@@ -147,45 +147,34 @@ def find(source: Path) -> list[Path]:
 
 def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Row:
     """One environment's row. Raises no PufferError but Interrupted."""
-    row = Row(folder.name, str(folder.relative_to(source)), files=road.files_of(folder))
-    with _part(row, "build"):
+    row = Row(folder.name, str(folder.relative_to(source)), files=trial.files_of(folder))
+    with caught(row.problems, "build"):
         built = build.build(folder)
         job = EnvJob.of(built, config.resolve(folder, spec=built.spec))
     if row.problems:
         return row
-    with _part(row, "stepping"):
+    with caught(row.problems, "stepping"):
         seen = child.run("puffer_sdk.reporting.survey:step_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
         row.obs, row.actions, row.agents, row.rate = (
             seen[key] for key in ("obs", "actions", "agents", "rate"))
-    with _part(row, "check"):
+    with caught(row.problems, "check"):
         result = check.check(folder, budget=budget, prove=False)
         row.check, row.not_tested = result.verdict, result.not_tested
         row.findings = [{"severity": f.severity, "code": f.code, "message": f.message,
                          "place": f"{f.file}:{f.line}" if f.line else f.file}
                         for f in result.findings]
-    with _part(row, "recording"):
+    with caught(row.problems, "recording"):
         record.record(folder, gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
                       width=WIDTH, force=True)
         row.picture = f"{folder.name}.gif"
     return row
 
 
-@contextmanager
-def _part(row: Row, name: str) -> Iterator[None]:
-    """What fails here is a problem of the row's, and the other parts are tried; Ctrl-C ends all."""
-    try:
-        yield
-    except Interrupted:
-        raise
-    except PufferError as error:
-        row.problems[name] = road.told(error)
-
-
 def try_programs(folder: Path, row: Row) -> None:
     """Compile the programs into the row."""
-    with _part(row, "programs"):
-        row.programs = road.build_all(folder)
+    with caught(row.problems, "programs"):
+        row.programs = trial.build_all(folder)
     for name, why in row.programs.items():
         if why:
             row.problems[f"{name} program"] = why
@@ -193,16 +182,15 @@ def try_programs(folder: Path, row: Row) -> None:
 
 def try_training(folder: Path, row: Row, steps: int, runs_dir: Path) -> None:
     """Train, evaluate and compare into the row."""
-    with _part(row, "training"):
-        row.training = road.learn(folder, row.agents or 1, steps, runs_dir)
-    with _part(row, "comparison"):
-        row.agreement = road.agree(folder, row.agents or 1, runs_dir)
+    row.training = trial.learn(folder, row.agents or 1, steps, runs_dir)
+    with caught(row.problems, "comparison"):
+        row.agreement = trial.agree(folder, row.agents or 1, runs_dir)
     judge(row)
 
 
 def judge(row: Row) -> None:
     """What the row's training and comparison mean for its verdict."""
-    last = row.training[-1] if row.training else {"learnt": True}
+    last = row.training[-1]
     if "problem" in last:
         row.problems["training"] = last["problem"]
     elif not last["learnt"]:
@@ -212,7 +200,7 @@ def judge(row: Row) -> None:
         row.problems["agreement"] = "; ".join(
             f"{each['name']} {each['training']:.4g} in training, {each['eval']:.4g} in eval"
             for each in apart)
-    if row.training and not row.agreement and "comparison" not in row.problems:
+    if not row.agreement and "comparison" not in row.problems:
         row.problems["compared"] = "too little was logged to compare eval with training"
 
 

@@ -31,7 +31,9 @@ def test_the_page_is_made_of_the_data(gallery):
     for row in data["rows"].values():
         assert row["version"] and row["date"] and row["files"]
         assert all(len(said) == 40 for said in row["files"].values())
-    assert set(notes) <= {"all", *data["rows"]}
+    assert set(notes) <= set(data["rows"])
+    for name, judged in notes.items():
+        assert set(judged) <= {each["code"] for each in data["rows"][name]["findings"]}, name
 
 
 def test_a_row_replaces_that_of_the_same_name_and_version(gallery):

@@ -10,7 +10,7 @@ from helpers.places import SPECIMENS
 from helpers.playground import COMMAND
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.reporting import road, survey
+from puffer_sdk.reporting import survey, trial
 
 
 @pytest.fixture(scope="module")
@@ -59,22 +59,23 @@ def test_the_page_shows_each_row_with_its_picture(done):
 
 
 @pytest.fixture(scope="module")
-def whole_road(checkout, tmp_path_factory):
-    output = tmp_path_factory.mktemp("road")
+def tried(checkout, tmp_path_factory):
+    output = tmp_path_factory.mktemp("tried")
     process = subprocess.run(
         [*COMMAND, "ocean", checkout, "--output", output, "--budget", "0.1", "--only", "squared",
          "--programs", "--train", "1000000"], capture_output=True, text=True, check=False)
     return process, output, json.loads((output / "survey.json").read_text())
 
 
-def test_the_whole_road_has_programs_a_training_and_a_comparison(whole_road, checkout):
-    process, output, data = whole_road
+def test_a_trial_has_programs_a_training_and_a_comparison(tried, checkout):
+    process, output, data = tried
     [row] = data["rows"]
     assert row["programs"] == {"local": "", "fast": "", "web": "", "cuda": ""}, process.stderr
     last = row["training"][-1]
     assert last["learnt"] and last["measure"] == "score"
     assert last["trained"][0] - last["trained"][1] > last["random"][0] + last["random"][1]
-    assert len(last["curve"][0]) == len(last["curve"][1]) > 3
+    assert last["curve"]["measure"] == "score"
+    assert len(last["curve"]["steps"]) == len(last["curve"]["values"]) > 3
     assert {each["name"] for each in row["agreement"]} >= {"perf", "score", "episode_length"}
     assert row["passed"] and row["verdict"] == "passed" and process.returncode == 0
     html = (output / "index.html").read_text()
@@ -98,6 +99,15 @@ def test_ctrl_c_ends_it_all_and_keeps_the_rows_that_are_done(checkout, tmp_path)
     assert [row["name"] for row in rows] == ["cut"]
 
 
+def test_a_curve_is_of_what_training_logs():
+    logged = {"step": [1, 2], "perf": [None, 0.123456], "score": [1.0, 2.0]}
+    assert trial.curve_of(logged, "score") == {
+        "measure": "score", "steps": [1, 2], "values": [1.0, 2.0]}
+    assert trial.curve_of(logged, "return_per_1000_ticks") == {
+        "measure": "perf", "steps": [1, 2], "values": [None, 0.1235]}
+    assert trial.curve_of({"step": []}, None) == {"measure": None, "steps": [], "values": []}
+
+
 def test_a_failed_training_has_a_page(tmp_path):
     row = survey.Row("cut", "ocean/cut", check="pass",
                      training=[{"settings": "its ini", "problem": "the env died"}])
@@ -114,7 +124,7 @@ def test_hashes_are_those_of_the_files_before_an_upgrade(tmp_path):
     old = {"old.h.orig": "1", "binding.c.orig": "2", "../../config/ocean/old.ini": "3"}
     for name, text in {**old, "old.h": "new", "binding.c": "new", "old.ini": "new"}.items():
         (folder / name).write_text(text)
-    files = road.files_of(folder)
+    files = trial.files_of(folder)
     for name, text in zip(("old.h", "binding.c", "old.ini"), "123"):
         said = subprocess.run(["git", "hash-object", "--stdin"], input=text, text=True,
                               capture_output=True).stdout
@@ -126,7 +136,7 @@ def test_what_was_not_learnt_and_what_differs_is_no_pass():
                "trained": [1.0, 0.1], "random": [1.0, 0.1]}
     row = survey.Row("still", "ocean/still", check="pass", training=[attempt])
     survey.judge(row)
-    assert row.verdict == "learnt nothing" and not row.passed
+    assert row.verdict == "does not beat random play" and not row.passed
     assert "too little was logged" in row.problems.pop("compared")
     assert row.problems["learning"] == "after 1,000 steps, score is 1; of random play it is 1"
     row = survey.Row("apart", "ocean/apart", check="pass", training=[{**attempt, "learnt": True}],

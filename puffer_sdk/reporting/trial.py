@@ -1,4 +1,4 @@
-"""The whole road of an environment: every program, a training, eval beside it.  folder -> facts
+"""Try an environment: every program, a training, eval beside it.  folder -> facts
 
 What `puffer-sdk ocean` asks of each environment with --programs and --train.
 """
@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,10 +29,16 @@ MEASURES = ("return_per_1000_ticks", "score", "perf", "episode_return")
 SOURCES = (".h", ".c", ".ini", ".py")
 
 
-def told(error: PufferError) -> str:
-    """An error in one line."""
-    return (error.message + (f" ({error.where})" if error.where else "")
-            + (f"; {error.hint}" if error.hint else ""))
+@contextmanager
+def caught(problems: dict[str, str], name: str) -> Iterator[None]:
+    """An error here becomes problems[name], in one line; Ctrl-C ends all."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except PufferError as error:
+        problems[name] = (error.message + (f" ({error.where})" if error.where else "")
+                          + (f"; {error.hint}" if error.hint else ""))
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -70,17 +77,11 @@ def build_all(folder: Path) -> dict[str, str]:
     makers = {target: lambda target=target: build_program(
         folder, target, env_settings=settings, model=None) for target in TARGETS}
     makers["cuda"] = lambda: gpu_programs.build_program(spec, ARCH)
-    return {name: _tried(make) for name, make in makers.items()}
-
-
-def _tried(make) -> str:
-    try:
-        make()
-    except Interrupted:
-        raise
-    except PufferError as error:
-        return told(error)
-    return ""
+    failed: dict[str, str] = {}
+    for name, make in makers.items():
+        with caught(failed, name):
+            make()
+    return {name: failed.get(name, "") for name in makers}
 
 
 def defaults(agents: int) -> dict[str, object]:
@@ -93,45 +94,46 @@ def defaults(agents: int) -> dict[str, object]:
 
 def learn(folder: Path, agents: int, steps: int, runs_dir: Path) -> list[dict]:
     """Train with the environment's ini and, where that does not beat random play, with our
-    defaults. Each attempt: what was trained, its curve, and both players' scores.
+    defaults. Each attempt: the settings, and a "problem", or the curve and both players' scores.
 
     agents      of one env
     """
-    attempts = []
+    attempts: list[dict] = []
     for name, settings in (("its ini", {}), ("our defaults", defaults(_few(agents)))):
-        attempts.append(_attempt(folder, name, settings, steps, runs_dir))
+        attempts.append({"settings": name})
+        with caught(attempts[-1], "problem"):
+            attempts[-1] |= _attempt(folder, settings, steps, runs_dir)
         if attempts[-1].get("learnt"):
             break
     return attempts
 
 
-def _attempt(folder: Path, name: str, settings: Mapping[str, object], steps: int,
-             runs_dir: Path) -> dict:
-    facts: dict = {"settings": name}
+def _attempt(folder: Path, settings: Mapping[str, object], steps: int, runs_dir: Path) -> dict:
     given = {**settings, "train.total_timesteps": steps}
-    try:
-        result = train(folder, given, runs_dir=runs_dir)
-        scores = evaluate(folder, settings, model=result.checkpoint, runs_dir=runs_dir).scores
-    except Interrupted:
-        raise
-    except PufferError as error:
-        return {**facts, "problem": told(error)}
-    run = Run(result.folder)
+    result = train(folder, given, runs_dir=runs_dir)
+    scores = evaluate(folder, settings, model=result.checkpoint, runs_dir=runs_dir).scores
     resolved = config.resolve(folder, given, spec=header.read(folder))
-    curve = sample(run.metrics(), resolved)
     trained, random = scores["trained"], scores["random"]
     measure = next((name for name in MEASURES if name in trained.mean and name in random.mean),
                    None)
-    facts |= {"steps": result.steps, "seconds": round(result.seconds, 1), "measure": measure,
-              "curve": [curve["step"], [None if each is None else float(f"{each:.4g}")
-                                        for each in curve.get(measure, [])]]}
-    if measure is None:
-        return {**facts, "learnt": False}
-    for player in (trained, random):
-        facts[player.policy] = [player.mean[measure], player.interval[measure]]
-    own, chance = facts["trained"], facts["random"]
-    facts["learnt"] = own[0] - (own[1] or 0) > chance[0] + (chance[1] or 0)
+    facts = {"steps": result.steps, "seconds": round(result.seconds, 1), "measure": measure,
+             "curve": curve_of(sample(Run(result.folder).metrics(), resolved), measure),
+             "learnt": False}
+    if measure:
+        for player in (trained, random):
+            facts[player.policy] = [player.mean[measure], player.interval[measure]]
+        own, chance = facts["trained"], facts["random"]
+        facts["learnt"] = own[0] - (own[1] or 0) > chance[0] + (chance[1] or 0)
     return facts
+
+
+def curve_of(curves: Mapping[str, list], measure: str | None) -> dict:
+    """{"measure", "steps", "values"} of the measure or, where training does not log that, of the
+    first one that it logs."""
+    names = [name for name in curves if name != "step"]
+    name = measure if measure in names else next(iter(names), None)
+    return {"measure": name, "steps": curves["step"], "values": [
+        None if each is None else float(f"{each:.4g}") for each in curves.get(name, [])]}
 
 
 def _few(agents: int) -> int:
@@ -145,6 +147,6 @@ def agree(folder: Path, agents: int, runs_dir: Path) -> list[dict]:
     Our own settings train: those of an ini may ask for more agents than are compared.
     """
     total = _few(agents)
-    found = agreement.compare(folder, {**defaults(total), **agreement.STILL}, agents=total,
-                              shared=agents > 1, runs_dir=runs_dir)
+    found = agreement.compare(folder, defaults(total), agents=total, shared=agents > 1,
+                              runs_dir=runs_dir)
     return [{**asdict(each), "agrees": each.agrees} for each in found]
