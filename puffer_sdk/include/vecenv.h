@@ -766,13 +766,6 @@ static inline void puffer_note_alive(PufferVec* vec, int32_t e) {
 }
 
 #ifdef PUFFER_FINALS
-static bool puffer_is_cut(const PufferVec* vec, int32_t e) {
-    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
-    for (int32_t i = 0; i < agents; i++)
-        if (vec->truncations[e][i] != 0.0f) return true;
-    return false;
-}
-
 // The rows of agents that are cut off now hold their final observations
 static void puffer_note_finals(PufferVec* vec, int32_t e) {
     int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
@@ -784,6 +777,13 @@ static void puffer_note_finals(PufferVec* vec, int32_t e) {
 void puffer_author_reset(Env* env);
 
 static __thread PufferVec* puffer_stepping;    // the envs that this thread steps, or NULL
+
+static bool puffer_is_cut(const PufferVec* vec, int32_t e) {
+    int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
+    for (int32_t i = 0; i < agents; i++)
+        if (vec->truncations[e][i] != 0.0f) return true;
+    return false;
+}
 
 // The author's own function looks at the env once more before c_reset changes it. What it writes
 // besides observations is taken back: the env goes on as if nobody had looked

@@ -286,9 +286,11 @@ def _as_floats(text: str, array: str, kind: str) -> str:
     lines = []
     for line in text.split("\n"):
         if re.search(rf"\b{array}\b", line):
-            line = re.sub(rf"\bmemset\s*\(\s*((?:\w+->)?{array})\s*,\s*(?:1|true)\s*,\s*(.+?)\s*\*"
-                          rf"\s*sizeof\(\s*{kind}\s*\)\s*\)\s*;",        # bytes of 1: no floats
-                          r"for (int i = 0; i < (\2); i++) \1[i] = 1;", line)
+            size = rf"sizeof\(\s*{kind}\s*\)"
+            line = re.sub(rf"\bmemset\s*\(\s*((?:\w+->)?{array})\s*,\s*(?:1|true)\s*,\s*"
+                          rf"(?:(.+?)\s*\*\s*{size}|{size}\s*\*\s*(.+?))\s*\)\s*;",
+                          lambda made: f"for (int i = 0; i < ({made[2] or made[3]}); i++) "
+                                       f"{made[1]}[i] = 1;", line)   # bytes of 1 are no floats
             line = re.sub(rf"\b{kind}(\s*\*\s*{array}\b)", r"float\1", line)
             line = re.sub(rf"\b{kind}(\s*\*\s*\w+\s*=\s*&?\s*\(?\s*\w+\s*->\s*{array}\b)",
                           r"float\1", line)

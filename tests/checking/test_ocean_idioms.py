@@ -195,6 +195,12 @@ def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
     assert not [f for f in found(folder) if "assigned" in f.message]
 
 
+def test_a_length_that_is_assigned_is_right_only_alone(rally):
+    folder = rally(("log.episode_length += env->tick", "log.episode_length = env->tick"))
+    (log,) = [f for f in found(folder) if f.code == "PUF422"]
+    assert log.message == "Log.episode_length is assigned, and n counts all entries"
+
+
 def test_a_terminal_that_c_reset_clears_is_never_seen(rally):
     """Nobody sees one, and still it is an error: the program thinks that it sets them."""
     folder = rally(("    env->terminals[0] = 0;\n    env->paddle", "    env->paddle"),

@@ -267,6 +267,7 @@ int main(int argc, char** argv) {
 def test_an_env_may_write_them_itself(tmp_path):
     folder = write_game(tmp_path, "looked++;", text=WRITTEN)
     assert str(header.read(folder).finals) == "written by the env"
+    assert build.build(folder).warnings == ""
     vec = open_vec(folder)
     _, ends = play(vec, 10)
     assert [has.tolist() for has, _ in ends] == ([[0] * 8] * 4 + [[1] * 8]) * 2

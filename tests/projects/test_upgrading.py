@@ -186,6 +186,14 @@ def test_an_environment_of_pufferlib_3_plays_as_it_did(old):
     assert (old / "binding.c.orig").read_text() == BINDING
 
 
+def test_terminals_that_a_memset_sets_are_ones_in_either_order(old):
+    header = old / "beads.h"
+    header.write_text(header.read_text().replace("env->beads * sizeof(unsigned char)",
+                                                 "sizeof(unsigned char) * env->beads"))
+    upgrade(old)
+    plays(old)
+
+
 def test_an_environment_of_an_early_4_plays_as_it_did(early):
     done = upgrade(early)
     assert (done.changed, done.notes, done.problems) == (["beads.h", "binding.c"], [], [])

@@ -128,8 +128,7 @@ def _assigned(facts: Facts):
         found.setdefault(name, (file, line))
     if "n" in found:                    # the last entry alone is kept, on purpose
         return
-    names = [name for name in found if name not in ("episode_return", "episode_length")
-             and not _EXTREME.search(name)]
+    names = [name for name in found if not _EXTREME.search(name)]
     if names:
         file, line = found[names[0]]
         yield Finding("PUF422", f"Log.{', Log.'.join(names)} {'are' if names[1:] else 'is'} "
