@@ -7,6 +7,9 @@ gpu_probes       driver, compiler and libraries for an NVIDIA GPU
 doctor           runs all probes: the machine -> Findings
 naming           a name -> why it cannot name an environment, or None
 scaffold         a name and a template -> a new project
+python_env       the Python half of a PufferLib 3 environment -> sizes, agents, defaults
+floats           C source with an array of integers -> the same with floats
+upgrading        an environment of PufferLib 3 or early 4.0 -> one of 4.0
 ocean            an environment -> a binding.c, or a folder to send to PufferLib
 clean            an environment -> what may be removed from the disk
 """

@@ -14,7 +14,11 @@ from pathlib import Path
 ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
               ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Pow: operator.pow,
               ast.Mod: operator.mod}
-CALLS = {"int": int, "float": float, "ceil": math.ceil, "len": len, "max": max, "min": min}
+COMPARISONS = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+               ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+CALLS = {"int": int, "float": float, "ceil": math.ceil, "len": len, "max": max, "min": min,
+         "sum": sum}
+KINDS = {"list": list, "int": int, "float": float}
 TENSORS = {"float32": "FloatTensor", "uint8": "ByteTensor", "int8": "ByteTensor"}
 
 
@@ -28,6 +32,7 @@ class PythonEnv:
     act_sizes: tuple[int, ...] | None = None    # 1 = continuous
     agents: int | str | None = None             # of one env: a number, or the setting that says it
     defaults: dict[str, float] = field(default_factory=dict)    # of the constructor
+    changed: dict[str, str] = field(default_factory=dict)   # setting -> what C gets instead of it
 
 
 class _Unknown(Exception):
@@ -70,7 +75,10 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
             except _Unknown:
                 continue
             if isinstance(value, (int, float)):
-                made.defaults.setdefault(keyword.arg, value)
+                if made.defaults.setdefault(keyword.arg, value) != value:
+                    made.changed[keyword.arg] = f"{ast.unparse(keyword.value)} = {value:g}"
+        if isinstance(made.agents, str) and made.agents not in made.defaults:
+            made.agents = None
     return made
 
 
@@ -92,7 +100,8 @@ def _assign(body: list[ast.stmt], names: dict, made: PythonEnv) -> None:
         if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
             continue
         target = node.targets[0]
-        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", None)
+        own = isinstance(target, ast.Attribute)         # self.name
+        name = target.attr if own else getattr(target, "id", None)
         if name == "single_observation_space":
             _observation(node.value, names, made)
         elif name == "single_action_space":
@@ -100,6 +109,7 @@ def _assign(body: list[ast.stmt], names: dict, made: PythonEnv) -> None:
         elif name == "num_agents":
             made.agents = _agents(node.value, names)
         elif name:
+            name = f"self.{name}" if own else name
             try:
                 names[name] = _value(node.value, names)
             except _Unknown:
@@ -125,7 +135,9 @@ def _observation(node: ast.expr, names: dict, made: PythonEnv) -> None:
         return
     try:
         shape = _value(space[1]["shape"], names)
-        made.obs_size = int(math.prod(shape if isinstance(shape, (list, tuple)) else [shape]))
+        shape = shape if isinstance(shape, list) else [shape]
+        made.obs_size = int(math.prod(shape))
+        names["single_observation_space.shape"] = shape
     except (_Unknown, TypeError, ValueError):
         return
     dtype = space[1].get("dtype")
@@ -148,7 +160,10 @@ def _actions(node: ast.expr, names: dict) -> tuple[int, ...] | None:
 
 
 def _agents(node: ast.expr, names: dict) -> int | str | None:
-    """num_envs * X: the setting X; num_envs alone, or a number: how many."""
+    """num_envs * X, sum(X): the setting X; num_envs alone, or a number: how many."""
+    match node:
+        case ast.Call(func=ast.Name(id="sum"), args=[ast.Name(id=name)]):
+            return name
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         sides = [side.id if isinstance(side, ast.Name) else None for side in (node.left,
                                                                             node.right)]
@@ -177,9 +192,21 @@ def _known(node: ast.expr, names: dict):
         case ast.Name(id=name):
             return names[name]
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            return names[name]
+            return names[f"self.{name}"]
+        case ast.Attribute(value=ast.Attribute(attr=name), attr="shape"):
+            return names[f"{name}.shape"]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, names)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _value(operand, names)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return COMPARISONS[type(op)](_value(left, names), _value(right, names))
+        case ast.Call(func=ast.Name(id="isinstance"), args=[what, ast.Name(id=kind)]):
+            return isinstance(_value(what, names), KINDS[kind])
+        case ast.Subscript(value=whole, slice=ast.Slice(lower=None, upper=end, step=None)) if end:
+            return _value(whole, names)[:_value(end, names)]
+        case ast.Subscript(value=whole, slice=index):
+            return _item(_value(whole, names), index, names)
         case ast.BinOp(left=left, op=op, right=right):
             a, b = _value(left, names), _value(right, names)
             if isinstance(b, list):
@@ -192,3 +219,13 @@ def _known(node: ast.expr, names: dict):
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments):
             return CALLS[name](*(_value(argument, names) for argument in arguments))
     raise _Unknown
+
+
+def _item(items: list, index: ast.expr, names: dict):
+    """One of a list; where the index is not known, what all of them are."""
+    try:
+        return items[_value(index, names)]
+    except _Unknown:
+        if any(item != items[0] for item in items):
+            raise
+        return items[0]

@@ -22,7 +22,7 @@ from ..base.errors import BuildError, PufferError, UsageError
 from ..env import header
 from ..env.source import hide
 from ..settings.config import find_ini
-from . import python_env
+from . import floats, python_env
 
 # What an early 4.0 called the type of an observation
 EARLY_TYPES = {"float": "FloatTensor", "unsigned char": "ByteTensor", "char": "ByteTensor",
@@ -71,6 +71,8 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
     known = None
     if _is_python(texts["binding.c"]):
         known = python_env.read(folder / f"{name}.py", _given(_old_ini(folder) or ""))
+        done.notes += [f"binding.c: {name}.py gives C another {key} than [env] has: {value}; write that "
+                       "into my_init" for key, value in known.changed.items()]
     new["binding.c"] = _binding(texts["binding.c"], known, done)
     _header(new, f"{name}.h", struct_name(new["binding.c"]), done)
     if known:
@@ -240,7 +242,8 @@ def _header(texts: dict[str, str], name: str, struct: str | None, done: Upgraded
         if file in texts:
             for array, kind in old.items():
                 if kind != "float":
-                    texts[file] = _as_floats(texts[file], array, kind)
+                    texts[file] = floats.rewrite(texts[file], array, kind)
+                    done.notes += floats.left(texts[file], file, array, kind)
     text = texts[name]
     place = re.search(rf"(?m)^(?:typedef\s+)?struct\s+{struct}\s*\{{", text) if struct else None
     if place is None and struct:
@@ -277,53 +280,6 @@ def _note_late_reset(text: str, name: str, done: Upgraded) -> None:
     done.notes.append(
         f"{name}:{line}: c_step looks for the terminal of the step before, and finds 0: 4.0 clears "
         "terminals before each step; reset where the episode ends, or keep the ending in a field")
-
-
-def _as_floats(text: str, array: str, kind: str) -> str:
-    """One array, which held integers or doubles, holds floats."""
-    other = re.findall(rf"\b{kind}\s*\*\s*(\w+)\s*=\s*&?\s*\(?\s*\w+\s*->\s*{array}\b",
-                       text)
-    lines = []
-    for line in text.split("\n"):
-        if re.search(rf"\b{array}\b", line):
-            size = rf"sizeof\(\s*{kind}\s*\)"
-            line = re.sub(rf"\bmemset\s*\(\s*((?:\w+->)?{array})\s*,\s*(?:1|true)\s*,\s*"
-                          rf"(?:(.+?)\s*\*\s*{size}|{size}\s*\*\s*(.+?))\s*\)\s*;",
-                          lambda made: f"for (int i = 0; i < ({made[2] or made[3]}); i++) "
-                                       f"{made[1]}[i] = 1;", line)   # bytes of 1 are no floats
-            line = re.sub(rf"\b{kind}(\s*\*\s*{array}\b)", r"float\1", line)
-            line = re.sub(rf"\b{kind}(\s*\*\s*\w+\s*=\s*&?\s*\(?\s*\w+\s*->\s*{array}\b)",
-                          r"float\1", line)
-            line = re.sub(rf"\(\s*{kind}\s*\*\s*\)(?=\s*(?:calloc|malloc|realloc)\b)", "(float*)",
-                          line)
-            if re.search(rf"\b{array}\s*(?:=\s*(?:\([^)]*\))?\s*\w*alloc\b|,)", line):
-                line = re.sub(rf"sizeof\(\s*{kind}\s*\)", "sizeof(float)", line)
-        lines.append(line)
-    text = "\n".join(lines)
-    if kind in ("int", "unsigned char", "char"):
-        text = _read_as_integers(text, rf"(?:\b\w+\s*(?:->|\.)\s*)+{array}")
-        for name in dict.fromkeys(other):
-            text = _read_as_integers(text, rf"(?<![\w.>]){name}")
-    return text
-
-
-def _read_as_integers(text: str, array: str) -> str:
-    """(int) before each element that is read, for what only integers can do. array: a pattern"""
-    made, at = [], 0
-    for found in re.finditer(rf"{array}\s*\[", text):
-        depth, end = 1, found.end()
-        while end < len(text) and depth:
-            depth += {"[": 1, "]": -1}.get(text[end], 0)
-            end += 1
-        before, after = text[:found.start()].rstrip(), text[end:].lstrip()
-        written = re.match(r"(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--", after)
-        taken = before.endswith(("(int)", "(float)", "++", "--")) or (
-            before.endswith("&") and not before.endswith("&&"))
-        if written or taken or found.start() < at:
-            continue
-        made += [text[at:found.start()], "(int)"]
-        at = found.start()
-    return "".join(made) + text[at:]
 
 
 # -- NAME.ini -----------------------------------------------------------------

@@ -10,6 +10,7 @@ import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.env import header
 from puffer_sdk.projects import python_env
+from puffer_sdk.projects import python_env
 from puffer_sdk.projects.upgrading import upgrade
 
 HEADER = """\
@@ -194,6 +195,24 @@ def test_terminals_that_a_memset_sets_are_ones_in_either_order(old):
     plays(old)
 
 
+def test_rows_of_actions_are_rows_of_floats(old):
+    header = old / "beads.h"
+    text = header.read_text().replace("int* chosen = env->actions;",
+                                      "int (*rows)[1] = (int(*)[1])env->actions;")
+    text = text.replace("int move = MOVES[env->actions[i]];",
+                        "int* own = rows[i];\n        int move = MOVES[own[0]];")
+    header.write_text(text.replace("chosen[i] % 2", "rows[i][0] % 2"))
+    assert upgrade(old).notes == []
+    plays(old)
+
+
+def test_what_still_takes_actions_for_integers_is_named(old):
+    header = old / "beads.h"
+    header.write_text(header.read_text().replace("int* chosen = env->actions;",
+                                                 "int* chosen;\n    chosen = (int*)env->actions;"))
+    assert upgrade(old).notes == ["beads.h:42: takes actions for int, and they are floats now"]
+
+
 def test_an_environment_of_an_early_4_plays_as_it_did(early):
     done = upgrade(early)
     assert (done.changed, done.notes, done.problems) == (["beads.h", "binding.c"], [], [])
@@ -209,6 +228,35 @@ def test_an_ini_that_is_there_gets_what_it_lacks(old):
         "[base]\nenv_name = beads\n\n[env]\nbeads = 3\nlength = 5\nhalf = 4\n\n"
         "[train]\ngamma = 0.9\n")
     assert "#define OBS_SIZE 5\n" in (old / "binding.c").read_text()     # of half = 4, not 2
+
+
+LISTS = PYTHON.replace("length=9, beads=3", "length=[9], beads=3").replace(
+    "        self.num_agents = num_envs * beads\n", """\
+        if not isinstance(length, list):
+            length = num_envs * [length]
+        if len(length) > num_envs:
+            length = length[:num_envs]
+        beads = num_envs * [beads]
+        self.num_agents = sum(beads)
+        self.wide = self.single_observation_space.shape[0]
+        for i in range(num_envs):
+            binding.env_init(length=length[i], beads=beads[i], wide=self.wide)
+""")
+
+
+def test_settings_that_python_holds_as_lists_are_those_of_one_env(old):
+    (old / "beads.py").write_text(LISTS)
+    assert upgrade(old).notes == []
+    plays(old)
+    read = python_env.read(old / "beads.py")
+    assert (read.agents, read.defaults["wide"]) == ("beads", 1)
+
+
+def test_what_python_hands_to_c_otherwise_than_it_was_given_is_named(old):
+    (old / "beads.py").write_text(PYTHON + "        binding.env_init(length=length, "
+                                  "beads=beads * 2)\n")
+    assert upgrade(old).notes == ["binding.c: beads.py gives C another beads than [env] has: "
+                                  "beads * 2 = 6; write that into my_init"]
 
 
 def test_what_does_not_follow_from_the_text_is_named(old):
