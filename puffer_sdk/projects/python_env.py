@@ -74,9 +74,9 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
                 value = _value(keyword.value, names)
             except _Unknown:
                 continue
-            if isinstance(value, (int, float)):
-                if made.defaults.setdefault(keyword.arg, value) != value:
-                    made.changed[keyword.arg] = f"{ast.unparse(keyword.value)} = {value:g}"
+            if isinstance(value, (int, float)) and (
+                    made.defaults.setdefault(keyword.arg, value) != value):
+                made.changed[keyword.arg] = f"{ast.unparse(keyword.value)} = {value:g}"
         if isinstance(made.agents, str) and made.agents not in made.defaults:
             made.agents = None
     return made

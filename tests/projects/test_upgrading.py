@@ -10,7 +10,6 @@ import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.env import header
 from puffer_sdk.projects import python_env
-from puffer_sdk.projects import python_env
 from puffer_sdk.projects.upgrading import upgrade
 
 HEADER = """\
