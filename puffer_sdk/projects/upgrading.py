@@ -319,4 +319,5 @@ def _ini(text: str | None, binding: str, known: python_env.PythonEnv, done: Upgr
         return f"{text.rstrip()}\n\n[env]\n{lines}"
     if "num_envs" not in keys:
         body = re.sub(r"(?m)^\s*num_envs\s*=.*\n?", "", body)
+    body = re.sub(r"(?m)^(\s*\w+\s*=\s*)\[\s*([^][,\s]+)\s*\]", r"\1\2", body)   # a list of one
     return text[:section.start(1)] + lines + body + text[section.end(1):]

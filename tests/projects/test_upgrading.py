@@ -245,8 +245,10 @@ LISTS = PYTHON.replace("length=9, beads=3", "length=[9], beads=3").replace(
 
 def test_settings_that_python_holds_as_lists_are_those_of_one_env(old):
     (old / "beads.py").write_text(LISTS)
+    (old / "beads.ini").write_text("[env]\nbeads = [3]\n")
     assert upgrade(old).notes == []
     plays(old)
+    assert (old / "beads.ini").read_text() == "[env]\nlength = 9\nbeads = 3\n"
     read = python_env.read(old / "beads.py")
     assert (read.agents, read.defaults["wide"]) == ("beads", 1)
 

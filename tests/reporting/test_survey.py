@@ -108,6 +108,20 @@ def test_a_curve_is_of_what_training_logs():
     assert trial.curve_of({"step": []}, None) == {"measure": None, "steps": [], "values": []}
 
 
+def test_where_too_little_ends_fewer_agents_are_compared(monkeypatch, tmp_path):
+    asked = []
+
+    def compare(folder, settings, *, agents, shared, runs_dir):
+        asked.append((agents, shared))
+        return [trial.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < 200 else []
+
+    monkeypatch.setattr(trial.agreement, "compare", compare)
+    assert trial.agree(tmp_path, 7, tmp_path)[0]["agrees"]
+    assert asked == [(511, True), (126, True)]
+    asked.clear()
+    assert trial.agree(tmp_path, 1000, tmp_path) == [] and asked == [(1000, True)]
+
+
 def test_a_failed_training_has_a_page(tmp_path):
     row = survey.Row("cut", "ocean/cut", check="pass",
                      training=[{"settings": "its ini", "problem": "the env died"}])

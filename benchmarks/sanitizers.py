@@ -1,0 +1,135 @@
+"""What each flag of the sanitizers finds in the field: `python benchmarks/sanitizers.py`, minutes.
+
+Each game as it is, and each of its faults that a code of CODES may name, runs under one set of
+flags after the other, as `check` runs it. Counted are the faults that the rules of memory then
+name, and what they say of the games as they are.
+Writes docs/data/sanitizers.json and the table of docs/why/checker.md.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+from bench import machine, replace_marked, write_figures
+from bench_check import FIELD, ROOT, copy, plant, tomllib
+
+from puffer_sdk.base.errors import PufferError
+from puffer_sdk.checking.experiments import plan
+from puffer_sdk.checking.experiments.jobs import Jobs
+from puffer_sdk.checking.facts import Facts
+from puffer_sdk.checking.harness import driver
+from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.source import read
+from puffer_sdk.env import header
+from puffer_sdk.settings.config import resolve
+
+MARK = "<!-- sanitizers: written by benchmarks/sanitizers.py -->"
+CODES = ("PUF201", "PUF202", "PUF203", "PUF204", "PUF307")     # of the faults
+RULES = ("PUF201", "PUF202", "PUF203", "PUF204")
+BASE = "-fsanitize=address,undefined"
+SETS = {        # name -> compiler, flags, flags of bounds
+    "address, undefined": ("gcc", [], []),
+    "+ float-cast-overflow": ("gcc", ["-fsanitize=float-cast-overflow"], []),
+    "+ bounds-strict": ("gcc", [], ["-fsanitize=bounds-strict"]),
+    "all of these, as `check` has them": ("gcc", ["-fsanitize=float-cast-overflow"],
+                                          ["-fsanitize=bounds-strict"]),
+    "clang: address, undefined": ("clang", [], []),
+    "clang: + implicit-conversion": ("clang", ["-fsanitize=implicit-conversion"], []),
+    "clang: + integer": ("clang", ["-fsanitize=integer"], []),
+}
+
+
+class Sanitized(plan.Plan):
+    """The experiments under sanitizers alone."""
+
+    def __init__(self, facts: Facts, folder: Path, flags: list[str]):
+        super().__init__(facts, folder, 1.0, False)
+        self.kind = replace(driver.SANITIZED, flags=(
+            "-O1", *driver.LINES, driver.OURS, BASE, "-fno-omit-frame-pointer", *flags))
+
+    def run(self) -> None:
+        self.build(driver.FAST)
+        self.build(self.kind)
+        self.probe()
+        for job in Jobs(self.facts, self.sizes, self.folder, self.runner.hang).sanitized():
+            self.experiment(job)
+        self.resolve_stacks()
+
+
+def codes_of(folder: Path, flags: list[str]) -> list[str]:
+    """The codes that the rules of memory raise; a refusal as its text."""
+    try:
+        spec, problems, unit = header.examine(folder)
+        facts = Facts(folder, spec, resolve(folder, spec=spec, warn_unread=False), problems,
+                      read.read(folder, unit), 42)
+        with tempfile.TemporaryDirectory(prefix="puffer-sanitizers-") as name:
+            Sanitized(facts, Path(name), flags).run()
+        found = set()
+        for code in RULES:
+            try:
+                found |= {each.code for each in registry.load()[code].function(facts)}
+            except registry.NotTested:
+                continue
+        return sorted(found)
+    except PufferError as error:
+        return [f"refused: {error.message}"]
+
+
+def study(games: list[Path], name: str) -> dict:
+    """One set of flags on every game and fault."""
+    compiler, flags, bounds = SETS[name]
+    rows, alarms = {}, {}
+    with tempfile.TemporaryDirectory() as home, ThreadPoolExecutor(2) as pool, \
+            mock.patch.dict(os.environ, {"CC": compiler}), \
+            mock.patch("puffer_sdk.toolchain.compilers.bounds_flags", lambda _: bounds):
+        jobs = {}
+        for game in games:
+            jobs[game.name] = pool.submit(codes_of, copy(game, Path(home) / "clean"), flags)
+            for fault in tomllib.loads((game / "faults.toml").read_text())["fault"]:
+                if set(CODES) & set(fault["expect"]):
+                    folder = plant(fault, copy(game, Path(home) / fault["id"]))
+                    jobs[fault["id"]] = pool.submit(codes_of, folder, flags)
+        for one, job in jobs.items():
+            print(f"{name:<34} {one:<14} {' '.join(job.result())}", file=sys.stderr, flush=True)
+            (alarms if "-" not in one else rows)[one] = job.result()
+    return {"flags": name, "faults": rows, "games": alarms}
+
+
+def table(sets: list[dict]) -> str:
+    """The figures as Markdown."""
+    base = {"gcc": sets[0]}
+    lines = ["| flags | faults found | found besides | named in games without a fault |",
+             "|---|---|---|---|"]
+    for one in sets:
+        compiler = SETS[one["flags"]][0]
+        first = base.setdefault(compiler, one)
+        found = [fault for fault, codes in one["faults"].items() if codes]
+        more = [fault for fault in found if not first["faults"][fault]]
+        noisy = [f"{game} ({' '.join(codes)})" for game, codes in one["games"].items() if codes]
+        lines.append(f"| {one['flags']} | {len(found)} of {len(one['faults'])} | "
+                     f"{', '.join(more) or '-'} | {', '.join(noisy) or '-'} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", metavar="GAME", help="some games; writes nothing")
+    asked = parser.parse_args()
+    games = [path for path in sorted(FIELD.glob("*")) if (path / "faults.toml").is_file()
+             and (not asked.only or path.name in asked.only)]
+    sets = [study(games, name) for name in SETS]
+    print(table(sets))
+    if not asked.only:
+        write_figures("sanitizers", {"machine": machine(), "sets": sets})
+        replace_marked(ROOT / "docs/why/checker.md", MARK, table(sets))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
