@@ -33,6 +33,7 @@ class PythonEnv:
     agents: int | str | None = None             # of one env: a number, or the setting that says it
     defaults: dict[str, float] = field(default_factory=dict)    # of the constructor
     changed: dict[str, str] = field(default_factory=dict)   # setting -> what C gets instead of it
+    actions: str | None = None                  # what C gets, where that is computed of them
 
 
 class _Unknown(Exception):
@@ -49,12 +50,13 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError):
         return made
-    constructors = [item for node in tree.body if isinstance(node, ast.ClassDef)
-                    for item in node.body
-                    if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    methods = [item for node in tree.body if isinstance(node, ast.ClassDef)
+               for item in node.body if isinstance(item, ast.FunctionDef)]
     names = {}
     _assign(tree.body, names, made)
-    for init in constructors[:1]:
+    for step in [method for method in methods if method.name == "step"][:1]:
+        made.actions = _computed_actions(step)
+    for init in [method for method in methods if method.name == "__init__"][:1]:
         arguments = [*init.args.posonlyargs, *init.args.args]
         pairs = [*zip(arguments[::-1], init.args.defaults[::-1], strict=False),
                  *((a, d) for a, d in zip(init.args.kwonlyargs, init.args.kw_defaults,
@@ -80,6 +82,23 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
         if isinstance(made.agents, str) and made.agents not in made.defaults:
             made.agents = None
     return made
+
+
+def _computed_actions(step: ast.FunctionDef) -> str | None:
+    """The arithmetic that step does on the actions, before it stores them for C."""
+    known: dict[str, ast.expr] = {}
+    for node in ast.walk(step):
+        if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
+            continue
+        match node.targets[0]:
+            case ast.Name(id=name):
+                known[name] = node.value
+            case ast.Subscript(value=ast.Attribute(attr="actions")):
+                name = getattr(node.value, "id", "")
+                value = known.get(name, node.value)
+                if any(isinstance(each, ast.BinOp) for each in ast.walk(value)):
+                    return ast.unparse(value)
+    return None
 
 
 def _keywords(init: ast.FunctionDef) -> list[ast.keyword]:

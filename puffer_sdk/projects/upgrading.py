@@ -73,6 +73,8 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
         known = python_env.read(folder / f"{name}.py", _given(_old_ini(folder) or ""))
         done.notes += [f"binding.c: {name}.py gives C another {key} than [env] has: {value}; write "
                        "that into my_init" for key, value in known.changed.items()]
+        done.notes += [f"{name}.h: {name}.py gives C {known.actions} for the actions: compute that "
+                       "in c_step"] * bool(known.actions)
     new["binding.c"] = _binding(texts["binding.c"], known, done)
     _header(new, f"{name}.h", struct_name(new["binding.c"]), done)
     if known:

@@ -183,6 +183,19 @@ def test_a_setting_that_only_good_play_meets_is_not_called_idle(rally):
     assert "c_step reads top" in result.not_tested["PUF113"]
 
 
+def test_a_turn_that_shows_only_in_what_is_done_next_is_no_ignored_action(rally):
+    turn = ("env->paddle += (int)env->actions[0] - 1;",
+            "int action = (int)env->actions[0];\n"
+            "    if (action == 0) env->paddle += env->turn;\n"
+            "    else env->turn = action == 1 ? -1 : 1;")
+    folder = rally(("int points,", "int turn, points,"), turn)
+    assert "PUF411" not in {f.code for f in found(folder)}
+    same = (folder / "rally.h").read_text().replace("action == 1 ? -1 : 1", "1")
+    (folder / "rally.h").write_text(same)
+    (both,) = [f for f in found(folder) if f.code == "PUF411"]
+    assert both.message == "action 2 never does anything but action 1"
+
+
 def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
     folder = rally(("env->log.n += 1;", "env->log.score = env->points;\n"
                     "            env->log.perf = env->points / 5.0f;\n"

@@ -284,3 +284,32 @@ def test_cpu_and_compiler_are_in_the_key(probe, monkeypatch):
         real.path, "99.0", real.kind, real.args, "another banner"))
     names.add(build.build(folder).library.name)
     assert len(names) == 3
+
+
+TURN = """\
+#include <stdio.h>
+typedef struct Quat { float w, x, y, z; } Quat;
+static __attribute__((noinline)) Quat turn(Quat a, Quat b) {
+    return (Quat){a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
+                  a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+                  a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+                  a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
+}
+int main(void) {
+    Quat q = {0.5f, 0.51f, 0.49f, 0.5f}, by = {0.9f, 0.1f, -0.3f, 0.28f};
+    for (int i = 0; i < 1000; i++) q = turn(q, by);
+    printf("%a %a %a %a\\n", q.w, q.x, q.y, q.z);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("machine", [[], ["-march=native"]])
+def test_numbers_are_the_same_at_every_level_of_optimisation(tmp_path, machine):
+    (tmp_path / "turn.c").write_text(TURN)
+    said = set()
+    for level in ("-O0", "-O2", "-O3"):
+        subprocess.run([compilers.find_compiler().path, level, *machine, *build.EXACT,
+                        str(tmp_path / "turn.c"), "-o", str(tmp_path / "turn")], check=True)
+        said.add(subprocess.run([tmp_path / "turn"], capture_output=True, check=True).stdout)
+    assert len(said) == 1

@@ -260,6 +260,19 @@ def test_what_python_hands_to_c_otherwise_than_it_was_given_is_named(old):
                                   "beads * 2 = 6; write that into my_init"]
 
 
+def test_arithmetic_on_actions_is_named(old):
+    step = """    def step(self, actions):
+        small = (actions.astype(np.float32) - 2.0) / 4.0
+        self.actions[:] = small
+"""
+    (old / "beads.py").write_text(PYTHON + step)
+    assert upgrade(old).notes == ["beads.h: beads.py gives C (actions.astype(np.float32) - 2.0) / "
+                                  "4.0 for the actions: compute that in c_step"]
+    assert python_env.read(old / "beads.py").actions
+    (old / "beads.py").write_text(PYTHON + step.replace("= small", "= actions"))
+    assert python_env.read(old / "beads.py").actions is None
+
+
 def test_what_does_not_follow_from_the_text_is_named(old):
     (old / "beads.py").unlink()
     with (old / "binding.c").open("a") as file:

@@ -143,10 +143,11 @@ class Jobs:
         return jobs
 
     def sanitized(self) -> list[Job]:
-        """Rows between guards, under sanitizers."""
+        """Rows between guards, under sanitizers; with --deep, 64 times as long."""
         s = self.sizes
         envs = 4 if s.cells < 4096 else 2
-        steps = s.steps(envs, 8192, 1.0, slower=SANITIZED_SLOWER)
+        longer = 64 if "--deep" in self.facts.options else 1
+        steps = s.steps(envs, 8192 * longer, 1.0 * longer**0.5, slower=SANITIZED_SLOWER)
         return [Job("sanitized-high", SANITIZED, "guard",
                  dict(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
                 Job("sanitized-low", SANITIZED, "guard",

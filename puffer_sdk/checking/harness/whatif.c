@@ -34,9 +34,10 @@ bool in_fork(bool* good) {
 }
 
 //------------------------------------------------------------------------------------
-// effect: from many moments on, one agent holds each value of one head; what follows?
+// effect: from many moments on, one agent holds each value of one head, and plays on as it would
+// have: a turn may show only once something is done in the new direction. What follows?
 //------------------------------------------------------------------------------------
-enum { MAX_VALUES = 48, MAX_AGENTS = 64, AHEAD = 48, SETTLED = 64 };    // moments
+enum { MAX_VALUES = 48, MAX_AGENTS = 64, HELD = 48, AHEAD = 64, SETTLED = 64 };    // moments
 
 static int values_of(int head) {    // continuous: -1, 0, 1
     int width = desc.act_sizes[head];
@@ -75,8 +76,8 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
             uint64_t hash = 1;
             for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
                 batch_act(b, env, t + ahead);
-                if (ahead == 0    // held, as far as may be
-                    || (has_agent(b, env, agent) && is_allowed(b, env, agent, head, k))) {
+                bool can = has_agent(b, env, agent) && is_allowed(b, env, agent, head, k);
+                if (ahead == 0 || (ahead < HELD && can)) {
                     b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
                 }
                 watch.step = t + ahead;

@@ -41,6 +41,7 @@ REPORT = 0.1            # the same with a sanitizer's report
 TRIAL_PATIENCE = 0.2    # seconds that one call may take, where a hang is looked for
 SLOWER = 8              # than the fast build that the cost of a step was measured on
 MOST_STEPS = 4096       # of a script, where the finding names no step
+LONGEST = 1 << 14       # rows of a script: what takes longer to show has no program
 THREAD_STEPS = 100      # that two threads race for
 TRIES = 3               # findings of one code that are tried
 
@@ -180,6 +181,8 @@ class _Proof:
         envs = max(setup.get("envs", 1), env + 1)
         steps = finding.step if finding.step is not None else MOST_STEPS
         steps = min(steps, setup.get("steps", steps))
+        if steps > LONGEST:
+            return
         if self.claim.expect == "determined":
             steps = 0
         if setup.get("experiment") in ("audit", "rewrite") or self.claim.expect in (

@@ -30,8 +30,8 @@ def action_ignored(facts: Facts):
     Fix: handle the value, or make ACT_SIZES smaller.
 
     How it is seen: from many moments on, the same env is played with each value held for 48
-    steps, all other actions being the same. Two values that never lead to different
-    observations, rewards or terminals are one value.
+    steps, and 16 more at random, all other actions being the same. Two values that never lead
+    to different observations, rewards or terminals are one value.
     """
     need(facts, "effect")
     heads = facts.all("effect", "effect")

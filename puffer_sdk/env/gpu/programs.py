@@ -22,11 +22,12 @@ from ...toolchain import compilers, messages, nvrtc
 from ...toolchain.cuda_finding import find_driver
 from ...toolchain.libraries import SHARED, compile_library, digest, digest_file, is_intact, prune
 from .. import binding, header
+from ..build import EXACT
 from . import translate
 
 KEEP = 8                            # programs of one kind that stay in build/
 ARCH = "90"                         # what is compiled for where there is no GPU
-EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", "-ffp-contract=off", "-fPIC",
+EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", *EXACT, "-fPIC",
                   "-fno-finite-loops",      # C lets a loop go on for ever, C++ takes it for none
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
 TRANSLATION = ("translate.py", "rewrite.py", "initializers.py", "either.py", "edits.py")
