@@ -16,12 +16,14 @@ typedef struct Mirror {    // element = a x word + b; b has the episode's whole 
     int word;              // -1: shows no word of the state
     bool is_float;         // the word is a float, else an int
     double a, b;
+    float usual;           // the element's most frequent value
 } Mirror;
 
 typedef struct Look {          // what came of one element
     int64_t seen, frozen;      // steps; those on which it kept its value though the word moved
     int64_t astray;            // steps on which it showed something else altogether
     int64_t ends, ends_old;    // endings; those after which it does not show the word
+    int64_t off, ends_off;     // steps, and endings, with the usual value though the word differs
     int64_t step;              // of the first fault
     int env, stuck;            // values in `held`: different values that it stuck at
     float held[STUCK], value, expected;
@@ -146,6 +148,7 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
                     && 100 * (all.matches + all.excused) >= 97 * all.telling) {
                     most = all.matches;
                     best = m;
+                    best.usual = usual;
                 }
                 break;
             }
@@ -158,13 +161,15 @@ static void look(Look* l, const Mirror* m, uint32_t bits, uint32_t bits_before, 
                  float before, bool ended, int env) {
     double expected = m->a * word_value(bits, m->is_float) + m->b;
     double earlier = m->a * word_value(bits_before, m->is_float) + m->b;
-    bool bad = !shows(m, bits, value), first = false;
+    bool bad = !shows(m, bits, value), first = false, off = bad && value == m->usual;
     if (ended) {
         l->ends++;
         l->ends_old += bad;
+        l->ends_off += off;
         first = bad && l->ends_old == 1 && l->frozen == 0;
     } else {
         l->seen++;
+        l->off += off;
         if (bad && value == before && fabs(expected - earlier) > 1e-3 * (1.0 + fabs(expected))) {
             first = l->frozen++ == 0 && l->ends_old == 0;
             int i = 0;
@@ -302,8 +307,11 @@ static void remember(Watcher* w, int env, bool ended) {
 static void report_mirrors(const Watcher* w) {
     int known = 0;
     for (int c = 0; c < w->cells; c++) {
-        const Look* l = &w->looks[c];
+        Look* l = &w->looks[c];
         const Mirror* m = &w->mirrors[c];
+        if (100 * l->off > l->seen) {    // it shows the word only while something is there
+            l->ends_old -= l->ends_off;
+        }
         known += m->word >= 0;
         if (m->word < 0 || (l->frozen == 0 && l->ends_old == 0) || 100 * l->astray > 3 * l->seen) {
             continue;

@@ -298,6 +298,8 @@ typedef struct RowCount {          // one agent's row, over all envs
     int64_t calm, calm_changed;    // third batch: steps without a terminal of its own; it changed
     int64_t ends, blank_ends;      // steps that ended all agents' episodes; nothing written then
     int64_t came, blank_came;      // steps on which an agent came; nothing written then
+    int64_t own, blank_own;        // steps that ended its episode and not all others'; nothing
+    int64_t resumed;               // written then, but on the next step
     int64_t step;
     int env;
 } RowCount;
@@ -420,6 +422,19 @@ static void compare_arrivals(const Batch* x, const Batch* y, int e, RowCount* ro
     }
 }
 
+// And that of a step that ended this agent's episode alone, if the agent plays on at once. after:
+// (all rows of e) its last step was such a one
+static void compare_own_ends(const Batch* x, const Batch* y, int e, RowCount* rows, bool* after) {
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        bool blank = count_written(x, y, e, agent) == 0;
+        bool own = has_agent(x, e, agent) && agent_ended(x, e, agent) && !env_ended(x, e);
+        rows[agent].resumed += after[agent] && !own && !blank;
+        rows[agent].own += own;
+        rows[agent].blank_own += own && blank;
+        after[agent] = own && blank;
+    }
+}
+
 static void report_cells(const Cell* cells, size_t count, const RowCount* rows) {
     size_t D = (size_t)desc.obs_size;
     for (size_t i = 0; i < count; i++) {
@@ -435,7 +450,8 @@ static void report_cells(const Cell* cells, size_t count, const RowCount* rows) 
         fact(row, .agent = i, .steps = r->steps, .blank = r->blank, .full = r->full,
              .blank_moved = r->blank_moved, .tried = r->tried, .shown = r->shown, .step = r->step,
              .env = r->env, .ends = r->ends, .blank_ends = r->blank_ends, .came = r->came,
-             .blank_came = r->blank_came, .calm = r->calm, .calm_changed = r->calm_changed);
+             .blank_came = r->blank_came, .own = r->own, .blank_own = r->blank_own,
+             .resumed = r->resumed, .calm = r->calm, .calm_changed = r->calm_changed);
     }
 }
 
@@ -464,6 +480,7 @@ void experiment_rewrite(void) {
     bool* fresh = calloc((size_t)x.envs, 1);
     bool* counts = learn_counters();
     char* held = calloc((size_t)z.agents, row_bytes(OBSERVATIONS));
+    bool* after = calloc((size_t)x.agents, sizeof *after);
     batch_reset(&x, -1);
     batch_reset(&y, -1);
     batch_reset(&z, -1);
@@ -500,6 +517,7 @@ void experiment_rewrite(void) {
             bool any = any_ended(&x, e) || any_ended(&z, e);
             fresh[e] = env_ended(&z, e);
             compare_arrivals(&x, &y, e, rows);
+            compare_own_ends(&x, &y, e, rows, after + x.first[e]);
             compare_calm(&z, e, held + row_bytes(OBSERVATIONS) * (size_t)z.first[e], rows);
             if (!any) {
                 state_read(&states[e], &x, e, new);

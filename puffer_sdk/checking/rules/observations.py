@@ -119,7 +119,7 @@ def obs_stale(facts: Facts):
                       expected="an observation of the new state", actual="that of c_reset",
                       hint="observe at the end of c_step, too")
         return
-    yield from list(_blank_arrivals(facts, rows)) or _blank_steps(facts, rows)
+    yield from list(_blank_beginnings(facts, rows)) or _blank_steps(facts, rows)
     yield from _blank_ends(facts, rows)
     yield from _kept_elements(facts, rows)
 
@@ -197,16 +197,22 @@ def _blank_ends(facts: Facts, rows: list[Fact]):
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")
 
 
-def _blank_arrivals(facts: Facts, rows: list[Fact]):
-    """A full writer that writes nothing on steps on which an agent comes."""
+def _blank_beginnings(facts: Facts, rows: list[Fact]):
+    """A full writer that writes nothing on steps on which an agent comes, or ends alone."""
     for r in rows:
-        if r.blank_came >= 3 and r.full and r.full + r.blank >= 0.9 * r.steps:
-            yield Finding("PUF302", f"on {r.blank_came} of {r.came} steps on which agent {r.agent} "
-                                    "comes, its observation is not written",
-                          **facts.at("c_step"), agent=r.agent, seed=facts.seed, seen_in="rewrite",
-                          expected="its first observation", actual="what the row held before",
-                          hint="observe after agents have come, not before")
-            return
+        if not r.full or r.full + r.blank < 0.9 * r.steps:
+            continue
+        alone = r.blank_own if r.blank_own >= 0.9 * r.own and r.resumed >= 0.9 * r.blank_own else 0
+        for blank, every, what in ((r.blank_came, r.came, f"agent {r.agent} comes"),
+                                   (alone, r.own, f"agent {r.agent} alone ends its episode")):
+            if blank >= 3:
+                yield Finding("PUF302", f"on {blank} of {every} steps on which {what}, its "
+                                        "observation is not written", **facts.at("c_step"),
+                              agent=r.agent, seed=facts.seed, seen_in="rewrite",
+                              expected="the first one of the new episode",
+                              actual="what the row held before",
+                              hint="observe after agents have come or begun anew, not before")
+                return
 
 
 def _behind_the_state(facts: Facts):
