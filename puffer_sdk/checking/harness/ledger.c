@@ -221,15 +221,15 @@ static void expect(const Ledger* l, int e, double n, bool length, double* out) {
         round += a[i].ended ? value[ROUND] : 0.0;
         all += value[ENTRY];
         most = value[OWN] > most && (a[i].ended || !length) ? value[OWN] : most;
-        if (i < AGENTS && agents > 1 && n < agents) {    // an entry each is not about one of them
+        if (i < AGENTS && agents > 1 && n < agents) {
             out[AGENT_0 + i] = value[ENTRY];
         }
     }
     out[ENDED_MEAN] = own / ended;
     out[ENDED_MEAN_ROUND] = round / ended;
     out[ALL_MEAN] = all / present;
-    out[MOST] = most;
-    if (!length) {    // lengths of agents do not add up
+    out[MOST] = n < agents || agents == 1 ? most : NAN;    // an entry each is about no single one
+    if (!length) {                                         // lengths of agents do not add up
         out[ALL] = all;
         out[ALL_PER_ENTRY] = all / n;
         out[ENDED] = own;

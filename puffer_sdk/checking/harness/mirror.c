@@ -16,7 +16,7 @@ typedef struct Mirror {    // element = a x word + b; b has the episode's whole 
     int word;              // -1: shows no word of the state
     bool is_float;         // the word is a float, else an int
     double a, b;
-    float usual;           // the element's most frequent value
+    float usual;    // the element's most frequent value
 } Mirror;
 
 typedef struct Look {          // what came of one element
