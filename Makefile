@@ -70,7 +70,7 @@ bench-gpu: $(VENV)/.torch $(VENV)/.dev
 check-gpu: $(VENV)/.base
 	@$(BIN)/python tools/check_gpu.py
 
-ocean: $(VENV)/.base
+ocean: deps $(VENV)/.dev
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
 	@$(BIN)/puffer-sdk ocean "$(SRC)" --programs --train 5000000 --output build/ocean \
 		$(addprefix --only ,$(ONLY)) || test $$? = 1

@@ -1,13 +1,19 @@
 """benchmarks/bench_check.py: a field of one game, measured as the real one is."""
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import ROOT, SPECIMENS
+
+from puffer_sdk.checking.experiments.jobs import Jobs
+from puffer_sdk.checking.experiments.sizes import Sizes
+from puffer_sdk.checking.facts import Facts
 
 FAULTS = """
 [[fault]]
@@ -75,3 +81,39 @@ def test_codes_that_a_game_raises_anyway_find_nothing():
     assert bench_check.judge(["PUF302"], ["PUF301"], []) == "other"
     assert bench_check.judge(["PUF302"], ["refused: no"], []) == "refused"
     assert bench_check.field_tables([], {}) == []
+
+
+@pytest.fixture(scope="module")
+def bench():
+    spec = importlib.util.spec_from_file_location("bench_check", ROOT / "benchmarks/bench_check.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("fault, code, says", [
+    ("couriers-08", "PUF302", "alone ends its episode, its observation is not written"),
+    ("dogs-07", "PUF422", "Log.episode_return is wrong in"),
+    ("salvo", None, None)])
+def test_games_of_the_field(fault, code, says, bench, tmp_path):
+    """An agent that begins anew unseen, a return that is right for the best agent alone; and
+    elements that show a bullet only while it flies, which are right."""
+    game = bench.FIELD / fault.partition("-")[0]
+    folder = bench.copy(game, tmp_path)
+    for each in bench.tomllib.loads((game / "faults.toml").read_text())["fault"]:
+        if each["id"] == fault:
+            bench.plant(each, folder)
+    found = short_check(folder).findings
+    assert [one.code for one in found] == ([code] if code else [])
+    assert all(says in one.message for one in found)
+
+
+def test_deep_plays_longer_under_the_sanitizers():
+    facts = Facts.__new__(Facts)
+    sizes = Sizes(1, 8, 32, 5e-7, 5e-7, 1.0)
+    steps = {}
+    for facts.options in (frozenset(), frozenset({"--deep"})):
+        high, low = Jobs(facts, sizes, None, 1.0).sanitized()
+        steps[bool(facts.options)] = high.options["steps"]
+        assert low.options["steps"] < high.options["steps"]
+    assert steps == {False: 8192, True: 64 * 8192}
