@@ -4,8 +4,8 @@
     python tools/gallery.py                 the page alone, after a change of the notes
 
 VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
-name and version. What we judge of a finding, having looked at the source, stands in
-docs/data/ocean-notes.json: it is written by hand, {"pong 3.0": {"PUF302": "True: ..."}}.
+name and version. What we judge of a finding or of a part that failed, having looked at the source,
+stands in docs/data/ocean-notes.json: it is written by hand, {"pong 3.0": {"PUF302": "True: ..."}}.
 """
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NOTES = ROOT / "docs/data/ocean-notes.json"
 PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
-PLACE = re.compile(r"/[^\s\"]*/ocean/")     # where a checkout lay on the machine that tried it
+PLACE = re.compile(r"/[^\s\"]*/(ocean|runs)/")     # where these lay on the machine that tried it
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
     """The survey's rows into the data."""
-    for row in json.loads(PLACE.sub("ocean/", json.dumps(survey["rows"]))):
+    for row in json.loads(PLACE.sub(r"\1/", json.dumps(survey["rows"]))):
         data["rows"][f"{row['name']} {version}"] = {
             "version": version, "commit": survey.get("commit") or commit,
             "date": datetime.date.today().isoformat(),
@@ -51,7 +51,10 @@ def render(data: dict, notes: dict) -> str:
                          f"*{told.get(code, 'Not judged yet.')}*")
     lines += ["", "## What went wrong", ""]
     for name, row in rows.items():
-        lines += [f"- **{name}** {part}: {_plain(why)}" for part, why in row["problems"].items()]
+        told = notes.get(name, {})
+        for part, why in row["problems"].items():
+            judged = f". *{told[part]}*" if part in told else ""
+            lines.append(f"- **{name}** {part}: {_plain(why)}{judged}")
     return "\n".join(lines) + "\n"
 
 

@@ -212,6 +212,10 @@ def test_a_length_that_is_assigned_is_right_only_alone(rally):
     folder = rally(("log.episode_length += env->tick", "log.episode_length = env->tick"))
     (log,) = [f for f in found(folder) if f.code == "PUF422"]
     assert log.message == "Log.episode_length is assigned, and n counts all entries"
+    summed = (folder / "rally.h").read_text().replace(
+        "log.episode_length = env->tick", "log.score = env->log.episode_return")
+    (folder / "rally.h").write_text(summed)
+    assert not [f for f in found(folder) if "assigned" in f.message]
 
 
 def test_a_terminal_that_c_reset_clears_is_never_seen(rally):

@@ -33,7 +33,8 @@ def test_the_page_is_made_of_the_data(gallery):
         assert all(len(said) == 40 for said in row["files"].values())
     assert set(notes) <= set(data["rows"])
     for name, judged in notes.items():
-        assert set(judged) <= {each["code"] for each in data["rows"][name]["findings"]}, name
+        row = data["rows"][name]
+        assert set(judged) <= {each["code"] for each in row["findings"]} | set(row["problems"])
 
 
 def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
@@ -43,9 +44,10 @@ def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
     assert {name: row["verdict"] for name, row in data["rows"].items()} == {
         "pong 3.0": "new", "pong 4.0": "x"}
     assert data["rows"]["pong 3.0"]["commit"] == "abc"
-    gallery.merge(data, {"rows": [{**ROW, "problems": {"build": "no (/a/x/ocean/pong/a.h:1)"}}]},
-                  "3.0", None)
-    assert data["rows"]["pong 3.0"]["problems"] == {"build": "no (ocean/pong/a.h:1)"}
+    problems = {"build": "no (/a/x/ocean/pong/a.h:1)", "training": "kept /a/b/runs/pong/1/x"}
+    gallery.merge(data, {"rows": [{**ROW, "problems": problems}]}, "3.0", None)
+    assert data["rows"]["pong 3.0"]["problems"] == {
+        "build": "no (ocean/pong/a.h:1)", "training": "kept runs/pong/1/x"}
 
 
 def test_many_findings_of_a_code_are_one_line(gallery):
@@ -61,4 +63,6 @@ def test_a_finding_stands_beside_its_judgement_and_signs_are_no_markup(gallery):
     assert ("| pong 3.0 | 1 | local, fast, cuda | pass PUF302 | not perf | score 3, random 1 "
             "(its ini) | web program failed |") in text
     assert r"stale \<obs\> (`pong.h:7`). *True: pong.h:9 returns early.*" in text
+    text = gallery.render({"rows": {"pong 3.0": ROW}}, {"pong 3.0": {"web program": "None here."}})
+    assert text.endswith("- **pong 3.0** web program: no emcc. *None here.*\n")
     assert "Not judged yet" in gallery.render({"rows": {"pong 3.0": ROW}}, {})

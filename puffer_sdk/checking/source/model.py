@@ -229,7 +229,7 @@ class Source:
         return False
 
     def assigned_logs(self) -> Iterator[tuple[str, str, int]]:
-        """(field, file, line) of env->log.field = ..., where one does not read itself again."""
+        """(field, file, line) of env->log.field = ..., where that is not computed of the log."""
         for function in self.stepping():
             for node in function.nodes:
                 if node.kind != "binary" or node.op != "=":
@@ -237,7 +237,7 @@ class Source:
                 target, value = node.children
                 of_env = target.kind == "member" and any(
                     inner.kind == "member" and inner.name == "log" for inner in target.children)
-                again = any(inner.kind == "member" and inner.name == target.name
+                again = any(inner.kind == "member" and inner.name in (target.name, "log")
                             for inner in value.walk())
                 if of_env and not again and value.bare().value != 0:
                     yield target.name, function.file, target.line
