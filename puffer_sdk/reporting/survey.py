@@ -119,7 +119,7 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
             row = try_one(folder, source, output, budget)
             if programs and "build" not in row.problems:
                 try_programs(folder, row)
-            if train and "build" not in row.problems:
+            if train and not {"build", "stepping"} & set(row.problems):
                 try_training(folder, row, train, output / "runs")
             done.rows.append(row)
             _write(done, source)        # after each one: Ctrl-C loses none

@@ -122,6 +122,16 @@ def test_where_too_little_ends_fewer_agents_are_compared(monkeypatch, tmp_path):
     assert trial.agree(tmp_path, 1000, tmp_path) == [] and asked == [(1000, True)]
 
 
+def test_what_cannot_be_stepped_is_not_trained(checkout, monkeypatch, tmp_path):
+    def dies(folder, source, output, budget):
+        return survey.Row(folder.name, "", problems={"stepping": "it dies"})
+
+    monkeypatch.setattr(survey, "try_one", dies)
+    monkeypatch.setattr(survey, "try_training", lambda *given: pytest.fail("it was trained"))
+    done = survey.survey(checkout, tmp_path, only=["squared"], train=1000)
+    assert done.rows[0].verdict == "stepping failed"
+
+
 def test_a_failed_training_has_a_page(tmp_path):
     row = survey.Row("cut", "ocean/cut", check="pass",
                      training=[{"settings": "its ini", "problem": "the env died"}])
