@@ -21,7 +21,7 @@ NOTES = ROOT / "docs/data/ocean-notes.json"
 PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
-PLACE = re.compile(r"/[^\s\"]*/(ocean|runs)/")     # where these lay on the machine that tried it
+PLACE = re.compile(r"[^\s\"(]*/(ocean|runs)/")     # where these lay on the machine that tried it
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
