@@ -253,6 +253,8 @@ def test_ctrl_c_takes_the_compiler_along(tmp_path):
                               stderr=subprocess.DEVNULL)
     try:
         assert wait_until(pids.exists)
+        stat = Path(f"/proc/{parent.pid}/stat")     # on a busy machine it may still be starting it
+        assert wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S")
         parent.send_signal(signal.SIGINT)
         assert parent.wait(timeout=5) != 0
         assert wait_until(lambda: not any(map(alive, pids.read_text().split())))
