@@ -105,7 +105,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
         raise uncoded[0]
     facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files,
                   memory=int(memory * GIB))
-    facts.options |= {"--deep"} if deep else set()
+    if deep:
+        facts.options |= {"--deep"}
     with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
         lab = None
         if spec is not None and not any(problem.code for problem in problems):

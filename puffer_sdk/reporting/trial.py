@@ -23,7 +23,6 @@ from ..training.train import train
 from . import agreement
 from .curves import sample
 
-ARCH = "90"                     # that the CUDA program is compiled for
 AGENTS = 512                    # of all envs: as many ticks each as the steps allow
 MEASURES = ("return_per_1000_ticks", "score", "perf", "episode_return")
 SOURCES = (".h", ".c", ".ini", ".py")
@@ -76,7 +75,7 @@ def build_all(folder: Path) -> dict[str, str]:
     settings = config.resolve(folder, spec=spec).env
     makers = {target: lambda target=target: build_program(
         folder, target, env_settings=settings, model=None) for target in TARGETS}
-    makers["cuda"] = lambda: gpu_programs.build_program(spec, ARCH)
+    makers["cuda"] = lambda: gpu_programs.build_program(spec, gpu_programs.ARCH)
     failed: dict[str, str] = {}
     for name, make in makers.items():
         with caught(failed, name):

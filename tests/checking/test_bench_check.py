@@ -1,7 +1,9 @@
 """benchmarks/bench_check.py: a field of one game, measured as the real one is."""
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
@@ -106,6 +108,15 @@ def test_games_of_the_field(fault, code, says, bench, tmp_path):
     found = short_check(folder).findings
     assert [one.code for one in found] == ([code] if code else [])
     assert all(says in one.message for one in found)
+
+
+def test_the_table_of_sanitizers_is_made_of_its_data(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    sanitizers = importlib.import_module("sanitizers")
+    sets = json.loads((ROOT / "docs/data/sanitizers.json").read_text())["sets"]
+    page = (ROOT / "docs/why/checker.md").read_text().split(sanitizers.MARK)
+    assert page[1].strip() == sanitizers.table(sets)
+    assert [one["flags"] for one in sets] == list(sanitizers.SETS)
 
 
 def test_deep_plays_longer_under_the_sanitizers():

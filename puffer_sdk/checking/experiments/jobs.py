@@ -147,7 +147,7 @@ class Jobs:
         s = self.sizes
         envs = 4 if s.cells < 4096 else 2
         longer = 64 if "--deep" in self.facts.options else 1
-        steps = s.steps(envs, 8192 * longer, 1.0 * longer**0.5, slower=SANITIZED_SLOWER)
+        steps = s.steps(envs, 8192 * longer, longer**0.5, slower=SANITIZED_SLOWER)
         return [Job("sanitized-high", SANITIZED, "guard",
                  dict(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
                 Job("sanitized-low", SANITIZED, "guard",

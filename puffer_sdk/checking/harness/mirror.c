@@ -307,19 +307,18 @@ static void remember(Watcher* w, int env, bool ended) {
 static void report_mirrors(const Watcher* w) {
     int known = 0;
     for (int c = 0; c < w->cells; c++) {
-        Look* l = &w->looks[c];
+        const Look* l = &w->looks[c];
         const Mirror* m = &w->mirrors[c];
-        if (100 * l->off > l->seen) {    // it shows the word only while something is there
-            l->ends_old -= l->ends_off;
-        }
+        bool partly = 100 * l->off > l->seen;    // it shows the word only while something is there
+        int64_t old = l->ends_old - (partly ? l->ends_off : 0);
         known += m->word >= 0;
-        if (m->word < 0 || (l->frozen == 0 && l->ends_old == 0) || 100 * l->astray > 3 * l->seen) {
+        if (m->word < 0 || (l->frozen == 0 && old == 0) || 100 * l->astray > 3 * l->seen) {
             continue;
         }
         StatePlace place = state_place(&w->states[0], (size_t)m->word);
         fact(mirror, .agent = c / desc.obs_size, .element = c % desc.obs_size, .word = place,
              .seen = l->seen, .frozen = l->frozen, .stuck = l->stuck, .ends = l->ends,
-             .ends_old = l->ends_old, .step = l->step, .env = l->env, .value = l->value,
+             .ends_old = old, .step = l->step, .env = l->env, .value = l->value,
              .expected = l->expected, .scale = m->a, .shift = m->b, .is_float = m->is_float);
     }
     fact(mirrored, .known = known, .cells = w->cells, .steps = options.steps * w->b.envs);
