@@ -27,7 +27,7 @@ TOGETHER = ("ants", "rain", "warren")           # MY_VEC_*: all envs at once
 REFUSED = ("ints", "perms")
 FIXTURES = sorted(path.parent.name for path in OCEAN.glob("*/binding.c")
                   if path.parent.name not in (*TOGETHER, *REFUSED))
-ENVS = ["dialect", "inn", "slang", *(f"ocean/{name}" for name in FIXTURES),
+ENVS = ["dialect", "inn", "mover", "slang", *(f"ocean/{name}" for name in FIXTURES),
         "ocean/upstream/ocean/gopher", *(f"game/{name}" for name in GAMES)]
 TICKS, COPIES = 500, 16
 

@@ -30,7 +30,8 @@ ARCH = "90"                         # what is compiled for where there is no GPU
 EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", *EXACT, "-fPIC",
                   "-fno-finite-loops",      # C lets a loop go on for ever, C++ takes it for none
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
-TRANSLATION = ("translate.py", "rewrite.py", "initializers.py", "either.py", "edits.py")
+TRANSLATION = ("translate.py", "rewrite.py", "conversions.py", "initializers.py", "either.py",
+               "edits.py")
 AROUND = ("program_begin.h", "math_functions.h", "program_end.h")
 _REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")
 _HINTS = (                          # what a C++ compiler says -> what to do

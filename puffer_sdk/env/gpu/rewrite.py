@@ -11,17 +11,10 @@ from dataclasses import dataclass, field
 
 from ...base.errors import BuildError
 from . import either
+from .conversions import PLAIN, WORDS, conversion, renamed, unbound, unqualified
 from .edits import Edits
 from .initializers import ListWriter, is_plain_table
 
-# What C++ keeps for itself, and a C program may call its variables
-KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class compl concept
-    const_cast consteval constexpr constinit co_await co_return co_yield decltype delete
-    dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr
-    operator or or_eq private protected public reinterpret_cast requires static_cast template this
-    throw true try typeid typename using virtual wchar_t xor xor_eq""".split()
-
-WORDS = re.compile(r'"(?:\\.|[^"\\])*"' r"|'(?:\\.|[^'\\])*'" rf"|\b({'|'.join(KEYWORDS)})\b")
 _TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 _UNIT = re.compile(r"\\(?:x[0-9a-fA-F]+|[0-7]{1,3}|.)|[^\\]", re.S)
 _BY_ZERO = re.compile(r"/\s*[(+-]*\s*0\.?0*[fF]?\b")     # INFINITY, to some
@@ -29,9 +22,6 @@ _MOST_CASES = 256
 _TAGGED = re.compile(r"\b(struct|union|enum) (\w+)")
 _GOTO = re.compile(r"\bgoto\b")
 RECORDS = {"STRUCT_DECL", "UNION_DECL"}
-_PLAIN = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
-          "UCHAR", "SCHAR", "BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
-_INTEGERS = _PLAIN - {"BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
 
 
 @dataclass
@@ -96,7 +86,7 @@ class Rewriter:
         kind = cursor.kind.name
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
         if kind == "UNEXPOSED_EXPR" and len(children) == 1:
-            words = _conversion(cursor, children[0], parent)
+            words = conversion(cursor, children[0], parent)
             if words:
                 self.edits.around(start, end, self.spell(words[0]), words[1])
         elif kind == "DECL_REF_EXPR":
@@ -264,7 +254,7 @@ class Rewriter:
                 or self.jumps(piece)):
             return
         if any(child.kind.name != "VAR_DECL" or child.storage_class.name == "STATIC"
-               or child.type.get_canonical().kind.name not in _PLAIN
+               or child.type.get_canonical().kind.name not in PLAIN
                or "(" in child.type.spelling for child in children):
             return
         self.edits.replace(start, end, lambda: " ".join(map(self.in_two, children))
@@ -279,13 +269,13 @@ class Rewriter:
         """A local variable, declared and then given its value."""
         from ..probe import evaluate
 
-        kind, name = variable.type, _renamed(variable.spelling)
+        kind, name = variable.type, renamed(variable.spelling)
         values = [child for child in variable.get_children() if child.kind.is_expression()]
         text = "".join(self.edits.flat(one.extent.start.offset, one.extent.end.offset)
                        for one in values[-1:])
         if kind.is_const_qualified() and isinstance(evaluate(variable), int):
-            return f"static {self.spell(_renamed(kind.spelling))} {name} = {text};"
-        written = f"puffer_type<{self.spell(_renamed(_unbound(kind.spelling)))}>"
+            return f"static {self.spell(renamed(kind.spelling))} {name} = {text};"
+        written = f"puffer_type<{self.spell(renamed(unbound(kind.spelling)))}>"
         if text.startswith("{"):
             text = written + text
         return f"{written} {name};" + (f" {name} = {text};" if text else "")
@@ -303,7 +293,7 @@ class Rewriter:
             return
         self.boxes += 1
         name = f"puffer_box_{self.boxes}"
-        kind = f"puffer_box<{self.spell(_renamed(_unqualified(cursor.type.spelling)))}>"
+        kind = f"puffer_box<{self.spell(renamed(unqualified(cursor.type.spelling)))}>"
         end = cursor.extent.end.offset
         if statement is None:                           # at file scope: it lives for ever
             self.edits.before(piece.start, lambda: f"static {kind} {name} = {{"
@@ -313,45 +303,6 @@ class Rewriter:
             self.edits.before(statement.extent.start.offset, f"{kind} {name}; ")
             self.edits.replace(start, middle, f"({name} = {kind}{{")
             self.edits.after(end, "}).value")
-
-
-def _conversion(cursor, child, parent) -> tuple[str, str] | None:
-    """What has to stand around a value that C converts by itself and C++ does not."""
-    to, given = cursor.type.get_canonical(), child.type.get_canonical()
-    to_kind, from_kind = to.kind.name, given.kind.name
-    if _unbound(to.spelling) == _unbound(given.spelling):
-        return None                             # a value is read, no more
-    spelling = _renamed(_unbound(cursor.type.spelling))
-    named = "(unnamed" not in spelling and "(anonymous" not in spelling
-    if to_kind == "POINTER" and (from_kind == "POINTER" or (
-            from_kind in _INTEGERS and child.kind.name not in ("INTEGER_LITERAL", "PAREN_EXPR"))):
-        return (f"(({spelling})(", "))") if named else ("puffer_pointer{(", ")}")
-    if child.kind.name == "STRING_LITERAL" and to.spelling == "char *" and \
-            parent[0].kind.name != "UNEXPOSED_EXPR":    # C's text may be written to
-        return "((char *)(", "))"
-    if to_kind == "ENUM":
-        return (f"(({spelling})(", "))") if named else ("puffer_number{(long long)(", ")}")
-    if from_kind == "ENUM" and to_kind == "UINT":       # without negatives it is unsigned in C
-        return f"(({spelling})(", "))"
-    return None
-
-
-def _renamed(kind: str) -> str:
-    """A type as clang spells it, with the names that are C++'s own written otherwise."""
-    kind = kind.replace("_Bool", "\0")
-    return WORDS.sub(lambda match: match[1] + "_" if match[1] else match[0], kind
-                      ).replace("\0", "_Bool")
-
-
-def _unbound(kind: str) -> str:
-    """The type of a value that is read: int *const -> int *, const enum Way -> enum Way."""
-    kind = re.sub(r"(\s*\b(const|volatile|restrict))+$", "", kind)
-    return kind if "*" in kind else re.sub(r"\b(const|volatile) ", "", kind)
-
-
-def _unqualified(kind: str) -> str:
-    """const int[3] -> int[3]: a box is assigned to."""
-    return kind if "*" in kind else re.sub(r"\b(const|volatile) ", "", kind)
 
 
 def _wants_address(cursor, parent) -> bool:

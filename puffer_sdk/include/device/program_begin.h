@@ -33,9 +33,6 @@
 extern "C" {
 void* malloc(unsigned long);
 void free(void*);
-void* memcpy(void*, const void*, unsigned long);
-void* memset(void*, int, unsigned long);
-void* memmove(void*, const void*, unsigned long);
 int printf(const char*, ...);
 int fflush(void*);
 char* getenv(const char*);
@@ -239,17 +236,117 @@ inline int puffer_signbit(double x) { return __builtin_bit_cast(long, x) < 0; }
 //------------------------------------------------------------------------------------
 // string.h and ctype.h
 //------------------------------------------------------------------------------------
+// NVRTC's own memcpy and memset go byte by byte, where a lane's bytes lie in sectors of their own.
+// These take words: what the pointers' types promise to lie at, or else 4 bytes where both addresses
+// allow it. The empty asm keeps the compiler from finding its byte loop in them again
 #ifdef __CUDACC_RTC__
+#define PUFFER_OPAQUE asm volatile("")
+#define PUFFER_LIES(address, size)
+typedef unsigned int puffer_word;
+typedef unsigned long puffer_long;
+#else
+#define PUFFER_OPAQUE
+#define PUFFER_LIES(address, size)                                                                 \
+    if ((size_t)(address) % (size)) puffer_stop(5)    // it ends a CUDA context
+typedef unsigned int __attribute__((may_alias)) puffer_word;
+typedef unsigned long __attribute__((may_alias)) puffer_long;
+#endif
+
+template <class T> struct puffer_line {    // what a pointer to T is a multiple of
+    static constexpr size_t value = alignof(T);
+};
+template <> struct puffer_line<void> {
+    static constexpr size_t value = 1;
+};
+template <> struct puffer_line<const void> {
+    static constexpr size_t value = 1;
+};
+
+template <class Word> inline void puffer_copy_words(void* to, const void* from, size_t size) {
+    const Word* in = (const Word*)from;
+    Word* out = (Word*)to;
+    size_t i = 0, words = size / sizeof(Word);
+    PUFFER_LIES(words ? (size_t)to | (size_t)from : 0, sizeof(Word));
+    for (; i + 4 <= words; i += 4) {    // four under way
+        Word a = in[i], b = in[i + 1], c = in[i + 2], d = in[i + 3];
+        PUFFER_OPAQUE;
+        out[i] = a, out[i + 1] = b, out[i + 2] = c, out[i + 3] = d;
+    }
+    for (; i < words; i++) {
+        out[i] = in[i];
+        PUFFER_OPAQUE;
+    }
+#pragma unroll 1
+    for (i *= sizeof(Word); i < size; i++) {
+        ((char*)to)[i] = ((const char*)from)[i];
+        PUFFER_OPAQUE;
+    }
+}
+
+template <class Word> inline void puffer_fill_words(void* to, int byte, size_t size) {
+    const Word word = (Word)((unsigned char)byte * 0x0101010101010101ul);
+    Word* out = (Word*)to;
+    size_t i = 0;
+    PUFFER_LIES(size < sizeof(Word) ? 0 : (size_t)to, sizeof(Word));
+    for (; i < size / sizeof(Word); i++) {
+        out[i] = word;
+        PUFFER_OPAQUE;
+    }
+#pragma unroll 1
+    for (i *= sizeof(Word); i < size; i++) {
+        ((char*)to)[i] = (char)byte;
+        PUFFER_OPAQUE;
+    }
+}
+
+// Of any address: bytes until words begin, if they ever do
+__attribute__((noinline)) inline void puffer_copy(void* to, const void* from, size_t size) {
+    size_t i = 0, end = ((size_t)to ^ (size_t)from) & 3 ? size : -(size_t)to & 3;
+#pragma unroll 1
+    for (; i < size && i < end; i++) {
+        ((char*)to)[i] = ((const char*)from)[i];
+        PUFFER_OPAQUE;
+    }
+    puffer_copy_words<puffer_word>((char*)to + i, (const char*)from + i, size - i);
+}
+
+__attribute__((noinline)) inline void puffer_fill(void* to, int byte, size_t size) {
+    size_t i = 0;
+#pragma unroll 1
+    for (; i < size && ((size_t)to + i & 3); i++) ((char*)to)[i] = (char)byte;
+    puffer_fill_words<puffer_word>((char*)to + i, byte, size - i);
+}
+
+template <class T, class U> inline void* memcpy(T* to, U* from, size_t size) {
+    constexpr size_t one = puffer_line<T>::value, other = puffer_line<U>::value;
+    if constexpr (one < 4 || other < 4) puffer_copy(to, from, size);
+    else if constexpr (one < 8 || other < 8) puffer_copy_words<puffer_word>(to, from, size);
+    else puffer_copy_words<puffer_long>(to, from, size);
+    return to;
+}
+
+template <class T> inline void* memset(T* to, int byte, size_t size) {
+    constexpr size_t line = puffer_line<T>::value;
+    if constexpr (line < 4) puffer_fill(to, byte, size);
+    else if constexpr (line < 8) puffer_fill_words<puffer_word>(to, byte, size);
+    else puffer_fill_words<puffer_long>(to, byte, size);
+    return to;
+}
+
+// What is no pointer, but becomes one
+inline void* memcpy(void* to, const void* from, size_t size) {
+    return puffer_copy(to, from, size), to;
+}
+inline void* memset(void* to, int byte, size_t size) { return puffer_fill(to, byte, size), to; }
+
 inline void* memmove(void* to, const void* from, size_t size) {
     char* out = (char*)to;
     const char* in = (const char*)from;
-    if (out < in)
-        for (size_t i = 0; i < size; i++) out[i] = in[i];
+    if (out <= in || out >= in + size) puffer_copy(to, from, size);    // upwards
     else
         while (size--) out[size] = in[size];
     return to;
 }
-#endif
 
 inline int memcmp(const void* a, const void* b, size_t size) {
     const unsigned char *x = (const unsigned char*)a, *y = (const unsigned char*)b;
@@ -325,7 +422,7 @@ inline size_t strnlen(const char* text, size_t most) {
 inline char* strncat(char* to, const char* from, size_t most) {
     size_t length = strnlen(from, most);
     char* end = to + strlen(to);
-    ::memcpy(end, from, length);
+    memcpy(end, from, length);
     end[length] = 0;
     return to;
 }
@@ -411,7 +508,7 @@ inline void free(void* memory) {
 inline void* calloc(size_t count, size_t size) {
     if (size && count > ~(size_t)0 / size) puffer_stop(4);
     void* memory = malloc(count * size);
-    ::memset(memory, 0, count * size);
+    memset(memory, 0, count * size);
     return memory;
 }
 
@@ -419,7 +516,7 @@ inline void* realloc(void* memory, size_t size) {
     void* moved = malloc(size);
     if (memory) {
         size_t old = ((size_t*)memory)[-2];
-        ::memcpy(moved, memory, old < size ? old : size);
+        memcpy(moved, memory, old < size ? old : size);
         free(memory);
     }
     return moved;
@@ -441,14 +538,14 @@ inline void qsort(void* base, size_t count, size_t size, puffer_compare compare)
             for (size_t out = left; out < end; out++) {
                 bool first = b == end
                              || (a < middle && compare(from + a * size, from + b * size) <= 0);
-                ::memcpy(to + out * size, from + (first ? a++ : b++) * size, size);
+                memcpy(to + out * size, from + (first ? a++ : b++) * size, size);
             }
         }
         char* swap = from;
         from = to;
         to = swap;
     }
-    if (from == spare) ::memcpy(base, spare, count * size);
+    if (from == spare) memcpy(base, spare, count * size);
     free(spare);
 }
 
