@@ -34,7 +34,8 @@ def open_trainer(env: str | Path, settings: Mapping[str, object],
     resolved = puffer_sdk.configure(env, settings)
     seed = philox.env_seed(resolved.train.seed, 0, 0)
     vec = puffer_sdk.make(env, total_agents=resolved.vec.total_agents, seed=seed,
-                          threads=resolved.vec.num_threads, env_settings=resolved.env)
+                          threads=resolved.vec.num_threads, num_buffers=resolved.vec.num_buffers,
+                          env_settings=resolved.env)
     if prepare:
         prepare(vec)
     return vec, backends.make_trainer(vec, resolved)

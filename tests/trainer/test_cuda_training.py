@@ -518,6 +518,20 @@ def test_the_benchmark_measures_and_writes_nothing_of_an_emulated_gpu(tmp_path):
     assert HAS_DRIVER or not (ROOT / "docs" / "data" / "benchmarks-gpu.json").exists()
 
 
+def test_a_benchmark_cuts_its_agents_as_training_does(monkeypatch):
+    """In slices, of which one steps while the GPU infers from another; and its tests are there."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import bench_gpu
+    import training_runs
+
+    vec, trainer = training_runs.open_trainer(SPECIMENS / "correct" / "bandit", {
+        "vec.num_buffers": 2, "vec.total_agents": 64, "train.horizon": 16,
+        "train.minibatch_size": 512})
+    assert vec.num_buffers == 2
+    training_runs.close(vec, trainer)
+    assert all((ROOT / "tests" / f"{name}.py").is_file() for name in bench_gpu.TESTS)
+
+
 @pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")
 @pytest.mark.parametrize("tool", ["benchmarks/bench_gpu.py", "tools/check_gpu.py"])
 def test_what_needs_a_gpu_says_so(tool):

@@ -53,14 +53,14 @@ def state(folder) -> dict[str, bytes]:
 
 def test_killed_and_resumed_ends_with_the_bytes_of_one_that_was_not(faulty, start, tmp_path):
     slow = overrides("SLEEP_IN_STEP", at=2, nap=1)
-    whole = train(faulty, tmp_path / "whole", slow)
+    whole = train(faulty, tmp_path / "whole")
     process = start("train", faulty, "--runs-dir", tmp_path / "cut", *flags(slow))
     cut = tmp_path / "cut/faulty/0001"
     wait_until(lambda: (cut / "checkpoints/000000001024.safetensors").is_file())
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert runs.Run(cut).status == "killed"
-    resumed = train(faulty, tmp_path / "cut", resume="latest")
+    resumed = train(faulty, tmp_path / "cut", {"env.fault": 0}, resume="latest")
     assert resumed.folder == cut and resumed.steps == 6 * BATCH
     names = [path.name for path in good_checkpoints(whole.folder)]
     assert [path.name for path in good_checkpoints(cut)] == names
@@ -78,7 +78,8 @@ def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, se
     """In the middle of episodes, and of the epochs between checkpoints that are kept."""
     slow = {**overrides("SLEEP_IN_STEP", at=2, nap=1), **settings,
             "base.checkpoint_interval": 1000, "train.total_timesteps": 24 * BATCH}
-    whole = train(faulty, tmp_path / "whole", slow)
+    quick = {"env.fault": 0}
+    whole = train(faulty, tmp_path / "whole", {**slow, **quick})
     process = start("train", faulty, "--runs-dir", tmp_path / "cut", *flags(slow))
     cut = tmp_path / "cut/faulty/0001"
     wait_until(lambda: len(runs.Run(cut).metrics()) > 4)
@@ -86,7 +87,7 @@ def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, se
     assert process.wait() == 128 + number
     stopped = int(runs.Run(cut).checkpoints()[-1].stem) // BATCH
     assert 4 < stopped < 24
-    resumed = train(faulty, tmp_path / "cut", resume="latest")
+    resumed = train(faulty, tmp_path / "cut", quick, resume="latest")
     assert tensors(resumed.checkpoint) == tensors(whole.checkpoint)
     assert rows(cut) == rows(whole.folder)
 
