@@ -189,6 +189,7 @@ typedef struct PufferTrainerDevice {    // of the CUDA trainer
     int32_t gpus;                       // like this one, the first of them
     int32_t plays;                      // 1: the envs run there too
     int64_t memory, used;               // bytes of the GPU, and that this trainer took of them
+    char unpinned[64];                  // CUDA's reason for copying the envs' rows twice, or ""
 } PufferTrainerDevice;
 
 typedef struct PufferTrainerKernel {    // of the CUDA trainer with `timed`

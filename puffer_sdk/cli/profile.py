@@ -85,6 +85,9 @@ def print_kernels(found) -> None:
     ui.out(f"trainer   {named(found.gpu)} (sm_{major}{minor}), {found.precision}, "
            f"{who}, {found.blocks} slices of "
            f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
+    if found.gpu["unpinned"]:
+        ui.out(f"memory    the environments' memory cannot be locked ({found.gpu['unpinned']}): "
+               "rows are copied once more on their way")
     first = "the first is " if found.gpu["gpus"] > 1 else ""
     ui.out(f"GPU       {first}busy {found.busy:.0%} of an epoch; a copy reads and writes "
            f"{found.copy_rate / 1e9:,.0f} GB/s\n")

@@ -314,7 +314,7 @@ def test_products(start, m, n, k, transpose_a, transpose_b, narrow):
     product = device.product(
         m, n, k, lda=lda, ldb=ldb, ldd=ldd, batch=batch, transpose_a=transpose_a,
         transpose_b=transpose_b, narrow=narrow, stride_a=a[0].size, stride_b=b[0].size,
-        stride_d=C[0].size)
+        stride_d=C[0].size, beside=1)
     want = np.stack([reference.products_in_order(A[i], B[i], None, False) for i in range(batch)])
     a, b, c, d = device.put(a), device.put(b), device.put(C), device.put(C)
     device.stream_multiply(device.main, product, 1, a, b, 0, NULL, floats(d))
@@ -504,6 +504,7 @@ FAILURES = {
     "test: A (0x": lambda d, p: multiply(d, at(HOST), p, 0, NULL, p),
     "test: B goes 4 bytes beyond": lambda d, p: multiply(d, p, p + 52, 0, NULL, p + 16),
     "test: C (": lambda d, p: multiply(d, p, p, 1, NULL, p + 16),
+    "test adds to other memory than its own": lambda d, p: multiply(d, p, p, 1, p + 32, p + 16),
     "test: D (0x": lambda d, p: multiply(d, p, p, 0, NULL, at(HOST)),
     "test: D is an operand": lambda d, p: multiply(d, p, p + 16, 0, NULL, p),
     "stream_wait while a graph is captured": in_capture(lambda d, p: d.stream_wait(d.main)),

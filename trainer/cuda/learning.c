@@ -71,7 +71,8 @@ static int open_muon(Rank* rank, MuonGroup* group) {
                                                          .batch = group->count,
                                                          .stride_a = square,
                                                          .stride_b = square,
-                                                         .stride_d = square});
+                                                         .stride_d = square,
+                                                         .beside = 1});
     group->apply = product_open(device, &(ProductShape){.label = "muon apply",
                                                         .m = rows,
                                                         .n = cols,
@@ -82,7 +83,8 @@ static int open_muon(Rank* rank, MuonGroup* group) {
                                                         .batch = group->count,
                                                         .stride_a = group->tall ? each : square,
                                                         .stride_b = group->tall ? square : each,
-                                                        .stride_d = each});
+                                                        .stride_d = each,
+                                                        .beside = 1});
     group->done = event_open(device);
     group->stream = group == rank->groups ? rank->stream : stream_open(device);
     return group->gram && group->square && group->apply;

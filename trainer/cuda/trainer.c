@@ -165,6 +165,7 @@ int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) 
     out->used = (int64_t)(trainer->ranks->memory.bytes + trainer->ranks->env_memory.bytes);
     out->gpus = trainer->config.gpus;
     out->plays = trainer->playing;
+    memcpy(out->unpinned, facts.unpinned, sizeof out->unpinned);
     return 1;
 }
 

@@ -38,6 +38,7 @@ typedef struct DeviceFacts {
     int32_t driver, runtime;    // versions, 1000 major + 10 minor
     int32_t emulated;
     int64_t memory, unused;    // bytes in all, and of them not in use
+    char unpinned[64];         // why device_pin was refused last; "" where it was not
 } DeviceFacts;
 
 enum {    // kinds of failures
@@ -119,13 +120,14 @@ typedef struct ProductShape {
     int32_t batch;                           // so many products, 1 or more
     int64_t stride_a, stride_b, stride_d;    // elements between those
     int32_t narrow;    // 1: A and B are bf16. C and D are always float, sums as well
+    int32_t beside;    // 1: where beta is not 0, C may be other memory than D
 } ProductShape;
 
 // The algorithm is chosen here, once: the same one each time, none that adds with atomics
 Product* product_open(Device* device, const ProductShape* shape);
 void stream_multiply(Stream* stream, const Product* product, float alpha, const void* A,
                      const void* B, float beta, const float* C, float* D);
-// C may be D, or NULL where beta is 0. It is fastest where rows
+// C is D, but for shapes that say otherwise, or NULL where beta is 0. It is fastest where rows
 // and addresses are multiples of 16 bytes
 
 // ---- graphs ------------------------------------------------------------------------------------

@@ -224,7 +224,8 @@ class NativePPO(Schedules):
     def gpu(self) -> dict[str, object] | None:
         """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
         "plays", "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many
-        share the work; "plays": whether the envs run there too. None for the CPU trainer."""
+        share the work; "plays": whether the envs run there too; "unpinned": why the envs' rows are
+        copied twice (CUDA's name of the error), or "". None for the CPU trainer."""
         handle = self._open
         out = handle.ffi.new("PufferTrainerDevice*")
         if not handle.invoke("device", out):
@@ -233,7 +234,8 @@ class NativePPO(Schedules):
                 "compute_capability": (int(out.major), int(out.minor)),
                 "driver": _version(out.driver), "runtime": _version(out.runtime),
                 "emulated": bool(out.emulated), "gpus": int(out.gpus), "plays": bool(out.plays),
-                "memory": int(out.memory), "used": int(out.used)}
+                "memory": int(out.memory), "used": int(out.used),
+                "unpinned": handle.ffi.string(out.unpinned).decode(errors="replace")}
 
     def kernels(self) -> dict[str, dict[str, float]]:
         """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""

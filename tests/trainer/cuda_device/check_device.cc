@@ -136,10 +136,14 @@ static void pinning() {
     static char pages[8192];
     Stream* stream = stream_open(open.device);
     for (cudaError_t why : {cudaErrorNotSupported, cudaErrorMemoryAllocation, cudaErrorNotPermitted,
-                            cudaErrorHostMemoryAlreadyRegistered, cudaErrorOperatingSystem}) {
+                            cudaErrorHostMemoryAlreadyRegistered, cudaErrorOperatingSystem,
+                            cudaErrorUnknown}) {
         fake::refuse["cudaHostRegister"] = why;
         CHECK(device_pin(open.device, pages, sizeof pages) == -1);
         CHECK(!open.failure() && cudaGetLastError() == cudaSuccess);
+        DeviceFacts facts;
+        device_facts(open.device, &facts);
+        CHECK(!strcmp(facts.unpinned, cudaGetErrorName(why)));
     }
     CHECK(device_pin(open.device, pages, sizeof pages) == 0);
     CHECK(device_pin(open.device, pages, sizeof pages) == -1 && !open.failure());
@@ -149,7 +153,7 @@ static void pinning() {
     device_unpin(open.device, pages);
     CHECK(fake::calls["cudaHostUnregister"] == 1 && !open.failure());
     CHECK(device_pin(open.device, pages, sizeof pages) == 0);       // closing takes it back
-    fake::refuse["cudaHostRegister"] = cudaErrorLaunchFailure;
+    fake::refuse["cudaHostRegister"] = fake::refuse["cudaStreamSynchronize"] = cudaErrorLaunchFailure;
     CHECK(device_pin(open.device, pages + 4096, 4096) == -1 && has(open.failure(), "CUDA refused"));
     CHECK(stream_wait(stream) == -1);
 }
@@ -186,8 +190,9 @@ static void products() {
     for (int kind = 0; kind < 64; kind++) {
         const int ta = kind & 1, tb = kind >> 1 & 1, narrow = kind >> 2 & 1, with_c = kind >> 5;
         const int batch = kind & 8 ? 3 : 1, shift = kind & 16 ? 4 : 0;
+        const int beside = !with_c && kind & 8;
         const ProductShape shape = {"a product", 5, 7, 6, ta, tb, 8, 16, 8, batch, 104, 208, 48,
-                                    narrow};
+                                    narrow, beside};
         Product* product = product_open(open.device, &shape);
         CHECK(product && !open.failure());
         const int asked = number("fake_heuristics");
@@ -213,12 +218,17 @@ static void products() {
         stream_download(stream, got, D, sizeof got);
         CHECK(stream_wait(stream) == 0);
         CHECK(!memcmp(got, want, sizeof got));
-        CHECK(number("fake_last") == (shift ? 5 : 4) && number("fake_heuristics") == asked);
+        // One that wants C to be D is the first that is offered
+        CHECK(number("fake_last") == (!beside ? 3 : shift ? 5 : 4));
+        CHECK(number("fake_heuristics") == asked);
     }
-    const ProductShape odd = {"odd rows", 5, 7, 6, 0, 0, 9, 15, 7, 1, 0, 0, 0, 0};
+    const ProductShape odd = {"odd rows", 5, 7, 6, 0, 0, 9, 15, 7, 1, 0, 0, 0, 0, 1};
     Product* product = product_open(open.device, &odd);
     stream_multiply(stream, product, 1, place[0], place[1], 0, NULL, (float*)place[3]);
     CHECK(number("fake_last") == 5 && stream_wait(stream) == 0);    // lines of rows count too
+    stream_multiply(stream, product, 1, place[0], place[1], 0.5f, (float*)place[2],
+                    (float*)place[3]);
+    CHECK(stream_wait(stream) == 0);
     number("fake_only_inplace") = 1;
     CHECK(!product_open(open.device, &odd) && has(open.failure(), "odd rows (5 x 7 x 6, fp32)"));
     CHECK(has(open.failure(), "same bits each time") && has(open.failure(), "\tFake GPU"));
@@ -230,6 +240,13 @@ static void shapes_that_are_none() {
     const ProductShape flat = {"flat", 0, 7, 6, 0, 0, 8, 16, 8, 1, 0, 0, 0, 0};
     CHECK(!product_open(open.device, &flat));
     CHECK(has(open.failure(), "flat (0 x 7 x 6, fp32), its layout: CUBLAS_STATUS_INVALID_VALUE"));
+    Open other;
+    const ProductShape small = {"small", 2, 2, 2, 0, 0, 2, 2, 2, 1, 0, 0, 0, 0};
+    Product* product = product_open(other.device, &small);
+    float* place = (float*)device_memory(other.device, 256);
+    stream_multiply(stream_open(other.device), product, 1, place, place + 8, 1, place + 16,
+                    place + 24);
+    CHECK(has(other.failure(), "small adds to other memory than its own"));
     stream_multiply(NULL, NULL, 1, NULL, NULL, 0, NULL, NULL);
 }
 

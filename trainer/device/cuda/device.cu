@@ -237,21 +237,16 @@ int32_t device_pin(Device* device, void* memory, size_t bytes) {
     Block* block = list(&device->blocks);
     if (!block) return -1;
     const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
-    switch (error) {
-    case cudaSuccess:
+    if (error == cudaSuccess) {
         *block = (Block){BLOCK_REGISTERED, (char*)memory, bytes, block->next};
         return 0;
-    case cudaErrorHostMemoryAlreadyRegistered:    // pinned by other code, which may unpin it
-    case cudaErrorNotSupported:
-    case cudaErrorNotPermitted:
-    case cudaErrorOperatingSystem:    // what the system thinks of locked memory
-    case cudaErrorMemoryAllocation:
-    case cudaErrorInvalidValue:    // memory of a kind that cannot be locked
-        cudaGetLastError();
-        break;
-    default: agreed(device, error, "to lock", "memory of the host");
     }
+    // Systems and containers refuse it for many reasons, and copies work without it. A failure
+    // that outlives the call is another matter
     unlist(&device->blocks);
+    cudaGetLastError();
+    snprintf(device->facts.unpinned, sizeof device->facts.unpinned, "%s", cudaGetErrorName(error));
+    agreed(device, cudaStreamSynchronize(device->own), "to lock", "memory of the host");
     return -1;
 }
 

@@ -68,7 +68,8 @@ static bool describe(Device* device, Product* product) {
     return lt_agreed(device, status, product, "its layout");
 }
 
-// The first that the heuristic offers of those that always give the same bits and take any C
+// The first that the heuristic offers of those that always give the same bits, and take C from
+// where it may be
 static bool choose(Device* device, const Product* product, Plan* plan, void* preference) {
     const LtLibrary* lt = &device->lt;
     LtHeuristic found[PLANS_ASKED];
@@ -87,7 +88,7 @@ static bool choose(Device* device, const Product* product, Plan* plan, void* pre
             || reduction == LT_REDUCTION_INPLACE
             || lt->MatmulAlgoCapGetAttribute(&found[i].algorithm, LT_CAP_OUT_OF_PLACE, &any_c,
                                              sizeof any_c, &written)
-            || !any_c)
+            || (product->shape.beside && !any_c))
             continue;
         plan->algorithm = found[i].algorithm;
         plan->usable = 1;
@@ -181,6 +182,10 @@ static void multiply(Stream* stream, const Product* product, float alpha, const 
     const void* operands[4] = {B, A, C ? C : D, D};
     const Plan* plan = plan_for(product, operands);
     stream->last = product->shape.label;
+    if (beta != 0 && C != D && !product->shape.beside) {
+        fail(device, "the product %s adds to other memory than its own", product->shape.label);
+        return;
+    }
     if (!plan) {
         fail(device,
              "the product %s was given an address that its elements do not lie at, or "

@@ -138,7 +138,7 @@ double device_copy_rate(Device* device, size_t bytes) {
 double device_product_rate(Device* device, int32_t narrow) {
     const int32_t n = narrow ? 8192 : 4096;
     const size_t count = (size_t)n * n, size = narrow ? 2 : 4;
-    const ProductShape shape = {"that is measured", n, n, n, 0, 0, n, n, n, 1, 0, 0, 0, narrow};
+    const ProductShape shape = {"that is measured", n, n, n, 0, 0, n, n, n, 1, 0, 0, 0, narrow, 0};
     char* memory = NULL;
     double best = 0;
     if (!ready(device) || !bench(device)) return 0;

@@ -81,6 +81,7 @@ void device_facts(Device* device, DeviceFacts* out) {
     out->emulated = 1;
     out->memory = (int64_t)device->limit;
     out->unused = (int64_t)(device->limit - device->used);
+    if (device->refused_pin) strcpy(out->unpinned, "PUFFER_CUDA_EMULATED_PIN=0");
 }
 
 const char* device_failure(const Device* device) { return failed(device) ? device->failure : NULL; }
@@ -114,6 +115,7 @@ int32_t device_pin(Device* device, void* memory, size_t bytes) {
         fail(device, "device_pin: %zu bytes at %p do not begin with a page", bytes, memory);
     if (in_host(device, "device_pin", "the memory", memory, bytes) && is_pinned(device, memory, 1))
         fail(device, "device_pin: %p is pinned already", memory);
+    device->refused_pin = !device->pins;
     if (failed(device) || !device->pins) return -1;
     counts[ALLOCATIONS]++;
     device->registered[(const char*)memory] = round_to(bytes, device->page);
@@ -374,6 +376,8 @@ void stream_multiply(Stream* stream, const Product* product, float alpha, const 
         || (beta != 0.0f && !in_device(device, s.label, "C", C, size_d)))
         return;
     if (D == A || D == B) fail(device, "%s: D is an operand", s.label);
+    if (beta != 0.0f && C != D && !s.beside)
+        fail(device, "%s adds to other memory than its own", s.label);
     counts[PRODUCTS]++;
     double m = s.m, n = s.n, k = s.k, batch = s.batch;
     double bytes = (m * k + k * n) * (double)each + m * n * (beta != 0.0f ? 8.0 : 4.0);
@@ -474,7 +478,7 @@ double device_copy_rate(Device*, size_t bytes) {
 double device_product_rate(Device*, int32_t narrow) {
     const int n = 384;
     std::vector<float> A(n * n, 1.0f), B(n * n, 1.0f), D(n * n);
-    ProductShape shape = {"rate", n, n, n, 0, 0, n, n, n, 1, 0, 0, 0, narrow};
+    ProductShape shape = {"rate", n, n, n, 0, 0, n, n, n, 1, 0, 0, 0, narrow, 0};
     return 2.0 * n * n * n / best_of(3, [&] {    // as bf16 these bits are other numbers
                if (narrow)
                    products::multiply(shape, 1.0f, (const uint16_t*)A.data(),

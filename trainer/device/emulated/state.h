@@ -97,7 +97,7 @@ struct Device {
     enum { LATE, EARLY, SHUFFLED } mode;
     uint64_t luck;
     size_t limit, used, page, heap;    // heap: of `used`, for malloc of programs
-    bool pins;
+    bool pins, refused_pin = false;
     int running;    // streams whose calls run now
     int64_t runs;
     bool open;        // device memory can be touched
