@@ -14,12 +14,17 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
+from glob import glob
 from importlib import metadata, util
 from pathlib import Path
+
+from ..base import ui
 
 INSTALL = "pip install 'puffer-sdk[cuda]'"
 WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime")
 SECONDS = 20                # what a driver or a compiler may take to answer
+PATIENCE = 180              # and a driver whose GPUs the system lists: the first call may be slow
+LISTED = ("/proc/driver/nvidia/gpus/*", "/dev/nvidia[0-9]*", "/dev/dxg")    # the last is WSL's
 
 
 @dataclass(frozen=True)
@@ -248,20 +253,47 @@ def find_driver() -> Driver | None:
 
 @cache
 def _find_driver(*_surroundings: str | None) -> Driver | None:
-    try:
-        done = subprocess.run([sys.executable, "-I", "-S", "-c", _ASK_DRIVER], check=False,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return Driver(None, problem=f"it did not answer within {SECONDS} seconds")
-    if done.returncode == 9:
+    asking = subprocess.Popen([sys.executable, "-I", "-S", "-c", _ASK_DRIVER],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              stdin=subprocess.DEVNULL)
+    with asking:
+        try:
+            answer = _await_answer(asking)
+        except subprocess.TimeoutExpired as late:
+            return Driver(None, problem=f"it did not answer within {late.timeout:.0f} seconds")
+        finally:
+            if asking.poll() is None:
+                asking.kill()
+    if asking.returncode == 9:
         return None
     try:
-        said = json.loads(done.stdout)
+        said = json.loads(answer)
     except ValueError:
-        ended = signal.Signals(-done.returncode).name if done.returncode < 0 \
-            else f"exit status {done.returncode}"
+        ended = signal.Signals(-asking.returncode).name if asking.returncode < 0 \
+            else f"exit status {asking.returncode}"
         return Driver(None, problem=f"asking it ended with {ended}")
     version = said["version"]
     return Driver((version // 1000, version % 1000 // 10) if version else None,
                   tuple(Gpu(name, tuple(capability), memory)
                         for name, capability, memory in said["gpus"]), said["problem"])
+
+
+def _await_answer(asking: subprocess.Popen) -> bytes:
+    """After a start, or where nothing keeps the driver loaded, its first call takes a while."""
+    try:
+        return asking.communicate(timeout=SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        if not list_gpus():
+            raise
+    ui.say(f"the NVIDIA driver has not answered for {SECONDS} seconds, and this machine lists a "
+           f"GPU: waiting up to {PATIENCE} more ...")
+    try:
+        return asking.communicate(timeout=PATIENCE)[0]
+    except subprocess.TimeoutExpired as late:
+        late.timeout += SECONDS
+        raise
+
+
+def list_gpus() -> list[str]:
+    """The files by which the system shows NVIDIA's GPUs, whether or not their driver answers."""
+    return sorted(path for pattern in LISTED for path in glob(pattern))

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base import ui
 from ..base.errors import UsageError
 from . import compilers
 from .cuda_finding import (
@@ -17,6 +18,7 @@ from .cuda_finding import (
     find_driver,
     find_nvcc,
     list_archs,
+    list_gpus,
     shown,
     wheels_problem,
 )
@@ -182,6 +184,16 @@ def choose_device(setting: str, asked: str = "train.device cuda",
         raise UsageError(f"cannot train on a GPU: {found.problem}", where=asked,
                          hint=found.hint)
     return "cpu", found.problem
+
+
+def warn_of_unused(resolved_device: str) -> None:
+    """A warning where `auto` chose the CPU on a machine whose GPUs nobody has hidden."""
+    if resolved_device != "cpu" or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") \
+            or not list_gpus():
+        return
+    found = examine()
+    ui.warn_once(f"this machine lists a GPU, and the network trains on the CPU: {found.reason}",
+                 hint=found.hint)
 
 
 def host_compiler() -> str | None:

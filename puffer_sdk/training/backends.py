@@ -33,6 +33,9 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
         require_gpu(resolved, folder, verbose=verbose)
     else:
         from .native.library import build_trainer
+        if resolved.origin.get("train.device", "").startswith("auto"):
+            from ..toolchain import gpu
+            gpu.warn_of_unused(resolved.train.device)
         build_trainer(verbose=verbose)
 
 

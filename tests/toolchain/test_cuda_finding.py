@@ -54,7 +54,39 @@ def test_a_driver_that_fails_ends_nobody(fake_driver, init, said, capfd):
 def test_a_driver_that_never_answers_is_given_up(fake_driver, monkeypatch):
     monkeypatch.setattr(cuda_finding, "SECONDS", 1)
     fake_driver(init="for (;;) { volatile int wait = 1; (void)wait; }")
+    monkeypatch.setattr(cuda_finding, "LISTED", ())
     assert cuda_finding.find_driver().problem == "it did not answer within 1 seconds"
+
+
+def test_a_driver_whose_gpus_are_listed_has_more_time(fake_driver, monkeypatch, tmp_path, capsys):
+    listed = tmp_path / "gpus" / "0000:01:00.0"
+    listed.mkdir(parents=True)
+    monkeypatch.setattr(cuda_finding, "LISTED", (f"{tmp_path}/gpus/*",))
+    monkeypatch.setattr(cuda_finding, "SECONDS", 0.5)
+    fake_driver(init="sleep(2); return 0;")
+    assert cuda_finding.find_driver().gpus
+    assert "has not answered for 0.5 seconds, and this machine lists a GPU" in \
+        capsys.readouterr().err
+    monkeypatch.setattr(cuda_finding, "PATIENCE", 1.5)
+    fake_driver(init="for (;;) sleep(1);")
+    assert cuda_finding.find_driver().problem == "it did not answer within 2 seconds"
+
+
+@pytest.mark.parametrize("listed, hidden, warned", [
+    (True, None, True), (False, None, False), (True, "", False), (True, "-1", False)])
+def test_training_on_the_cpu_beside_a_gpu_is_said(no_cuda, monkeypatch, capsys, tmp_path, listed,
+                                                  hidden, warned):
+    monkeypatch.setattr(cuda_finding, "LISTED", (str(tmp_path),) if listed else ())
+    monkeypatch.setattr(gpu.ui, "_warned", set())
+    if hidden is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+    gpu.warn_of_unused("cuda")
+    assert capsys.readouterr().err == ""
+    gpu.warn_of_unused("cpu")
+    said = capsys.readouterr().err
+    assert said.startswith("warning: this machine lists a GPU, and the network trains on the CPU: "
+                           "no NVIDIA driver on this machine\n  hint: ") == warned
+    assert warned or not said
 
 
 def test_a_driver_without_a_gpu(fake_driver):
