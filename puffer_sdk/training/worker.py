@@ -222,9 +222,10 @@ class _Worker:
         self.watch.forget()
 
     def needs_snapshot(self) -> bool:
-        """Whether to take a snapshot now. With train.async it waits for the GPU, so then only
-        before a save, and once a second for rescue()."""
-        now, due = time.perf_counter(), not self.config.train.async_
+        """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
+        too: then only before a save, and once a second for rescue()."""
+        train = self.config.train
+        now, due = time.perf_counter(), not (train.async_ or train.device == "cuda")
         due |= self.is_kept_epoch() or now - self.saved_time > self.clock
         if due or now - self.snapshot_time > SNAPSHOT:
             self.snapshot_time = now

@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.env import library, opening, vec
 from puffer_sdk.settings import config
-from puffer_sdk.training import checkpoint
+from puffer_sdk.training import checkpoint, worker
 
 CASES = {
     "mixed, masked bytes, drawn": dict(
@@ -504,6 +506,24 @@ def test_profile_shows_each_kernel(target, monkeypatch):
                    ).stdout
     assert "us/call" in shown and "scan_backward" in shown
     assert HAS_DRIVER or "cannot be locked (PUFFER_CUDA_EMULATED_PIN=0): rows are copied" in shown
+
+
+@pytest.mark.parametrize("device, async_, often", [("cpu", False, True), ("cuda", False, False),
+                                                   ("cuda", True, False)])
+def test_weights_are_not_downloaded_each_epoch(device, async_, often):
+    """On the CPU a snapshot is a copy; a GPU's is taken for a checkpoint and once a second."""
+    now = time.perf_counter()
+    child = SimpleNamespace(
+        config=SimpleNamespace(train=SimpleNamespace(device=device, async_=async_)),
+        saved_time=now, snapshot_time=now, clock=60.0, is_kept_epoch=lambda: False)
+    needs = worker._Worker.needs_snapshot
+    assert needs(child) == often
+    child.snapshot_time -= worker.SNAPSHOT + 0.1
+    assert needs(child)
+    child.saved_time -= 61
+    assert needs(child)
+    child.saved_time, child.is_kept_epoch = now, lambda: True
+    assert needs(child)
 
 
 # ---- what measures it ---------------------------------------------------------------------------

@@ -223,9 +223,6 @@ static void plan_batch(Rank* rank) {
 
 static void plan_host(PufferTrainer* trainer) {
     Arena* host = &trainer->host;
-    ARENA_ADD(host, trainer->weights_here, trainer->weight_count);
-    ARENA_ADD(host, trainer->momentum_here, trainer->weight_count);
-    ARENA_ADD(host, trainer->adam_v_here, trainer->heads.continuous);
     ARENA_ADD(host, trainer->all_slices, trainer->config.slices);
     ARENA_ADD(host, trainer->workers, trainer->config.threads);
 }
@@ -372,6 +369,10 @@ static void plan_rank(Rank* rank) {
     ARENA_ADD(&rank->pinned, rank->report_here, 1);
     ARENA_ADD(&rank->pinned, rank->ticks_here, trainer->config.horizon + 1);
     ARENA_ADD(&rank->pinned, rank->picker.weights_here, trainer->N);
+    if (rank != trainer->ranks) return;    // what callers see comes from the first
+    ARENA_ADD(&rank->pinned, trainer->weights_here, trainer->weight_count);
+    ARENA_ADD(&rank->pinned, trainer->momentum_here, trainer->weight_count);
+    ARENA_ADD(&rank->pinned, trainer->adam_v_here, trainer->heads.continuous);
 }
 
 static int32_t take_rank(Rank* rank, Error* error) {
@@ -406,9 +407,9 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
                        "the system cannot provide %lld MiB of memory",
                        (long long)(trainer->host.bytes >> 20));
     trainer->allocations++;
-    list_tensors(trainer);
     EACH_RANK(trainer, rank)
         if (take_rank(rank, error)) return -1;
+    list_tensors(trainer);
     return 0;
 }
 
