@@ -276,7 +276,7 @@ FAULTS = """
 """
 START = """
     if (env->fault == 11) env->num_agents = 2;
-    if (env->fault == 12) env->memory = malloc(50 << 20);
+    if (env->fault == 12) env->memory = malloc((size_t)5 << 30);
     if (env->fault == 13) for (;;);
 """
 HORIZON = 6
@@ -334,7 +334,7 @@ ABORTED = "an environment on the GPU called assert, abort or exit"
 @pytest.mark.parametrize("number, said", [
     (1, ABORTED), (2, ABORTED), (3, ABORTED),
     (11, "an environment's num_agents differs between GPU and CPU"),
-    (12, "malloc on the GPU has no memory left: all environments share 39 MiB")])
+    (12, "malloc on the GPU has no memory left: all environments share 40 MiB")])
 def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, monkeypatch, mode):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
     if HAS_DRIVER and number == 12:
@@ -419,7 +419,7 @@ def test_more_envs_than_before_get_more_room(faulty):
 def test_envs_that_are_too_large_for_the_gpu(fail, monkeypatch):
     with fail(0) as trainer:
         used = trainer.gpu()["used"]
-    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(used + 2000))
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(used * 4 // 3 + 3000))  # and a heap
     with fail(0) as trainer:
         error = refused(trainer)
     assert error.message.startswith("this takes 0 MiB of GPU memory")

@@ -13,7 +13,8 @@ from puffer_sdk.toolchain import compilers, cuda_finding
 from puffer_sdk.training.native import cuda, sources
 
 HERE = TESTS / "trainer" / "cuda_device"
-CHECKS = ("opening", "memory", "pinning", "products", "shapes_that_are_none", "graphs",
+CHECKS = ("opening", "memory", "pinning", "products", "a_sum_in_other_memory",
+          "shapes_that_are_none", "graphs",
           "graphs_that_are_none", "failures", "meeting", "timing", "programs",
           "programs_that_are_none")
 

@@ -19,19 +19,18 @@ static const char* const kernel_names[ENVS_KERNELS] = {ENVS_PREFIX "facts", ENVS
 
 // ---- the program -------------------------------------------------------------------------------
 
-// The heap of malloc is set before the first program is loaded, and stays: a quarter of the unused
-// memory. Where CUDA no longer allows that, an earlier trainer of this process has set it
-static void take_heap(Rank* rank) {
-    PufferTrainer* trainer = rank->trainer;
+// A quarter of the unused memory, before anything runs on the GPU. Where CUDA no longer allows
+// that, an earlier trainer of this process has set it
+void envs_heap(Rank* rank) {
     DeviceFacts facts;
+    if (!rank->trainer->config.plays) return;
     device_facts(rank->device, &facts);
     int64_t heap = facts.unused / 4 < MOST_HEAP ? facts.unused / 4 : MOST_HEAP;
-    if (device_heap(rank->device, (size_t)heap) == 0) trainer->heap = heap;
+    rank->trainer->heap = device_heap(rank->device, (size_t)heap);
 }
 
 static int32_t open_program(Rank* rank, const char* path, Error* error) {
     char text[PUFFER_ERROR_SIZE];
-    if (!rank->program) take_heap(rank);
     rank->program = program_open(rank->device, path, text);
     if (!rank->program) return fail_as(error, error_kind(device_fault(rank->device)), "%s", text);
     for (int i = 0; i < ENVS_KERNELS; i++) {

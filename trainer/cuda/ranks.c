@@ -29,6 +29,7 @@ int32_t ranks_open(PufferTrainer* trainer, Error* error) {
         rank->first_row = rank->number * (trainer->config.agents / trainer->config.gpus);
         rank->device = device_open(trainer->config.devices[rank->number], &fault, text);
         if (!rank->device) return fail_as(error, error_kind(fault), "%s", text);
+        envs_heap(rank);
         for (Rank* other = trainer->ranks; other < rank; other++)
             device_meet(rank->device, other->device);
         rank->stream = stream_open(rank->device);

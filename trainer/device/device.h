@@ -105,9 +105,10 @@ int32_t program_kernel(Program* program, const char* name);    // its number, or
 void stream_call(Stream* stream, Program* program, int32_t kernel, const void* args, size_t bytes,
                  int32_t blocks, int32_t threads);
 
-// The heap that malloc of all programs shares (emulated: passed to a program's puffer_envs_heap).
-// Call it before the first program: 0, or -1 and no change where it is too late or memory is short
-int32_t device_heap(Device* device, size_t bytes);
+// Sets the heap that malloc of all programs shares (emulated: passed to a program's
+// puffer_envs_heap), and returns what it is now: another size where an earlier user of this GPU has
+// set it, or memory is short; 0 where CUDA does not say. Call it before anything runs there
+int64_t device_heap(Device* device, size_t bytes);
 
 // ---- products: D = alpha op(A) op(B) + beta C, row-major ---------------------------------------
 

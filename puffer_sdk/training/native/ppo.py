@@ -90,6 +90,7 @@ class NativePPO(Schedules):
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
             "first_agent": first_agent, "total_epochs": self.total_epochs,
             "slices": count_slices(vec), "timed": int(timed), "gpus": len(self.gpus),
+            "plays": int(self.program is not None),
             "devices": self.gpus, "overlap": int(train.async_)}, library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 enum { OK = 0, INVALID = 7, UNSUPPORTED = 15 };
-enum { INPLACE = 1, HUNGRY, FIXED, FAST, SLOW };    // algorithms; the last two are the ones to take
+enum { INPLACE = 1, HUNGRY, FIXED, FAST, SLOW };    // algorithms; the last two are the ones to take,
+                                                    // and FIXED where C is D
 
 int fake_living, fake_heuristics, fake_products, fake_last, fake_only_inplace;
 
@@ -144,7 +145,8 @@ int cublasLtMatmul(void* handle, Desc* desc, const float* alpha, const char* A, 
     (void)handle;
     fake_products++;
     fake_last = (int)algorithm->id;
-    if (algorithm->id != FAST && algorithm->id != SLOW) return UNSUPPORTED;
+    if (algorithm->id < FIXED) return UNSUPPORTED;
+    if (algorithm->id == FIXED && *beta != 0 && C != (const char*)D) return UNSUPPORTED;
     if (!workspace || (uintptr_t)workspace % 256 || size < 32u << 20) return INVALID;
     if (algorithm->id == FAST
         && ((uintptr_t)A % 16 || (uintptr_t)B % 16 || (uintptr_t)C % 16 || (uintptr_t)D % 16))

@@ -313,6 +313,11 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     if (limit != cudaLimitMallocHeapSize || modules) return say(cudaErrorInvalidValue);
     return heap = value, cudaSuccess;
 }
+cudaError_t cudaDeviceGetLimit(size_t* out, enum cudaLimit limit) {
+    ENTER();
+    return limit == cudaLimitMallocHeapSize ? (*out = heap, cudaSuccess)
+                                            : say(cudaErrorInvalidValue);
+}
 }
 
 // ---- the driver ---------------------------------------------------------------------------------

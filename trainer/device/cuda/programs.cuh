@@ -172,9 +172,10 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
 }
 
 // The heap is laid out when the first program that has malloc is loaded, and stays as it is
-int32_t device_heap(Device* device, size_t bytes) {
-    if (!ready(device)) return -1;
-    if (cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes) == cudaSuccess) return 0;
-    cudaGetLastError();
-    return -1;
+int64_t device_heap(Device* device, size_t bytes) {
+    size_t now = 0;
+    if (!ready(device)) return 0;
+    if (cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes) != cudaSuccess) cudaGetLastError();
+    if (cudaDeviceGetLimit(&now, cudaLimitMallocHeapSize) != cudaSuccess) cudaGetLastError();
+    return (int64_t)now;
 }

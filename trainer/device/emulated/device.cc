@@ -333,12 +333,13 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
                   [=, work = called.second] { work(kept.data(), blocks, threads); }});
 }
 
-int32_t device_heap(Device* device, size_t bytes) {
-    if (failed(device) || !device->programs.empty()) return -1;
-    if (bytes > device->limit - device->used + device->heap) return -1;
-    device->used += bytes - device->heap;
-    device->heap = bytes;
-    return 0;
+int64_t device_heap(Device* device, size_t bytes) {
+    if (!failed(device) && device->programs.empty()
+        && bytes <= device->limit - device->used + device->heap) {
+        device->used += bytes - device->heap;
+        device->heap = bytes;
+    }
+    return (int64_t)device->heap;
 }
 
 // ---- products -----------------------------------------------------------------------------------
