@@ -227,12 +227,18 @@ def space_mismatch(facts: Facts):
 
 
 def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
-    """Keys that a hand-written binding asks its Dict for, and the line of the first time."""
+    """Keys that a hand-written binding asks its Dict for, and the line of the first time.
+
+    needed      only those that dict_get itself is handed; else all that a function of the author's
+                may ask for, too: any text but what dict_set writes
+    """
     keys: dict[str, int] = {}
-    pattern = r'\bdict_get\s*\(\s*\w*kwargs\s*,\s*"(\w+)"' if needed \
-        else r'\bdict_get\w*\s*\(\s*\w+\s*,\s*"(\w+)"'
-    for number, line in enumerate(facts.source.files.get("binding.c", "").splitlines(), 1):
-        code = line.partition("//")[0]
+    text = facts.source.files.get("binding.c", "")
+    made = not needed and re.search(r"^\s*#\s*define\b.*\bdict_get\w*\s*\(.*#\s*\w", text, re.M)
+    pattern = r'\bdict_get\s*\(\s*\w*kwargs\s*,\s*"(\w+)"' if needed else \
+        r"\b([A-Za-z_]\w*)\b" if made else r'"(\w+)"'         # a macro writes #key
+    for number, line in enumerate(text.splitlines(), 1):
+        code = re.sub(r'\bdict_set\s*\(\s*\w+\s*,\s*"\w+"', "", line.partition("//")[0])
         if re.search(r"\bvec_kwargs\b", code):
             continue
         for match in re.finditer(pattern, code):
