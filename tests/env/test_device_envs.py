@@ -516,3 +516,20 @@ def test_a_mask_in_the_observation_is_read_there_too(tmp_path):
         assert vec.action_mask.shape == (COPIES, 3)
         play(vec, Program(compile_program(folder, None), vec), ticks=100)
         assert 0 < vec.action_mask.mean() < 1
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_cast_that_a_gpu_may_not_forgive_is_named(probe, capsys, monkeypatch, compiler):
+    """x86 reads a float at any address; on a GPU it ends the run."""
+    monkeypatch.setenv("CC", compiler)
+    env = probe(("    env->tick++;\n", "    env->tick++;\n"
+                 "    unsigned char bytes[8] = {0};\n    *(float*)(bytes + env->tick % 3) = 1;\n"))
+    programs.build_program(env, "90")
+    said = capsys.readouterr().err
+    line = (env / "probe.h").read_text().splitlines().index(
+        "    *(float*)(bytes + env->tick % 3) = 1;") + 1
+    assert f"probe.h:{line} casts a pointer to a type of stricter alignment: a GPU ends" in said
+    programs.build_program(env, "90")
+    assert capsys.readouterr().err == ""                # it was said when it was compiled
+    programs.build_program(probe(), "90")
+    assert capsys.readouterr().err == ""

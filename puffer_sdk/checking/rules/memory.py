@@ -251,7 +251,9 @@ def undefined_behaviour(facts: Facts):
     Fix: look at the line; bound the value before it is used. `check --deep` also finds
     decisions and observations that depend on memory which nobody ever wrote.
     """
-    found = [Finding("PUF202", f"{call} relies on undefined behaviour: {text}", **where)
+    found = [Finding("PUF202", f"{call} relies on undefined behaviour: {text}", **where,
+                     hint="copy it with memcpy: on a GPU this ends the run"
+                     if "misaligned" in text else None)
              for where, call, text in undefined(facts, OTHER)]
     asan = {(f.file, f.line) for f in _asan(facts)}
     found = [f for f in found if (f.file, f.line) not in asan]

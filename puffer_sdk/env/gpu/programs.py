@@ -24,6 +24,7 @@ from ...toolchain.libraries import SHARED, compile_library, digest, digest_file,
 from .. import binding, header
 from ..build import EXACT
 from . import translate
+from .alignment import warn_of_casts
 
 KEEP = 8                            # programs of one kind that stay in build/
 ARCH = "90"                         # what is compiled for where there is no GPU
@@ -92,6 +93,7 @@ def build_program(env: Spec | Path, arch: str | None, *, verbose: bool = False) 
                 _compile_emulated(path, source, spec, verbose)
         except BuildError as error:
             raise _with_hint(error) from None
+        warn_of_casts(text, spec)
         prune(folder, stem, keep=KEEP, spare=path, suffix=suffix)
     return Program(path, spec, arch, time.perf_counter() - began, cached)
 
