@@ -40,5 +40,6 @@ def warn_of_casts(text: bytes, spec: Spec) -> None:
     if casts:
         file, line = casts[0]
         more = f" (and {len(casts) - 1} more)" if len(casts) > 1 else ""
-        ui.warn(f"{paths.shown(file)}:{line} casts a pointer to a type of stricter alignment{more}: "
+        place = f"{paths.shown(file)}:{line}"
+        ui.warn(f"{place} casts a pointer to a type of stricter alignment{more}: "
                 "a GPU ends the run if the address is not aligned", hint=HINT)
