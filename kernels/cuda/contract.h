@@ -33,6 +33,8 @@ extern "C" {
 
 #define CUDA_THREADS  256     // of a block at most
 #define CUDA_LANES    256     // parts of a sum within a block
+#define CUDA_BUCKET   128     // keys that a block of deck_shuffle puts in order, about
+#define CUDA_BIN      144     // and how many of them at a time
 #define CUDA_SEGMENTS 32      // segments of a block of advantages_compute
 #define CUDA_TICKS    32      // ticks of them that it holds at a time
 #define CUDA_ROWS     128     // rows of a loss whose sums are one part
@@ -45,6 +47,7 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK, CUDA_BAD_FINAL };
 // The kernels, what they take, and what their threads or blocks are spread over
 #define CUDA_KERNELS(X)                                                                            \
     X(tick_begin, TickBeginArgs)                 /* elements */                                    \
+    X(tick_next, TickNextArgs)                   /* one thread */                                  \
     X(finals_keep, FinalsKeepArgs)               /* elements */                                    \
     X(gates_step, GatesStepArgs)                 /* elements: rows H */                            \
     X(heads_sample, HeadsSampleArgs)             /* elements: rows */                              \
@@ -52,7 +55,7 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK, CUDA_BAD_FINAL };
     X(live_count, LiveCountArgs)                 /* elements: N */                                 \
     X(epoch_begin, EpochBeginArgs)               /* elements */                                    \
     X(advantages_compute, AdvantagesComputeArgs) /* blocks: count / CUDA_SEGMENTS */               \
-    X(deck_shuffle, DeckShuffleArgs)             /* blocks: laps N / CUDA_LANES */                 \
+    X(deck_shuffle, DeckShuffleArgs)             /* blocks: laps N / CUDA_BUCKET */                \
     X(priorities_sum, PrioritiesSumArgs)         /* one block */                                   \
     X(segments_pick, SegmentsPickArgs)           /* elements: S */                                 \
     X(repeats_find, RepeatsFindArgs)             /* elements: S */                                 \
@@ -165,6 +168,11 @@ typedef struct TickBeginArgs {
     uint16_t* narrow;    // (rows, ldw), or NULL
     CudaFault* fault;
 } TickBeginArgs;
+
+// The next tick begins: after the last kernel that reads this one
+typedef struct TickNextArgs {
+    CudaTick* tick;
+} TickNextArgs;
 
 // Gates and highway of one tick and layer. state: of this layer, rows lds apart; moves on if t < T
 typedef struct GatesStepArgs {

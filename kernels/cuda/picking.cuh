@@ -22,37 +22,86 @@ KERNEL_INLINE uint64_t deck_key(const CudaSchedule* schedule, uint32_t i, int la
     return (uint64_t)block.word[0] << 32 | block.word[1];
 }
 
-// A segment's place is the number of keys below its own: N^2 comparisons, none of which waits
-CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
-    CUDA_SHARED(uint64_t, keys, [CUDA_LANES]);
-    CUDA_SHARED(uint64_t, mine, [CUDA_LANES]);
-    CUDA_SHARED(int32_t, place, [CUDA_LANES]);
-    int n = segments_of(a.schedule, a.living, a.N), laps = laps_of(a.laps, a.N, n);
-    int groups = (n + CUDA_LANES - 1) / CUDA_LANES;
-    CUDA_BLOCKS(item, groups * laps) {
-        int lap = item / groups, first = item % groups * CUDA_LANES;
-        int here = n - first < CUDA_LANES ? n - first : CUDA_LANES;
-        CUDA_PHASE(thread)
-            CUDA_SHARE(i, thread, here) {
-                mine[i] = deck_key(a.schedule, a.first + (uint32_t)(first + i), lap);
-                place[i] = 0;
-            }
-        for (int from = 0; from < n; from += CUDA_LANES) {
-            int others = n - from < CUDA_LANES ? n - from : CUDA_LANES;
-            CUDA_PHASE(thread)
-                CUDA_SHARE(i, thread, others)
-                    keys[i] = deck_key(a.schedule, a.first + (uint32_t)(from + i), lap);
-            CUDA_PHASE(thread)
-                CUDA_SHARE(i, thread, here) {
-                    int below = 0;    // equal keys by number
-                    for (int j = 0; j < others; j++)
-                        below += keys[j] < mine[i] || (keys[j] == mine[i] && from + j < first + i);
-                    place[i] += below;
-                }
+// Buckets of keys in their order, each of about CUDA_BUCKET
+KERNEL_INLINE int bucket_of(uint64_t key, int buckets) {
+    return (int)((key >> 32) * (uint64_t)buckets >> 32);
+}
+
+typedef struct {    // those of a bucket that a block looks at together
+    uint64_t key[CUDA_BIN];
+    int32_t number[CUDA_BIN];
+} DeckBin;
+
+// Of the bucket's keys, in the order of lanes, numbers from to from + CUDA_BIN - 1
+KERNEL_INLINE void fill_bin(const DeckShuffleArgs* a, DeckBin* bin, int n, int buckets, int bucket,
+                            int lap, int lane, int at, int from) {
+    for (int i = lane; i < n; i += CUDA_LANES) {
+        uint64_t key = deck_key(a->schedule, a->first + (uint32_t)i, lap);
+        if (bucket_of(key, buckets) != bucket) continue;
+        if (at >= from && at < from + CUDA_BIN) {
+            bin->key[at - from] = key;
+            bin->number[at - from] = i;
         }
+        at++;
+    }
+}
+
+// A segment's place is the number of keys below its own: those of lower buckets, which are only
+// counted, and those of its own, with which it is compared
+CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
+    CUDA_SHARED(DeckBin, mine, [1]);
+    CUDA_SHARED(DeckBin, theirs, [1]);
+    CUDA_SHARED(int32_t, place, [CUDA_BIN]);
+    CUDA_SHARED(int32_t, inside, [CUDA_LANES]);    // then: of the lanes before
+    CUDA_SHARED(int32_t, lower, [CUDA_LANES]);
+    CUDA_SHARED(int32_t, sums, [2]);
+    int n = segments_of(a.schedule, a.living, a.N), laps = laps_of(a.laps, a.N, n);
+    int buckets = (n + CUDA_BUCKET - 1) / CUDA_BUCKET;
+    CUDA_BLOCKS(item, buckets * laps) {
+        int lap = item / buckets, bucket = item % buckets;
         CUDA_PHASE(thread)
-            CUDA_SHARE(i, thread, here)
-                a.decks[(int64_t)lap * n + place[i]] = segment_of(a.living, first + i);
+            CUDA_SHARE(lane, thread, CUDA_LANES) {
+                inside[lane] = lower[lane] = 0;
+                for (int i = lane; i < n; i += CUDA_LANES) {
+                    int at = bucket_of(deck_key(a.schedule, a.first + (uint32_t)i, lap), buckets);
+                    inside[lane] += at == bucket;
+                    lower[lane] += at < bucket;
+                }
+            }
+        CUDA_PHASE(thread) {
+            if (thread == 0) sums[0] = sums[1] = 0;
+            for (int lane = 0; thread == 0 && lane < CUDA_LANES; lane++) {
+                int here = inside[lane];
+                inside[lane] = sums[0];
+                sums[0] += here;
+                sums[1] += lower[lane];
+            }
+        }
+        int count = sums[0];
+        for (int from = 0; from < count; from += CUDA_BIN) {
+            int here = count - from < CUDA_BIN ? count - from : CUDA_BIN;
+            CUDA_PHASE(thread) {
+                CUDA_SHARE(lane, thread, CUDA_LANES)
+                    fill_bin(&a, mine, n, buckets, bucket, lap, lane, inside[lane], from);
+                CUDA_SHARE(i, thread, here) place[i] = sums[1];
+            }
+            for (int other = 0; other < count; other += CUDA_BIN) {
+                int others = count - other < CUDA_BIN ? count - other : CUDA_BIN;
+                const DeckBin* against = other == from ? mine : theirs;
+                CUDA_PHASE(thread)
+                    CUDA_SHARE(lane, thread, other == from ? 0 : CUDA_LANES)
+                        fill_bin(&a, theirs, n, buckets, bucket, lap, lane, inside[lane], other);
+                CUDA_PHASE(thread)
+                    CUDA_SHARE(i, thread, here)
+                        for (int j = 0; j < others; j++)    // equal keys by number
+                            place[i] += against->key[j] < mine->key[i]
+                                        || (against->key[j] == mine->key[i]
+                                            && against->number[j] < mine->number[i]);
+            }
+            CUDA_PHASE(thread)
+                CUDA_SHARE(i, thread, here)
+                    a.decks[(int64_t)lap * n + place[i]] = segment_of(a.living, mine->number[i]);
+        }
     }
 }
 

@@ -42,6 +42,13 @@ KERNEL_INLINE int is_over(const TickBeginArgs* a, uint32_t row, int t) {
            || (a->alive && (!a->alive[row] || !has_lived(a->live, a->first, row, a->T, t)));
 }
 
+CUDA_KERNEL(tick_next, TickNextArgs) {
+    CUDA_EACH(i, 1) {
+        a.tick->t++;
+        a.tick->step++;
+    }
+}
+
 CUDA_KERNEL(tick_begin, TickBeginArgs) {
     int t = a.tick->t, T = a.T;
     CUDA_EACH(row, t ? a.rows : 0) {

@@ -55,6 +55,8 @@ ARRAYS_OF(finals_keep, FinalsKeepArgs) {
     ONCE(kept_ticks, 0);
 }
 
+ARRAYS_OF(tick_next, TickNextArgs) { TWICE(tick, 1); }
+
 ARRAYS_OF(tick_begin, TickBeginArgs) {
     double rows = a->rows, D = a->D, obs = a->obs_dtype == CUDA_U8 ? 1.0 : 4.0;
     ONCE(tick, 1);

@@ -64,6 +64,10 @@ def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, s
     return known, got
 
 
+def test_the_next_tick_is_counted(cuda):
+    assert cuda.tick_next(tick=tick(3)).tick == {**tick(3), "t": 4, "step": tick(3)["step"] + 1}
+
+
 @pytest.mark.parametrize("dtype", ["u8", "f32"])
 @pytest.mark.parametrize("t", [0, 1, 3, 4])
 def test_a_tick_begins(cuda, dtype, t):

@@ -13,7 +13,7 @@ SOURCE = """
 double traffic(int32_t kernel, const void* args) { return cuda_traffic(kernel, args); }
 void arrays(int32_t kernel, const void* args, CudaArrays* to) { *to = cuda_arrays(kernel, args); }
 """
-FIXED = {"update_decide"}               # its arrays have one size
+FIXED = {"tick_next", "update_decide"}               # its arrays have one size
 NOT_SIZES = {"obs_dtype", "scale_obs", "reset_state", "first", "first_agent", "norm_adv"}
 
 

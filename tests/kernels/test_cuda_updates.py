@@ -2,12 +2,14 @@
 
 Where the CPU trainer adds in another order the sums agree to the last bits of a double.
 """
+import re
+
 import numpy as np
 import pytest
 from helpers import kernel_reference as reference
 from helpers import reference_ppo as ppo
 from helpers.cuda_calls import bf16_bits, blank, same
-from helpers.kernel_library import wide
+from helpers.kernel_library import KERNELS, wide
 
 from puffer_sdk.base import philox
 
@@ -142,7 +144,7 @@ def test_only_picked_segments_get_advantages_and_each_once(cuda):
 # ---- picking ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("N", [1, 5, 256, 700])
+@pytest.mark.parametrize("N", [1, 5, 128, 129, 256, 700])
 def test_decks_are_the_cpus(cuda, N):
     got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=3, first=0, living=None,
                             decks=blank(3, N, dtype=np.int32))
@@ -184,6 +186,18 @@ def test_where_nobody_lives_some_segment_is_taken_all_the_same(cuda, drawn):
     got = cuda.segments_pick(S=7, decks=decks, weights=weights, cdf=cdf,
                              rows=blank(7, dtype=np.int32), q=blank(7), **now)
     assert got.rows.tolist() == [0, 1, 2, 3, 4, 0, 1] and (got.q == 1).all()
+
+
+def test_large_buckets_are_put_in_order_a_part_at_a_time(cuda):
+    """Of 3,000 keys, one bucket at least is larger than what a block looks at together."""
+    N, text = 3000, (KERNELS / "cuda" / "contract.h").read_text()
+    bucket, room = (int(re.search(rf"#define {name} +(\d+)", text)[1])
+                    for name in ("CUDA_BUCKET", "CUDA_BIN"))
+    keys = philox.words((5 << 32 | 7, philox.Purpose.SHUFFLE), np.arange(N), 3 << 32 | 2)[0]
+    assert np.bincount(keys.astype(np.uint64) * -(-N // bucket) >> 32).max() > room
+    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=1, first=0, living=None,
+                            decks=blank(1, N, dtype=np.int32))
+    assert got.decks[0].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2).tolist()
 
 
 def test_ranks_shuffle_and_draw_by_numbers_of_their_own(cuda):

@@ -26,6 +26,7 @@
 #include "trainer/common/shared.h"
 
 #define MAX_SLICES  64
+#define SPREAD      128               // blocks that a small launch is cut into, if it can be
 #define ENVS_PREFIX "puffer_envs_"    // of a program's kernels
 #define MUON_GROUPS 3                 // matrices of one shape: encoder, layers, decoder
 
@@ -201,7 +202,7 @@ typedef struct Rank {
     Arena env_memory, env_pinned;
     EnvSetting* env_settings;
     EnvFacts* env_facts;
-    CudaTick* ticks_here;                       // [T + 1] pinned
+    CudaTick* first_tick;                       // pinned; the GPU counts on from it
     CudaSchedule *schedule, *schedules_here;    // of a minibatch; [minibatches] pinned
     Report *report, *report_here;
 
@@ -288,14 +289,17 @@ static inline const void* layer_weights(const Rank* rank, int matrix, int acting
     return (acting ? rank->acting : rank->weights) + offset;
 }
 
-// A kernel's threads are spread over elements, or its blocks over parts
+// A kernel's threads are spread over elements, or its blocks over parts. Few elements make small
+// blocks: a GPU has a hundred multiprocessors, and one that has no block waits for the others
 static inline void each(Stream* stream, int32_t kernel, const void* args, int64_t elements) {
-    int64_t blocks = (elements + CUDA_THREADS - 1) / CUDA_THREADS;
+    int32_t threads = CUDA_THREADS;
+    while (threads > 32 && elements < (int64_t)threads * SPREAD) threads /= 2;
+    int64_t blocks = (elements + threads - 1) / threads;
     stream_launch(stream, kernel, args,
                   (int32_t)(blocks > 4096 ? 4096
                             : blocks < 1  ? 1
                                           : blocks),
-                  CUDA_THREADS);
+                  threads);
 }
 
 static inline void blocks(Stream* stream, int32_t kernel, const void* args, int64_t parts) {

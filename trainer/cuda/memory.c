@@ -367,7 +367,7 @@ static void plan_rank(Rank* rank) {
     }
     ARENA_ADD(&rank->pinned, rank->schedules_here, trainer->minibatches);
     ARENA_ADD(&rank->pinned, rank->report_here, 1);
-    ARENA_ADD(&rank->pinned, rank->ticks_here, trainer->config.horizon + 1);
+    ARENA_ADD(&rank->pinned, rank->first_tick, 1);
     ARENA_ADD(&rank->pinned, rank->picker.weights_here, trainer->N);
     if (rank != trainer->ranks) return;    // what callers see comes from the first
     ARENA_ADD(&rank->pinned, trainer->weights_here, trainer->weight_count);

@@ -58,7 +58,7 @@ int32_t list_living(PufferTrainer* trainer, int turn, Living* out, Error* error)
 static void shuffle(Rank* rank, Stream* stream) {
     const Picker* picker = &rank->picker;
     int32_t N = rank->trainer->N;
-    BLOCKS(stream, deck_shuffle, picker->laps * (int64_t)((N + CUDA_LANES - 1) / CUDA_LANES),
+    BLOCKS(stream, deck_shuffle, picker->laps * (int64_t)((N + CUDA_BUCKET - 1) / CUDA_BUCKET),
            DeckShuffleArgs, .schedule = rank->schedule, .N = N, .laps = picker->laps,
            .first = (uint32_t)rank->first_row, .living = picker->living, .decks = picker->decks);
 }

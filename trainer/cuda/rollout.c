@@ -87,8 +87,10 @@ static void tick_calls(Rank* rank, Stream* stream, void* about) {
 }
 
 static void play_calls(Rank* rank, Stream* stream, void* about) {
-    act_calls(rank, stream, about);
-    envs_step(about);
+    Slice* slice = about;
+    act_calls(rank, stream, slice);
+    envs_step(slice);
+    EACH(stream, tick_next, 1, TickNextArgs, .tick = slice->there.tick);
 }
 
 // The values of one slot, after tick T: no state moves any more
@@ -284,7 +286,7 @@ static int32_t run_ticks(PufferTrainer* trainer) {
 static void play_tick(PufferTrainer* trainer, Slice* slice, int t) {
     Rank* rank = slice->rank;
     int last = t == trainer->config.horizon, turn = trainer->turn;
-    stream_upload(slice->stream, slice->there.tick, &rank->ticks_here[t], sizeof(CudaTick));
+    if (t == 0) stream_upload(slice->stream, slice->there.tick, rank->first_tick, sizeof(CudaTick));
     run_recorded(rank, slice->stream, last ? &slice->lasts[turn] : &slice->ticks[turn],
                  last ? act_calls : play_calls, slice);
 }
@@ -302,8 +304,7 @@ static int32_t await_slices(Rank* rank) {
 static int32_t play_ticks(PufferTrainer* trainer) {
     int T = trainer->config.horizon, count = trainer->config.slices;
     trainer->workers[0].since = clock_now();
-    EACH_RANK(trainer, rank)
-        for (int t = 0; t <= T; t++) rank->ticks_here[t] = tick_at(trainer, t);
+    EACH_RANK(trainer, rank) *rank->first_tick = tick_at(trainer, 0);
     for (int i = 0; i < count; i++) clear_slice(&trainer->all_slices[i]);
     for (int t = 0; t <= T; t++)
         for (int i = 0; i < count; i++) play_tick(trainer, &trainer->all_slices[i], t);
