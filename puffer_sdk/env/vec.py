@@ -153,38 +153,16 @@ class VecEnv:
         return handle
 
     def _bind(self) -> None:
-        first, count = ffi().new("int32_t*"), ffi().new("int32_t*")
-        buffers, api = ffi().new("PufferBuffers*"), self.library.api
-        observations = _pointer("char*", self.observations)
-        actions, rewards, terminals, truncations = (
-            _pointer("float*", array) for array in (self.actions, self.rewards, self.terminals,
-                                                    self.truncations))
-        mask = None if self.action_mask is None else _pointer("unsigned char*", self.action_mask)
-        finals = has_final = None
-        if self.has_final is not None:
-            finals = _pointer("char*", self.final_observations)
-            has_final = _pointer("unsigned char*", self.has_final)
-        alive = None if self.alive is None else _pointer("unsigned char*", self.alive)
-        obs_bytes, mask_bytes = self.observations.strides[0], self.description.mask_size
-        first_row = [0]
-        for env in range(self.num_envs):        # many: every line here counts
-            api.rows(self._handle, env, first, count)
-            row = first[0]
-            first_row.append(row + count[0])
-            buffers.observations = observations + row * obs_bytes
-            buffers.actions = actions + row * self.num_atns
-            buffers.rewards, buffers.terminals = rewards + row, terminals + row
-            if self.description.has_truncations:
-                buffers.truncations = truncations + row
-            if mask is not None:
-                buffers.action_mask = mask + row * mask_bytes
-            if finals is not None:
-                buffers.final_observations = finals + row * obs_bytes
-                buffers.has_final = has_final + row
-            if alive is not None:
-                buffers.alive = alive + row
-            api.bind(self._handle, env, buffers)
-        self.first_row = np.array(first_row, np.int64)
+        floats = (_pointer("float*", array) for array in (
+            self.actions, self.rewards, self.terminals,
+            self.truncations if self.description.has_truncations else None))
+        all_rows = ffi().new("PufferBuffers*", [
+            _pointer("void*", self.observations), *floats,
+            _pointer("unsigned char*", self.action_mask),
+            _pointer("void*", self.final_observations), _pointer("unsigned char*", self.has_final),
+            _pointer("unsigned char*", self.alive)])
+        self.first_row = np.zeros(self.num_envs + 1, np.int64)
+        self.library.api.bind_all(self._handle, all_rows, _pointer("int64_t*", self.first_row))
 
     def _split(self, parts: int) -> list[tuple[int, int]]:
         """Ranges (first env, count) of near-equal length."""
@@ -388,6 +366,6 @@ def available_memory() -> int:
     return 1 << 62
 
 
-def _pointer(kind: str, array: np.ndarray, row: int = 0):
-    """The address of a row of a buffer, as C takes it."""
-    return ffi().cast(kind, array.ctypes.data + row * array.strides[0])
+def _pointer(kind: str, array: np.ndarray | None):
+    """Where a buffer begins, as C takes it; NULL without one."""
+    return ffi().NULL if array is None else ffi().cast(kind, array.ctypes.data)

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 3
+#define PUFFER_ABI_VERSION 4
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   64
 #define PUFFER_MAX_LOG     64    // values that my_log may report
@@ -131,6 +131,10 @@ typedef struct PufferApi {
     // many envs is more than a float holds: n is exact below 2^53
     void (*add_log)(PufferVec* vec, const double* sums);    // [log_fields()]
     int32_t (*log_fields)(void);                            // floats in a Log
+
+    // bind of each env to blocks in which the rows of one follow those of the env before. `all`
+    // points to the first rows; first_row[e] gets the first row of env e, and the last the end
+    void (*bind_all)(PufferVec* vec, const PufferBuffers* all, int64_t* first_row);    // [envs + 1]
 } PufferApi;
 
 const PufferApi* puffer_api(void);

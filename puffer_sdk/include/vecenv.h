@@ -922,6 +922,32 @@ static void puffer_add_log(PufferVec* vec, const double* sums) {
     for (int i = 0; i < puffer_log_fields; i++) vec->added[i] += sums[i];
 }
 
+static float* puffer_floats(float* block, int64_t at) { return block ? block + at : NULL; }
+
+static unsigned char* puffer_bytes(void* block, int64_t at) {
+    return block ? (unsigned char*)block + at : NULL;
+}
+
+static void puffer_bind_all(PufferVec* vec, const PufferBuffers* all, int64_t* first_row) {
+    int64_t obs_bytes = (int64_t)vec->obs_size * (int64_t)obs_element_size();
+    for (int32_t e = 0; e < vec->num_envs; e++) {
+        int64_t row = first_row[e] = vec->first_row[e];
+        PufferBuffers own = {
+            puffer_bytes(all->observations, row * obs_bytes),
+            puffer_floats(all->actions, row * puffer_num_atns),
+            puffer_floats(all->rewards, row),
+            puffer_floats(all->terminals, row),
+            puffer_floats(all->truncations, row),
+            puffer_bytes(all->action_mask, row * puffer_mask_size),
+            puffer_bytes(all->final_observations, row * obs_bytes),
+            puffer_bytes(all->has_final, row),
+            puffer_bytes(all->alive, row),
+        };
+        puffer_bind(vec, e, &own);
+    }
+    first_row[vec->num_envs] = vec->first_row[vec->num_envs];
+}
+
 static int32_t puffer_log_size(void) { return puffer_log_fields; }
 
 static void* puffer_env_struct(PufferVec* vec, int32_t env) { return &vec->envs[env]; }
@@ -953,6 +979,7 @@ extern "C"
         puffer_env_struct_size,
         puffer_add_log,
         puffer_log_size,
+        puffer_bind_all,
     };
     return &api;
 }

@@ -235,10 +235,10 @@ def test_rewards_are_cleared_wherever_buffers_lie(probe):
         rewards[:], terminals[:] = 8, 8
         for env, place in enumerate(places):
             api.bind(handle, env, vec.ffi().new("PufferBuffers*", {
-                "observations": vec._pointer("void*", envs.observations, env),
-                "actions": vec._pointer("float*", envs.actions, env),
-                "rewards": vec._pointer("float*", rewards, place),
-                "terminals": vec._pointer("float*", terminals, place)}))
+                "observations": vec._pointer("void*", envs.observations[env:]),
+                "actions": vec._pointer("float*", envs.actions[env:]),
+                "rewards": vec._pointer("float*", rewards[place:]),
+                "terminals": vec._pointer("float*", terminals[place:])}))
         rest = [i for i in range(100) if i not in places]
         envs.reset()
         assert not rewards[places].any() and not terminals[places].any()
