@@ -31,7 +31,10 @@
 extern "C" {
 #endif
 
-#define CUDA_THREADS  256     // of a block at most
+#define CUDA_THREADS 256    // of a block at most
+#ifndef CUDA_RESIDENT
+#define CUDA_RESIDENT 2    // of such blocks on a multiprocessor at least: 128 registers a thread,
+#endif                     // of which no kernel spills any; ptxas by itself takes fewer, and spills
 #define CUDA_LANES    256     // parts of a sum within a block
 #define CUDA_BUCKET   128     // keys that a block of deck_shuffle puts in order, about
 #define CUDA_BIN      144     // and how many of them at a time

@@ -28,7 +28,8 @@
 #if defined(__CUDACC__)
 
 #define CUDA_KERNEL(NAME, ARGS)                                                                    \
-    static __global__ void __launch_bounds__(CUDA_THREADS) NAME(const __grid_constant__ ARGS a)
+    static __global__ void __launch_bounds__(CUDA_THREADS, CUDA_RESIDENT)                          \
+        NAME(const __grid_constant__ ARGS a)
 #define CUDA_SHARED(TYPE, NAME, SHAPE) __shared__ TYPE NAME SHAPE
 #define CUDA_UNROLL                    _Pragma("unroll")
 #define BLOCK                          ((int)blockIdx.x)

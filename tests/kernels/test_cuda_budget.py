@@ -1,0 +1,103 @@
+"""What the GPU's compiler makes of the kernels, on five generations: a budget that holds without a
+GPU, and the tables that are made of it."""
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from helpers.places import ROOT
+
+from puffer_sdk.env.gpu import programs
+
+BYTES = 8               # moves of one byte that a kernel of floats may have: flags, not rows
+# Kernels that read masks and observations of bytes, element by element
+OF_BYTES = {"heads_loss": 64, "heads_sample": 160, "tick_begin": 16, "finals_keep": 16}
+STEP = 32               # of an environment's step, which the compiler unrolls
+RESIDENT = 2            # blocks of 256 threads on a multiprocessor
+
+
+@pytest.fixture(scope="module")
+def budget():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "tools"))
+        import cuda_budget
+        yield cuda_budget
+
+
+@pytest.fixture(scope="module")
+def measured(budget):
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(budget.GENERATIONS, pool.map(budget.measure, budget.GENERATIONS)))
+
+
+def over(budget, arch, kernel) -> list[str]:
+    """What a kernel takes too much of."""
+    blocks = kernel.occupancy * budget.GENERATIONS[arch].warps / (budget.THREADS / 32)
+    return [word for word, is_over in (
+        ("spills", kernel.spills or kernel.stack), ("occupancy", blocks < RESIDENT),
+        ("bytes", kernel.byte_moves > OF_BYTES.get(kernel.name, BYTES))) if is_over]
+
+
+def test_every_kernel_keeps_its_budget_on_every_generation(budget, measured):
+    assert list(measured) == ["80", "86", "89", "90", "120"]
+    for arch, kernels in measured.items():
+        assert list(kernels) == budget.kernel_names() and len(kernels) > 25
+        for kernel in kernels.values():
+            assert kernel.registers > 0 and over(budget, arch, kernel) == [], (arch, kernel)
+
+
+def test_what_exceeds_it_is_seen(budget):
+    """Eight blocks leave 32 registers a thread; and blocks need room for all that they ask for."""
+    kernels = budget.measure("90", "-DCUDA_RESIDENT=8")
+    assert over(budget, "90", kernels["scan_backward"]) == ["spills"]
+    h100 = budget.GENERATIONS["90"]
+    assert budget.occupancy(h100, 32, 0) == 1 and budget.occupancy(h100, 128, 0) == 0.25
+    assert budget.occupancy(h100, 129, 0) == 0.125
+    assert budget.occupancy(h100, 32, 150 << 10) == 0.125
+    assert budget.count_moves("LDG.E.U8 R1 ;\n STG.E desc[UR4] ;\n ST.E.U8 [R2], R3 ;\n LDS.U8 R1 ;"
+                              ) == (2, 3)
+
+
+def test_environments_move_words(budget, games):
+    """breakout's rows of 118 floats went byte by byte: 432 rounds a step."""
+    for name in ("breakout", "snake"):
+        cubin = programs.build_program(games[name], "90").path
+        step = budget.functions(budget.disassemble(cubin))["puffer_envs_step"]
+        bytes_moved, moves = budget.count_moves(step)
+        assert moves > 20 and bytes_moved <= STEP, (name, bytes_moved, moves)
+
+
+def test_the_pages_tables_are_those_of_the_compiler(budget, measured):
+    data, page = json.loads(budget.DATA.read_text()), budget.PAGE.read_text()
+    assert budget.kernel_table(measured) in page, "python tools/cuda_budget.py"
+    assert budget.estimate_table(budget.estimates()) in page, "python tools/cuda_budget.py"
+    assert [row["name"] for row in data["kernels"]["90"]] == budget.kernel_names()
+    assert data["estimates"] == budget.estimates()
+    for number in (f"{data['machine']['pcie'] / 1e9:.0f} GB/s", "2.4 TB/s", "25 TFLOP/s",
+                   f"{1e6 * data['machine']['node']:.0f} µs for a node",
+                   f"{1e9 * data['machine']['env']:.0f} ns for a step"):
+        assert number in re.sub(r"\s+", " ", page), number
+
+
+def test_a_page_says_not_measured_until_a_gpu_has_been(budget, tmp_path):
+    rows = budget.estimates()
+    assert budget.estimate_table(rows, tmp_path / "gpu.json").count("not measured") == len(rows)
+    (tmp_path / "gpu.json").write_text(json.dumps(
+        {"steps_per_second": {budget.case(4096, "GPU"): 31_400_000}}))
+    shown = budget.estimate_table(rows, tmp_path / "gpu.json")
+    assert shown.count("not measured") == len(rows) - 1 and "| 29 M | 31.4 M |" in shown
+    ordered = [row["steps_per_second"] for row in rows]
+    assert ordered[0] < ordered[1] and ordered[2] < ordered[3]
+
+
+def test_the_model_follows_its_assumptions(budget):
+    """More of anything costs more; what a GPU plays does not wait for PCIe."""
+    work, machine = budget.Work(1024), budget.Machine()
+    took = budget.epoch_seconds(work, machine, plays=False)
+    for change in ({"pcie": 1e9}, {"node": 1e-5}, {"wait": 1e-4}, {"scan": 1e-6},
+                   {"products": 1e12}):
+        other = budget.epoch_seconds(work, replace(machine, **change), plays=False)
+        assert sum(other.values()) > sum(took.values()), change
+    assert budget.epoch_seconds(work, replace(machine, pcie=1e9), plays=True) == \
+        budget.epoch_seconds(work, machine, plays=True)

@@ -1,0 +1,268 @@
+"""What the GPU's compiler makes of every kernel, and what that lets us expect.  No GPU is needed.
+
+    python tools/cuda_budget.py        writes docs/data/kernels.json and the tables of docs/trainer
+
+nvcc compiles the kernels for five generations. ptxas says how many registers and how much shared
+memory each takes and what it spills; the disassembly says how often it moves single bytes. The
+estimates come from a small model of one epoch, whose assumptions stand in docs/trainer/gpu.md. They
+are no measurements.
+"""
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from puffer_sdk.toolchain import cuda_finding
+from puffer_sdk.training.native import cuda, sources
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+DATA = ROOT / "docs" / "data" / "kernels.json"
+DAY = ROOT / "docs" / "data" / "gpu.json"           # of tools/gpu_day.py
+PAGE = ROOT / "docs" / "trainer" / "gpu.md"
+TABLE, ESTIMATES = ("<!-- kernels: written by tools/cuda_budget.py -->",
+                    "<!-- estimates: written by tools/cuda_budget.py -->")
+THREADS = 256                           # of a block at most: CUDA_THREADS
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A multiprocessor. Source: CUDA C++ Programming Guide, compute capabilities."""
+
+    name: str
+    warps: int                          # that can be resident
+    blocks: int
+    shared: int                         # KiB for all blocks
+    registers: int = 65536
+
+
+GENERATIONS = {"80": Generation("A100", 64, 32, 164), "86": Generation("RTX 30", 48, 16, 100),
+               "89": Generation("RTX 40", 48, 24, 100), "90": Generation("H100", 64, 32, 228),
+               "120": Generation("RTX 50", 48, 24, 100)}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel on one generation: registers of a thread, bytes of shared memory of a block."""
+
+    name: str
+    registers: int
+    shared: int
+    spills: int                         # bytes stored and loaded again
+    stack: int                          # bytes of a thread
+    byte_moves: int                     # loads and stores of one byte, in the code
+    moves: int                          # all loads and stores of global memory
+    occupancy: float                    # warps that can be resident, of those that there could be
+
+
+def occupancy(generation: Generation, registers: int, shared: int, threads: int = THREADS) -> float:
+    """Registers are given by warp in units of 256, shared memory in KiB and one more a block."""
+    warps = threads // 32
+    each = -(-registers * 32 // 256) * 256 * warps
+    blocks = min(generation.blocks, generation.warps // warps, generation.registers // each,
+                 (generation.shared << 10) // (shared + 1024))
+    return blocks * warps / generation.warps
+
+
+def compile_kernels(arch: str, folder: Path, *flags: str) -> tuple[Path, str]:
+    """(cubin, what ptxas says of each kernel)."""
+    nvcc = cuda_finding.find_nvcc()
+    made = folder / f"sm_{arch}.cubin"
+    done = subprocess.run(
+        [nvcc.path, *(flag for flag in cuda.FLAGS if flag != "-shared"), *flags, "-cubin",
+         f"-arch=sm_{arch}", "-Xptxas", "-v",
+         f"-I{sources.home()}", str(sources.home() / "kernels" / "cuda" / "kernels.cu"), "-o",
+         str(made)], capture_output=True, text=True, check=True)
+    return made, done.stderr
+
+
+def disassemble(cubin: Path) -> str:
+    """SASS, by NVIDIA's nvdisasm, which comes with the development requirements."""
+    files = metadata.files("nvidia-cuda-nvdisasm") or []
+    tool = next(file.locate() for file in files if file.name == "nvdisasm")
+    return subprocess.run([str(tool), "-c", str(cubin)], capture_output=True, text=True,
+                          check=True).stdout
+
+
+def functions(sass: str) -> dict[str, str]:
+    """{a kernel's name: its code}: C++ writes _Z10tick_begin13TickBeginArgs, NVRTC plain names."""
+    parts = re.split(r"^\.text\.(\S+):$", sass, flags=re.M)
+    found = {}
+    for name, code in zip(parts[1::2], parts[2::2], strict=True):
+        mangled = re.match(r"_Z(\d+)(\w+)", name)
+        found[mangled[2][:int(mangled[1])] if mangled else name] = code
+    return found
+
+
+def count_moves(code: str) -> tuple[int, int]:
+    """(loads and stores of one byte, all loads and stores) of global memory."""
+    moves = re.findall(r"\b(?:LD|ST)G?\b(?:\.\w+)*", code)
+    return sum(bool(re.search(r"\.[US]8\b", move)) for move in moves), len(moves)
+
+
+def measure(arch: str, *flags: str) -> dict[str, Kernel]:
+    """{name: Kernel} on one generation; flags are nvcc's."""
+    with tempfile.TemporaryDirectory() as folder:
+        cubin, said = compile_kernels(arch, Path(folder), *flags)
+        code = functions(disassemble(cubin))
+    kernels = {}
+    for block in said.split("Compiling entry function")[1:]:
+        name = re.match(r" '_Z(\d+)(\w+)'", block)
+        name = name[2][:int(name[1])]
+
+        def number(pattern: str, block: str = block) -> int:
+            found = re.search(pattern, block)
+            return int(found[1]) if found else 0
+
+        registers, shared = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
+        kernels[name] = Kernel(
+            name, registers, shared,
+            number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+            number(r"(\d+) bytes stack frame"), *count_moves(code[name]),
+            occupancy(GENERATIONS[arch], registers, shared))
+    return {name: kernels[name] for name in kernel_names()}
+
+
+def kernel_names() -> list[str]:
+    """In the order in which data passes."""
+    text = (sources.home() / "kernels" / "cuda" / "contract.h").read_text()
+    return re.findall(r"^    X\((\w+), ", text, re.M)
+
+
+# ---- the model ---------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Machine:
+    """What the model assumes of a machine; the comments say how sure that is."""
+
+    name: str = "H100 on PCIe 5, 16 cores"
+    pcie: float = 40e9                  # bytes/s each way: two thirds of the link
+    memory: float = 2.4e12              # bytes/s that kernels reach: 70 % of HBM3
+    products: float = 25e12             # FLOP/s in fp32 at these shapes: 40 % of what is possible
+    node: float = 2.0e-6                # seconds of a node of a graph, its kernel's start included
+    replay: float = 7e-6                # of the host, to replay a graph
+    wait: float = 9e-6                  # from the end of the GPU's work until the host goes on
+    scan: float = 60e-9                 # a tick of a scan: the latency of its chain
+    env: float = 45e-9                  # a step of an environment on one core (breakout)
+    cores: int = 16
+
+
+@dataclass(frozen=True)
+class Work:
+    """breakout: what an epoch consists of."""
+
+    agents: int
+    horizon: int = 64
+    obs: int = 118
+    hidden: int = 64
+    layers: int = 2
+    outputs: int = 4
+    minibatch: int = 32768
+    slices: int = 2
+    replay_ratio: float = 1.0
+
+
+def weights_of(work: Work) -> int:
+    return (work.obs * work.hidden + work.layers * 3 * work.hidden ** 2
+            + work.outputs * work.hidden)
+
+
+def epoch_seconds(work: Work, machine: Machine, *, plays: bool) -> dict[str, float]:
+    """{"rollout", "update"}: seconds of each. plays: environments on the GPU too."""
+    rows, weights = work.agents // work.slices, weights_of(work)
+    nodes = 3 + 2 * work.layers + (2 if plays else 3)       # products, kernels; copies or envs
+    network = nodes * machine.node + 2 * rows * weights / machine.products
+    moved = rows * 4 * (work.obs + 4)
+    envs = work.agents * machine.env / machine.cores
+    if plays:       # a thread is thirty times slower than a core, and there are thousands
+        tick = work.slices * (network + rows * work.obs * 8 / machine.memory + 12e-6)
+    else:           # one slice's network behind another's environments
+        turn = network + moved / machine.pcie + machine.replay + machine.wait
+        tick = max(work.slices * turn, envs + work.slices * (machine.replay + machine.wait))
+    steps = work.agents * work.horizon
+    minibatch = min(work.minibatch, steps)
+    each = (40 + 10 * work.layers) * machine.node + 30 * machine.node      # learning, Muon
+    each += 2 * 3 * minibatch * weights / machine.products
+    each += 2 * work.layers * work.horizon * machine.scan
+    each += minibatch * 4 * (work.obs + 14 * work.layers * work.hidden) / machine.memory
+    return {"rollout": (work.horizon + 1) * tick,
+            "update": work.replay_ratio * steps / minibatch * each}
+
+
+def estimates(machine: Machine | None = None) -> list[dict]:
+    machine = machine or Machine()
+    rows = []
+    for agents, plays in ((1024, False), (4096, False), (1024, True), (4096, True)):
+        work = Work(agents)
+        took = epoch_seconds(work, machine, plays=plays)
+        rows.append({"agents": agents, "envs": "GPU" if plays else "CPU", **took,
+                     "steps_per_second": agents * work.horizon / sum(took.values())})
+    return rows
+
+
+# ---- the tables ----------------------------------------------------------------------------------
+
+def kernel_table(measured: dict[str, dict[str, Kernel]]) -> str:
+    archs = list(measured)
+    lines = ["| kernel | registers | shared memory | resident warps |",
+             "| --- | --- | --- | --- |"]
+    for name in measured["90"]:
+        each = [measured[arch][name] for arch in archs]
+        registers = sorted({kernel.registers for kernel in each})
+        shares = sorted({round(100 * kernel.occupancy) for kernel in each})
+        shared = each[0].shared
+        lines.append(f"| `{name}` | {span(registers)} | {f'{shared:,} B' if shared else ''} | "
+                     f"{span(shares)} % |")
+    said = ", ".join(f"sm_{arch}" for arch in archs)
+    return "\n".join([f"From the compiler, for {said}; blocks of {THREADS} threads.", "", *lines])
+
+
+def span(values: list[int]) -> str:
+    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def estimate_table(rows: list[dict], measured: Path = DAY) -> str:
+    """Beside what tools/gpu_day.py measured, where it has."""
+    found = json.loads(measured.read_text())["steps_per_second"] if measured.is_file() else {}
+    lines = ["| agents | environments on the | rollout | update | steps/s, estimated | measured |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for row in rows:
+        lines.append(f"| {row['agents']:,} | {row['envs']} | {1e3 * row['rollout']:.1f} ms | "
+                     f"{1e3 * row['update']:.1f} ms | {row['steps_per_second'] / 1e6:.0f} M | "
+                     f"{rate(found.get(case(row['agents'], row['envs'])))} |")
+    return "\n".join(lines)
+
+
+def case(agents: int, envs: str) -> str:
+    """What gpu.json calls a row of the estimates."""
+    return f"{agents} agents, environments on the {envs}"
+
+
+def rate(steps_per_second: float | None) -> str:
+    return f"{steps_per_second / 1e6:.1f} M" if steps_per_second else "not measured"
+
+
+def main() -> int:
+    from bench import replace_marked
+
+    measured = {arch: measure(arch) for arch in GENERATIONS}
+    DATA.write_text(json.dumps(
+        {"command": "python tools/cuda_budget.py", "nvcc": str(cuda_finding.find_nvcc().banner),
+         "kernels": {arch: [asdict(kernel) for kernel in found.values()]
+                     for arch, found in measured.items()},
+         "machine": asdict(Machine()), "work": asdict(Work(0)), "estimates": estimates()},
+        indent=1) + "\n")
+    replace_marked(PAGE, kernel_table(measured), TABLE)
+    replace_marked(PAGE, estimate_table(estimates()), ESTIMATES)
+    print(f"wrote    {DATA.relative_to(ROOT)}, {PAGE.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
