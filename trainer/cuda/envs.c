@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define ENV_THREADS 32    // of a block: envs diverge, small blocks spread over the GPU
-#define MOST_HEAP   ((int64_t)4 << 30)
 #define NO_FAULT    (~(EnvFault)0)
 
 static const char* const kernel_names[ENVS_KERNELS] = {ENVS_PREFIX "facts", ENVS_PREFIX "start",
@@ -18,16 +17,6 @@ static const char* const kernel_names[ENVS_KERNELS] = {ENVS_PREFIX "facts", ENVS
                                                        ENVS_PREFIX "close"};
 
 // ---- the program -------------------------------------------------------------------------------
-
-// A quarter of the unused memory, before anything runs on the GPU. Where CUDA no longer allows
-// that, an earlier trainer of this process has set it
-void envs_heap(Rank* rank) {
-    DeviceFacts facts;
-    if (!rank->trainer->config.plays) return;
-    device_facts(rank->device, &facts);
-    int64_t heap = facts.unused / 4 < MOST_HEAP ? facts.unused / 4 : MOST_HEAP;
-    rank->trainer->heap = device_heap(rank->device, (size_t)heap);
-}
 
 static int32_t open_program(Rank* rank, const char* path, Error* error) {
     char text[PUFFER_ERROR_SIZE];

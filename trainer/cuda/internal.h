@@ -357,7 +357,6 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error
 int32_t weights_upload(PufferTrainer* trainer, Error* error);    // what callers wrote
 
 // ---- envs.c
-void envs_heap(Rank* rank);                                  // once, when its device is opened
 int32_t envs_start(PufferTrainer* trainer, Error* error);    // after slices know their envs
 // Closes those that were started. It reads nothing that attach was given, which may be freed
 int32_t envs_leave(PufferTrainer* trainer, Error* error);

@@ -4,6 +4,8 @@
  * the same bits, from run to run as well, whatever connects them: no collective picks an order. */
 #include "internal.h"
 
+#define MOST_HEAP ((int64_t)4 << 30)
+
 // ---- opening ----------------------------------------------------------------------------------
 
 // Another kind of GPU sums in another order, and then the weights differ for good
@@ -20,6 +22,16 @@ static int32_t check_alike(PufferTrainer* trainer, Error* error) {
     return 0;
 }
 
+// For malloc of envs: a quarter of the unused memory, before anything runs on the GPU. Where CUDA no longer allows
+// that, an earlier trainer of this process has set it
+static void take_heap(Rank* rank) {
+    DeviceFacts facts;
+    if (!rank->trainer->config.plays) return;
+    device_facts(rank->device, &facts);
+    int64_t heap = facts.unused / 4 < MOST_HEAP ? facts.unused / 4 : MOST_HEAP;
+    rank->trainer->heap = device_heap(rank->device, (size_t)heap);
+}
+
 int32_t ranks_open(PufferTrainer* trainer, Error* error) {
     char text[PUFFER_ERROR_SIZE];
     int32_t fault;
@@ -29,7 +41,7 @@ int32_t ranks_open(PufferTrainer* trainer, Error* error) {
         rank->first_row = rank->number * (trainer->config.agents / trainer->config.gpus);
         rank->device = device_open(trainer->config.devices[rank->number], &fault, text);
         if (!rank->device) return fail_as(error, error_kind(fault), "%s", text);
-        envs_heap(rank);
+        take_heap(rank);
         for (Rank* other = trainer->ranks; other < rank; other++)
             device_meet(rank->device, other->device);
         rank->stream = stream_open(rank->device);

@@ -28,11 +28,10 @@ FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own na
 
 def library_for(device: str):
     """The opened library of the trainer on this device."""
-    if device != "cuda":
-        return library()
-    from . import cuda
-
-    return cuda.library()
+    if device == "cuda":
+        from .cuda import library as of_cuda
+        return of_cuda()
+    return library()
 
 
 def count_slices(vec) -> int:
@@ -68,8 +67,7 @@ class NativePPO(Schedules):
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         self.threads = choose_threads(config, threads)
         check_arrays(vec)
-        check_sizes(vec, config.train)
-        train = self.settings
+        check_sizes(vec, train := self.settings)
         plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
         self.program = find_program(vec, device, program) if plays or program else None
         self.gpus = list(range(train.gpus) if gpus is None else gpus)
@@ -90,8 +88,8 @@ class NativePPO(Schedules):
             "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
             "first_agent": first_agent, "total_epochs": self.total_epochs,
             "slices": count_slices(vec), "timed": int(timed), "gpus": len(self.gpus),
-            "plays": int(self.program is not None),
-            "devices": self.gpus, "overlap": int(train.async_)}, library_for(device))
+            "plays": int(self.program is not None), "devices": self.gpus,
+            "overlap": int(train.async_)}, library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
         self._meter = _Meter(self._handle)
@@ -224,9 +222,9 @@ class NativePPO(Schedules):
 
     def gpu(self) -> dict[str, object] | None:
         """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
-        "plays", "memory", "used"}, versions as (major, minor), memory in bytes; "gpus": how many
-        share the work; "plays": whether the envs run there too; "unpinned": why the envs' rows are
-        copied twice (CUDA's name of the error), or "". None for the CPU trainer."""
+        "plays", "memory", "used", "unpinned"}, versions as (major, minor), memory in bytes; "gpus":
+        how many share the work; "plays": whether the envs run there too; "unpinned": CUDA's reason
+        for copying the envs' rows twice, or "". None for the CPU trainer."""
         handle = self._open
         out = handle.ffi.new("PufferTrainerDevice*")
         if not handle.invoke("device", out):
