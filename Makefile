@@ -8,7 +8,7 @@
 #   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
 #   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
-#   make check-gpu   compute-sanitizer over short trainings on the GPU
+#   make gpu-day     the first hours on a GPU, in stages: make gpu-day STAGE=look
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib VERSION=4.0 ONLY="pong snake"   try a checkout's environments, train on
@@ -29,7 +29,7 @@ TORCH  ?= torch==2.13.0
 # Each command of the tests is a process of its own: modules are compiled once, not each time
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick proof mutants format bench bench-gpu check-gpu cuda ocean deps docs serve-docs docs-tables docs-images \
+.PHONY: demo test quick proof mutants format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
 demo: $(VENV)/.base
@@ -67,8 +67,8 @@ cuda: $(VENV)/.base
 bench-gpu: $(VENV)/.torch $(VENV)/.dev
 	@$(BIN)/python benchmarks/bench_gpu.py
 
-check-gpu: $(VENV)/.base
-	@$(BIN)/python tools/check_gpu.py
+gpu-day: $(VENV)/.base
+	@$(BIN)/python tools/gpu_day.py $(STAGE)
 
 ocean: deps $(VENV)/.dev
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }

@@ -557,9 +557,9 @@ def test_a_benchmark_cuts_its_agents_as_training_does(monkeypatch):
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")
-@pytest.mark.parametrize("tool", ["benchmarks/bench_gpu.py", "tools/check_gpu.py"])
+@pytest.mark.parametrize("tool", ["benchmarks/bench_gpu.py", "tools/gpu_day.py look"])
 def test_what_needs_a_gpu_says_so(tool):
-    done = subprocess.run([sys.executable, ROOT / tool], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, *tool.split()], capture_output=True, text=True, cwd=ROOT,
                           env={**os.environ, "PUFFER_CUDA": ""})
     assert done.returncode == 2 and "cannot train on a GPU: no NVIDIA driver" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,0 +1,239 @@
+"""The first hours on a machine with a GPU, in stages of a few minutes each.
+
+    python tools/gpu_day.py              which stages there are, in the order to run them
+    python tools/gpu_day.py first        one of them; several names run one after another
+
+Every stage writes build/gpu-day/STAGE.txt, and what it measured to build/gpu-day/gpu.json. On a
+real GPU that file goes to docs/data/gpu.json as well, with the machine, the driver and the date,
+and tools/cuda_budget.py puts its figures beside the estimates. With PUFFER_CUDA=emulated every
+stage runs with small sizes, without NVIDIA's tools, and docs/ stays as it is: so it is tested.
+Exit status: 0, 1 where a step of a stage failed, 2 where no GPU can be used.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cuda_budget import DAY, case
+
+from puffer_sdk.base import ui
+from puffer_sdk.base.errors import PufferError
+from puffer_sdk.toolchain import compilers, cuda_finding, gpu
+from puffer_sdk.training.native import cuda, sources
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ("kernels/test_cuda_network.py", "kernels/test_cuda_updates.py",
+         "trainer/test_cuda_training.py", "trainer/test_cuda_envs.py", "trainer/test_cuda_ranks.py",
+         "trainer/test_native_parity.py", "trainer/test_native_rollout.py",
+         "trainer/test_native_errors.py")
+WIDE = ("--train.horizon", "64", "--train.minibatch-size", "32768", "--policy.hidden-size", "64",
+        "--policy.num-layers", "2")
+SMALL = ("--vec.total-agents", "64", "--train.horizon", "16", "--train.minibatch-size", "512",
+         "--train.total-timesteps", "2048", "--policy.hidden-size", "16")
+# For a sanitizer: an environment and a way to train, each of which runs other kernels
+SANITIZED = (("breakout", ()), ("pendulum", ("--train.precision", "bf16")),
+             ("snake", ("--vec.device", "cuda", "--vec.total-agents", "256")))
+COMPLAINT = 9                   # compute-sanitizer's status, where the program itself ended well
+
+
+@dataclass
+class Day:
+    """One call of this program: where it writes, what it measured, what failed."""
+
+    out: Path
+    emulated: bool
+    measured: dict = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    log: Path | None = None
+
+    def run(self, *words: object, seconds: float, tool: str | None = None) -> str:
+        """What a command prints; it goes to the stage's file. Too late or a bad status: failed.
+
+        tool    a program in front of it that only a real GPU has; without it the step is left out
+        """
+        command = [str(word) for word in words]
+        if tool and not self.emulated and not shutil.which(tool):
+            self.fail(f"there is no {tool}: it comes with the CUDA toolkit")
+            return ""
+        began = time.monotonic()
+        try:
+            done = subprocess.run(command, cwd=ROOT, timeout=seconds, check=False, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  stdin=subprocess.DEVNULL, errors="replace")
+            said, status = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as late:
+            said, status = (late.stdout or b"").decode(errors="replace"), "too late"
+        took = f"{time.monotonic() - began:.0f} s"
+        shown = " ".join("python" if word == sys.executable else word.removeprefix(f"{ROOT}/")
+                         for word in command)
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write(f"$ {shown}\n{said}-- status {status}, {took}\n\n")
+        ui.say(f"{'ok    ' if status == 0 else 'FAILED'}  {took:>6}  {shown[:100]}")
+        if status:
+            ui.say("\n".join(said.splitlines()[-12:]))
+            self.failed.append(f"{shown}: status {status}")
+        return said
+
+    def puffer(self, *words: object, seconds: float, **more) -> str:
+        return self.run(sys.executable, "-m", "puffer_sdk", *words, seconds=seconds, **more)
+
+    def fail(self, text: str) -> None:
+        ui.say(f"FAILED          {text}")
+        self.failed.append(text)
+
+    @contextlib.contextmanager
+    def trainings(self):
+        """What a training is told besides its own: small where the GPU is emulated."""
+        with tempfile.TemporaryDirectory() as runs:
+            yield ["--runs-dir", runs, *(SMALL if self.emulated else ())]
+
+
+# ---- the stages --------------------------------------------------------------------------------
+
+def look(day: Day) -> None:
+    """What machine this is, and the constants that decide its speed (gpu_probe.cc)."""
+    if not day.emulated:
+        day.run("nvidia-smi", "-q", seconds=60, tool="nvidia-smi")
+    day.puffer("doctor", seconds=240)
+    with tempfile.TemporaryDirectory() as folder:
+        probe = build_probe(Path(folder), emulated=day.emulated)
+        said = day.run(probe, *(["quick"] if day.emulated else []), seconds=300)
+    day.measured["probe"] = {
+        name: {"value": float(value), "unit": unit} for name, value, unit in
+        re.findall(r"^([^\t\n]+)\t([^\t\n]+)\t(.*)$", said, re.M)}
+
+
+def first(day: Day) -> None:
+    """The trainer is compiled, and breakout is solved: envs on the CPU, on the GPU, in bf16."""
+    solve = [] if day.emulated else ["--train.stop-at-goal", "1"]
+    for way in ((), ("--vec.device", "cuda"),
+                ("--vec.device", "cuda", "--train.precision", "bf16")):
+        with day.trainings() as more:
+            day.puffer("train", "examples/breakout", "--train.device", "cuda", *way, *more, *solve,
+                       seconds=180)
+
+
+def tests(day: Day) -> None:
+    """Every kernel against the CPU's, rollouts and updates against the CPU trainer's."""
+    files = [f"tests/{name}" for name in TESTS]
+    some = ["-k", "a_tick_begins or decks_are"] if day.emulated else []
+    day.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2",
+            *(files[:2] if day.emulated else files), *some, seconds=560)
+
+
+def figures(day: Day) -> None:
+    """Steps a second and each kernel's time, with 1,024 and 4,096 agents."""
+    rates = day.measured.setdefault("steps_per_second", {})
+    for agents, place in ((1024, "CPU"), (4096, "CPU"), (1024, "GPU"), (4096, "GPU")):
+        sizes = SMALL[2:] if day.emulated else WIDE
+        many = 64 if day.emulated else agents
+        said = day.puffer("profile", "examples/breakout", "--train.device", "cuda", "--seconds",
+                          "0.5" if day.emulated else "3", "--format", "json", "--vec.total-agents",
+                          many, *sizes, *(["--vec.device", "cuda"] if place == "GPU" else []),
+                          seconds=120)
+        with contextlib.suppress(ValueError):
+            found = json.loads(said[said.index("{"):said.rindex("}") + 1])
+            rates[case(agents, place)] = found["steps_per_second"]
+            day.measured.setdefault("kernels", {})[case(agents, place)] = found["kernels"]
+
+
+def sanitizer(tool: str) -> Callable[[Day], None]:
+    def stage(day: Day) -> None:
+        in_front = [] if day.emulated else [
+            "compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode",
+            COMPLAINT]
+        for env, way in SANITIZED:
+            with tempfile.TemporaryDirectory() as runs:
+                day.run(*in_front, sys.executable, "-m", "puffer_sdk", "train", f"examples/{env}",
+                        *SMALL, "--train.device", "cuda", *way, "--runs-dir", runs,
+                        "--vec.step-timeout", "3600", seconds=190, tool="compute-sanitizer")
+    stage.__doc__ = f"compute-sanitizer's {tool} over three short trainings."
+    return stage
+
+
+STAGES: dict[str, tuple[int, Callable[[Day], None]]] = {       # minutes, at most
+    "look": (5, look), "first": (6, first), "figures": (6, figures), "tests": (10, tests),
+    "memcheck": (10, sanitizer("memcheck")), "racecheck": (10, sanitizer("racecheck")),
+    "initcheck": (10, sanitizer("initcheck"))}
+
+
+def build_probe(folder: Path, *, emulated: bool) -> Path:
+    """gpu_probe.cc with a device. Raises BuildError."""
+    made, probe = folder / "gpu_probe", ROOT / "tools" / "gpu_probe.cc"
+    files = sources.for_cuda("emulated/device.cc" if emulated else "cuda/device.cu")[:2]
+    places = [f"-I{place}" for place in sources.include_dirs()]
+    if emulated:
+        command = [*compilers.find_compiler().command, "-std=c++17", "-O2", "-ffp-contract=off",
+                   "-Wall", "-Wextra", "-Werror", *places, "-x", "c++", *files, probe, "-x", "none",
+                   "-o", made, "-lstdc++", "-lm", "-ldl"]
+    else:
+        driver = cuda_finding.find_driver()
+        nvcc = cuda_finding.find_nvcc(driver)
+        command = [nvcc.path, "-std=c++17", "-O3", "-fmad=false", f"-arch=sm_{driver.gpus[0].arch}",
+                   *places, *files, probe, "-o", made, "-ldl"]
+    compilers.run_compiler([str(word) for word in command], source=probe, what="the probe",
+                           timeout=cuda.TIMEOUT)
+    return made
+
+
+# ---- the program -------------------------------------------------------------------------------
+
+def machine() -> dict[str, object]:
+    driver = cuda_finding.find_driver()
+    there = driver.gpus[0] if driver and driver.gpus else None
+    nvcc = cuda_finding.find_nvcc(driver)
+    return {"date": datetime.date.today().isoformat(), "cores": os.cpu_count(),
+            "system": platform.platform(terse=True),
+            "gpu": there.name if there else "emulated on the CPU",
+            "capability": list(there.capability) if there else None,
+            "driver": cuda_finding.shown(driver.version) if driver else None,
+            "nvcc": nvcc.banner if nvcc else None}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("stages", nargs="*", choices=[[], *STAGES], metavar="STAGE")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu-day", metavar="FOLDER")
+    asked = parser.parse_args(arguments)
+    if not asked.stages:
+        for name, (minutes, stage) in STAGES.items():
+            ui.out(f"{name:<10} {minutes:>3} min at most   {stage.__doc__.splitlines()[0]}")
+        return 0
+    try:
+        _, why = gpu.choose_device("cuda")
+        cuda.build()
+    except PufferError as error:
+        ui.print_error(error)
+        return error.exit_status
+    ui.say(why)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    kept = asked.out / "gpu.json"
+    day = Day(asked.out, gpu.is_emulated(), json.loads(kept.read_text()) if kept.is_file() else {})
+    for name in asked.stages:
+        day.log = asked.out / f"{name}.txt"
+        day.log.write_text("")
+        STAGES[name][1](day)
+        day.measured = {**day.measured, **machine()}
+        day.measured.setdefault("steps_per_second", {})
+        kept.write_text(json.dumps(day.measured, indent=1) + "\n")
+    if not day.emulated:
+        shutil.copyfile(kept, DAY)
+        ui.say(f"wrote   {DAY.relative_to(ROOT)}; python tools/cuda_budget.py puts it on the page")
+    return 1 if day.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
