@@ -495,6 +495,8 @@ int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threa
 // what CUDA has against it is left for cudaGetLastError
 int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
                     void* stream);
+// CUDA loads a kernel when it is first called: all of them now. 0, or a cudaError_t
+int32_t cuda_load(void);
 const char* cuda_kernel_name(int32_t number);    // NULL after the last
 int64_t cuda_args_size(int32_t number);          // bytes that its arguments take; -1 likewise
 int32_t cuda_kind(void);                         // CUDA_SHIM or CUDA_DEVICE

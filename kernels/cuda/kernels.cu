@@ -56,6 +56,16 @@ int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t th
     return 0;
 }
 
+#define LOAD(NAME, ARGS)                                                                           \
+    if (status == cudaSuccess) status = cudaFuncGetAttributes(&attributes, NAME);
+
+int32_t cuda_load(void) {
+    cudaFuncAttributes attributes;
+    cudaError_t status = cudaSuccess;
+    CUDA_KERNELS(LOAD)
+    return (int32_t)status;
+}
+
 int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threads, int32_t order) {
     (void)order;    // the device has its own
     if (cuda_launch(number, args, blocks, threads, NULL)) return -1;
@@ -66,6 +76,7 @@ int32_t cuda_run(int32_t number, const void* args, int32_t blocks, int32_t threa
 
 int32_t cuda_kind(void) { return CUDA_SHIM; }
 int32_t cuda_devices(void) { return 1; }
+int32_t cuda_load(void) { return 0; }
 void* cuda_take(int64_t bytes) { return malloc((size_t)bytes); }
 void cuda_give(void* memory) { free(memory); }
 

@@ -36,6 +36,9 @@ extern "C" const char* cuda_kernel_name(int32_t number) {
     static const char* const names[] = {CUDA_KERNELS(NAME_KERNEL)};
     return number >= 0 && number < KERNELS_OF_DEVICE ? names[number] : NULL;
 }
+static cudaError_t loads = cudaSuccess;
+static int loaded;
+extern "C" int32_t cuda_load(void) { return loaded++, (int32_t)loads; }
 extern "C" int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
                                void* stream) {
     if (!cuda_kernel_name(number) || blocks < 1 || threads < 1 || threads > 256) return -1;
@@ -85,6 +88,11 @@ static void opening() {
         CHECK(!device_open(0, &fault, error) && has(error, "CUDA refused") && fake::living() == 0);
         CHECK(fault == DEVICE_FAILED);
     }
+    const int before = loaded;
+    loads = cudaErrorMemoryAllocation;
+    CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY && fake::living() == 0);
+    loads = cudaSuccess;
+    CHECK(loaded == before + 1);
     fake::refuse["cudaSetDevice"] = cudaErrorMemoryAllocation;
     CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY && fake::living() == 0);
     const std::string right = getenv("PUFFER_CUBLASLT");

@@ -81,6 +81,7 @@ static void open_all(Device* device) {
              device->facts.major, device->facts.minor);
     }
     agreed(device, status, "the kernels", "of the trainer");
+    if (!device->failed) agreed(device, (cudaError_t)cuda_load(), "to load", "the kernels");
     if (!device->failed
         && agreed(device, cudaStreamCreateWithFlags(&device->own, cudaStreamNonBlocking), "to make",
                   "a stream")
