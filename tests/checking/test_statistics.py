@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.check_fixtures import short_check
@@ -13,6 +14,7 @@ from helpers.places import SPECIMENS
 
 from puffer_sdk.checking.experiments import moments
 from puffer_sdk.checking.report import terminal
+from puffer_sdk.checking.rules import actions
 from puffer_sdk.env import header, row
 
 
@@ -257,3 +259,14 @@ def test_a_rover_that_is_pulled_out_is_not_stuck(changed):
         "        if (++r->since % 300 == 0) {\n            r->x = roll(f);\n"
         "            r->y = roll(f);\n            r->trapped = false;\n        }\n")))
     assert found == {}
+
+
+@pytest.mark.parametrize("rates, moments, found", [
+    ([0.5, 0.5, 0.75, 0.75], 43, True),         # two of four are one
+    ([0.25, 0.25, 0.25, 0.25, 1.0], 64, True),  # one of five is handled
+    ([0.2] * 2 + [0.25] * 46, 43, False),       # most swaps of a board do nothing, most of the time
+    ([0.2] * 2 + [0.25] * 46, 400, True)])
+def test_values_that_seldom_matter_take_more_moments(rates, moments, found):
+    fact = SimpleNamespace(rates=rates, width=len(rates), values=len(rates), head=0,
+                           same=[[0, 1, moments]])
+    assert bool(list(actions._same_values(None, fact, "the action", {}))) == found

@@ -61,6 +61,8 @@ typedef struct Effect {                      // of one head
     int64_t tested[MAX_VALUES];              // moments at which this value was tried
     bool differs[MAX_VALUES][MAX_VALUES];    // two values led to different rows at some moment
     int64_t by_agent[MAX_AGENTS], moved[MAX_AGENTS];    // moments; those where anything differed
+    int64_t pairs[MAX_VALUES], apart[MAX_VALUES];       // with another value at a moment; of them
+                                                        // those that led to different rows
 } Effect;
 
 static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64_t* answers,
@@ -91,7 +93,12 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
     }
     for (int k = 0; k < count; k++) {
         for (int j = 0; good[k] && j < k; j++) {
-            if (good[j] && answers[j] != answers[k]) {
+            bool differ = good[j] && answers[j] != answers[k];
+            effect->pairs[j] += good[j];
+            effect->pairs[k] += good[j];
+            effect->apart[j] += differ;
+            effect->apart[k] += differ;
+            if (differ) {
                 effect->differs[k][j] = effect->differs[j][k] = any = true;
             }
         }
@@ -103,10 +110,13 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
 }
 
 static void report_effect(int head, const Effect* effect, int agents) {
-    char same[2048] = "", never[512] = "";
+    char same[2048] = "", never[512] = "", rates[1024] = "";
+    size_t told = 0;
     size_t used = 0, more = 0;
     int count = values_of(head);
     for (int k = 0; k < count; k++) {
+        told += (size_t)snprintf(rates + told, sizeof rates - told, "%s%.4f", told ? ", " : "",
+                                 (double)effect->apart[k] / (double)(effect->pairs[k] + 1));
         if (effect->tested[k] == 0 && more + 32 < sizeof never) {
             more += (size_t)snprintf(never + more, sizeof never - more, "%s%g", more ? ", " : "",
                                      (double)value_at(head, k));
@@ -123,7 +133,7 @@ static void report_effect(int head, const Effect* effect, int agents) {
         }
     }
     fact(effect, .head = head, .width = desc.act_sizes[head], .values = count, .same = same,
-         .never = never);
+         .never = never, .rates = rates);
     for (int i = 0; i < agents && i < MAX_AGENTS; i++) {
         fact(reach, .head = head, .agent = i, .tested = effect->by_agent[i],
              .moved = effect->moved[i]);

@@ -7,6 +7,7 @@ from ..finding import Finding, span
 from .registry import NotTested, need, rule
 
 ENOUGH = 40             # moments at which a value must have been tried
+CHANCE = 0.01           # that values which do differ did not, at any of so many moments
 
 
 @rule("PUF411", "action-ignored", "warning")
@@ -75,11 +76,26 @@ def action_ignored(facts: Facts):
                         "the mask forbids it")
 
 
+def chance_of(fact: Fact, first: float, second: float) -> float:
+    """That these two values lead to the same rows from one moment on, though they are handled.
+
+    At a given moment many values may do nothing, as most swaps of a board do. How often a value
+    matters is what its rate has beyond half the mean, for the other half is the other value's. One
+    that is not handled never does: so it is taken to matter a quarter as often as they do on
+    average, at least.
+    """
+    lowest = -1 if fact.width == 1 else 0
+    mean = sum(fact.rates) / max(len(fact.rates), 1)
+    rates = [fact.rates[int(value - lowest)] for value in (first, second)]
+    return 1 - min(1.0, max(mean / 2, sum(rates) - mean))
+
+
 def _same_values(facts: Facts, fact: Fact, which: str, place: dict):
     """Values of one head that never led to different futures, grouped by the first of them."""
     groups: dict[float, list] = {}
     for first, value, moments in fact.same:
-        if moments >= ENOUGH:
+        chance = chance_of(fact, first, value) ** moments * fact.values ** 2
+        if moments >= ENOUGH and chance < CHANCE:
             groups.setdefault(first, []).append((value, moments))
     for first, members in groups.items():
         values = ", ".join(f"{value:g}" for value, _ in members)
