@@ -212,6 +212,26 @@ def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
     assert not [f for f in found(folder) if "assigned" in f.message]
 
 
+@pytest.mark.parametrize("change, what", [
+    (("    env->tick = env->points", "    env->log = (Log){0};\n    env->tick = env->points"), "log"),
+    (("            env->log.n += 1;", "            env->log.n += 1;\n"
+      "            memset(&env->log, 0, sizeof(Log));"), "log"),
+    (("            env->log.n += 1;", "            env->log.n += 1;\n"
+      "            env->log.score = 0;"), "log.score")], ids=["reset", "memset", "field"])
+def test_a_log_that_steps_set_back_loses_entries(rally, change, what):
+    """boids and blastar: what other agents and episodes have logged is gone before it is read."""
+    folder = rally(change)
+    text = (folder / "rally.h").read_text()
+    (folder / "rally.h").write_text("#include <string.h>\n" + text)
+    (log,) = [f for f in found(folder) if "set back" in f.message]
+    assert (log.code, log.severity) == ("PUF422", "warning")
+    assert log.message == f"{what} is set back to 0 while the game goes on"
+    started = text.replace(change[1], change[0]) + (
+        "\nvoid init(Rally* env) { env->log = (Log){0}; }\n" if "init(" not in text else "")
+    (folder / "rally.h").write_text(started)        # before the first step: nothing is lost
+    assert not [f for f in found(folder) if "set back" in f.message]
+
+
 def test_a_length_that_is_assigned_is_right_only_alone(rally):
     folder = rally(("log.episode_length += env->tick", "log.episode_length = env->tick"))
     (log,) = [f for f in found(folder) if f.code == "PUF422"]

@@ -79,7 +79,8 @@ def log_mismatch(facts: Facts):
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
-    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning.
+    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. So
+    is a log that steps set back to 0: entries that nobody has read are lost.
 
     Fix: add every reward to the sum in one place, before the log entry is made, and set the
     sum and the tick to zero in c_reset.
@@ -93,6 +94,7 @@ def log_mismatch(facts: Facts):
     then a mismatch proves nothing.
     """
     yield from _assigned(facts)
+    yield from _cleared(facts)
     run = _need_entries(facts)
     if run.entries == 0:
         raise NotTested("there are no log entries (PUF421)" if run.rounds >= 3
@@ -137,6 +139,18 @@ def _assigned(facts: Facts):
                       expected=f"log.{names[0]} += ...: what is collected is divided by n",
                       actual=f"log.{names[0]} = ...: the last entry's share of all",
                       hint="add to it, as to n")
+
+
+def _cleared(facts: Facts):
+    """Entries that go before the trainer has read them: of other agents, or of other episodes."""
+    for name, file, line in facts.source.cleared_logs(facts.spec.struct):
+        what = "log" if name == "log" else f"log.{name}"
+        yield Finding("PUF422", f"{what} is set back to 0 while the game goes on", file=file,
+                      line=line, element=name, severity="warning",
+                      expected="entries that stay until they are collected: the caller clears them",
+                      actual="entries of other agents and episodes are lost",
+                      hint="delete the line: the log is the caller's to clear")
+        return
 
 
 def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:

@@ -242,6 +242,27 @@ class Source:
                 if of_env and not again and value.bare().value != 0:
                     yield target.name, function.file, target.line
 
+    def cleared_logs(self, struct: str) -> Iterator[tuple[str, str, int]]:
+        """("log", or a field of it, file, line) of what steps set back to 0 in env->log."""
+        def is_log(node: Node) -> bool:
+            return node.kind == "member" and node.name == "log" and any(
+                struct in re.findall(r"\w+", inner.type) for inner in node.children)
+
+        for function in self.reach("c_step"):
+            for node in function.nodes:
+                if node.kind == "binary" and node.op == "=":
+                    target, value = node.children
+                    if is_log(target):
+                        yield "log", function.file, target.line
+                    elif target.kind == "member" and value.bare().value == 0 and any(
+                            is_log(inner) for inner in target.children):
+                        yield target.name, function.file, target.line
+            for call in function.library_calls:
+                if "memset" in call.name and any(
+                        is_log(inner) for argument in call.node.arguments[:1]
+                        for inner in argument.walk()):
+                    yield "log", function.file, call.node.line
+
     def is_only_read(self, field: str) -> bool:
         """Whether steps read this field of a struct, and nothing but my_init writes it."""
         read = any(node.kind == "member" and node.name == field
