@@ -213,7 +213,8 @@ def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
 
 
 @pytest.mark.parametrize("change, what", [
-    (("    env->tick = env->points", "    env->log = (Log){0};\n    env->tick = env->points"), "log"),
+    (("    env->tick = env->points",
+      "    env->log = (Log){0};\n    env->tick = env->points"), "log"),
     (("            env->log.n += 1;", "            env->log.n += 1;\n"
       "            memset(&env->log, 0, sizeof(Log));"), "log"),
     (("            env->log.n += 1;", "            env->log.n += 1;\n"
