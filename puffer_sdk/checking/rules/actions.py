@@ -32,7 +32,8 @@ def action_ignored(facts: Facts):
 
     How it is seen: from many moments on, the same env is played with each value held for 48
     steps, and 16 more at random, all other actions being the same. Two values that never lead
-    to different observations, rewards or terminals are one value.
+    to different observations, rewards or terminals are one value. Where most values do nothing at
+    most moments, such as the swaps of a board, it takes more moments to say so.
     """
     need(facts, "effect")
     heads = facts.all("effect", "effect")
