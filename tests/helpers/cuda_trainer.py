@@ -12,12 +12,15 @@ from puffer_sdk.training.native import cuda
 MODES = ["late", "early", "shuffled"]
 
 
-def count() -> dict[str, int]:
+COUNTED = {"allocations": 0, "waits": 1, "launches": 2, "products": 3, "copies": 4, "replays": 5}
+
+
+def count(*names: str) -> dict[str, int]:
     """What the emulated device counted in this process."""
     ffi = cffi.FFI()
     ffi.cdef("int64_t device_emulated_count(int32_t what);")
     count = ffi.dlopen(os.fspath(cuda.build())).device_emulated_count
-    return {"allocations": count(0), "waits": count(1), "replays": count(5)}
+    return {name: count(COUNTED[name]) for name in names or ("allocations", "waits", "replays")}
 
 
 def puffer(*words, env=None, status=0):

@@ -381,6 +381,16 @@ def test_after_the_warm_up_nothing_is_allocated_and_the_host_waits_once_a_tick(t
                     "replays": 2 * (slices * ticks + 2 * minibatches)}
 
 
+@pytest.mark.skipif(HAS_DRIVER, reason="the emulated device counts")
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_each_product_is_called_when_the_trainer_is_made(target, precision):
+    """cuBLASLt loads kernels with their first call: no rollout waits for that."""
+    before = count("products")["products"]
+    make_native(vec=make_envs(target), path="cuda", precision=precision, **SMALL)
+    muon = 3 * 5 * 3                    # groups of matrices, steps, products of a step
+    assert count("products")["products"] - before == 11 + muon
+
+
 def test_a_checkpoint_moves_between_cpu_and_gpu(tmp_path):
     cpu = make_native((3, 1), path="auto")
     run(cpu, 2)

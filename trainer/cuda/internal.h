@@ -381,3 +381,4 @@ void pick_minibatch(Rank* rank, int turn, int32_t number);
 // ---- learning.c
 void learn_minibatch(PufferTrainer* trainer, int turn);
 int32_t products_open(Rank* rank, Error* error);
+void products_warm(Rank* rank);    // once, after products_open; what it writes is written again

@@ -238,6 +238,41 @@ static void orthogonalise(Rank* rank, MuonGroup* group) {
     }
 }
 
+// Each product once, over zeros: cuBLASLt loads its kernels here, not within the first rollout
+void products_warm(Rank* rank) {
+    const PufferTrainer* trainer = rank->trainer;
+    Buffers* batch = &rank->batch;
+    Slice* slice = rank->slices;
+    Stream* stream = rank->stream;
+    int last = 1 + trainer->L;
+    const void *wide = operand(batch->wide, batch->narrow),
+               *x = operand(batch->x[0], batch->x_narrow[0]);
+    const void* dout = operand(batch->dout, batch->dout_narrow);
+    const void* dproducts = operand(batch->products[0], batch->dproducts_narrow);
+    const void* ticking = operand(slice->x, slice->x_narrow);
+    float* parts = batch->gradient_parts;
+    stream_multiply(stream, rank->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
+                    layer_weights(rank, 0, 1), 0.0f, NULL, slice->x);
+    stream_multiply(stream, rank->tick.layer, 1.0f, ticking, layer_weights(rank, 1, 1), 0.0f, NULL,
+                    slice->products);
+    stream_multiply(stream, rank->tick.decode, 1.0f, ticking, layer_weights(rank, last, 1), 0.0f,
+                    NULL, slice->out);
+    stream_multiply(stream, rank->train.encode, 1.0f, wide, layer_weights(rank, 0, 0), 0.0f, NULL,
+                    batch->x[0]);
+    stream_multiply(stream, rank->train.layer, 1.0f, x, layer_weights(rank, 1, 0), 0.0f, NULL,
+                    batch->products[0]);
+    stream_multiply(stream, rank->train.decode, 1.0f, x, layer_weights(rank, last, 0), 0.0f, NULL,
+                    batch->out);
+    stream_multiply(stream, rank->decoder_dw, 1.0f, dout, x, 0.0f, NULL, parts);
+    stream_multiply(stream, rank->decoder_dx, 1.0f, dout, layer_weights(rank, last, 0), 0.0f, NULL,
+                    batch->dx);
+    stream_multiply(stream, rank->layer_dw, 1.0f, dproducts, x, 0.0f, NULL, parts);
+    stream_multiply(stream, rank->layer_dx, 1.0f, dproducts, layer_weights(rank, 1, 0), 1.0f,
+                    batch->dx, batch->dx);
+    stream_multiply(stream, rank->encoder_dw, 1.0f, wide, x, 0.0f, NULL, parts);
+    for (int g = 0; g < MUON_GROUPS; g++) orthogonalise(rank, &rank->groups[g]);
+}
+
 static void step(Rank* rank, Stream* stream) {
     const PufferTrainer* trainer = rank->trainer;
     const PufferTrainerConfig* config = &trainer->config;

@@ -30,6 +30,7 @@ static int32_t start(PufferTrainer* trainer, Error* error) {
             rank->slices[i].stream = stream_open(rank->device);
             rank->slices[i].played = event_open(rank->device);
         }
+        products_warm(rank);
     }
     for (int m = 0; m < trainer->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
