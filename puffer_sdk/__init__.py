@@ -23,6 +23,7 @@
     puffer_sdk.review("their_env")      what is wrong with somebody else's, in a sandbox
     puffer_sdk.configure("my_env")      its settings
     puffer_sdk.Trainer(vec)             rollout() and update(), for a loop of your own
+    puffer_sdk.Sampler(space)           which settings to try next: ask() and tell()
 """
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ _PUBLIC = {
     "play": "playing.play", "export": "policy.export", "configure": "env.opening",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
     "review": "reviewing.review", "Policy": "policy.acting",
+    "Space": "sweeping.space", "Sampler": "sweeping.sampler",
     "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
     "RunError": "base.errors", "Interrupted": "base.errors",
 }

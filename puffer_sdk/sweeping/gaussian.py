@@ -1,0 +1,154 @@
+"""A Gaussian process in NumPy.  points, values -> mean and standard deviation at other points
+
+Matern 5/2 kernel with a length for each column, a signal's variance and a noise that is inferred,
+all at the most likely values under log-normal priors (lengths grow with the root of the number of
+columns, after Hvarfner et al. 2024, "Vanilla Bayesian optimization performs great in high
+dimensions"). Everything is float64 and deterministic.
+"""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+ROOT5 = math.sqrt(5.0)
+JITTER = 1e-6                                   # of the values' variance
+LENGTH, LENGTH_SPREAD = math.log(0.5), 1.0      # of log length, less log(d) / 2
+NOISE, NOISE_SPREAD = math.log(0.02), 1.5       # of the noise's log variance
+BOUNDS = (-3.0, 4.0), (-3.0, 3.0), (-11.0, 1.0)     # log length, log signal, log noise
+
+
+def squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """[n, m]: squared distances of rows."""
+    return np.maximum((a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * a @ b.T, 0.0)
+
+
+def matern(squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The kernel at squared distances, and -2 times its derivative by them."""
+    distance = ROOT5 * np.sqrt(squared)
+    decay = np.exp(-distance)
+    slope = (1 + distance) * decay
+    return slope + squared * decay * (5 / 3), slope * (5 / 3)
+
+
+class GaussianProcess:
+    """search(points, values) for the kernel's parameters, fit(points, values), predict(points).
+
+    A fit without a search keeps the parameters: it costs a tenth.
+    """
+
+    def __init__(self, columns: int):
+        self.columns = columns
+        self.centre = np.array([*[LENGTH + 0.5 * math.log(columns)] * columns, 0.0, NOISE])
+        self.spread = np.array([*[LENGTH_SPREAD] * columns, 1.0, NOISE_SPREAD])
+        self.parameters = self.centre
+        low, high = zip(*[BOUNDS[0]] * columns, *BOUNDS[1:])
+        self.low, self.high = np.array(low), np.array(high)
+
+    def loss(self, parameters: np.ndarray, points: np.ndarray, values: np.ndarray):
+        """Negative log posterior of the parameters, and its gradient."""
+        d = self.columns
+        lengths, signal, noise = np.exp(parameters[:d]), *np.exp(parameters[d:])
+        scaled = points / lengths
+        kernel, slope = matern(squares(scaled, scaled))
+        covariance = signal * kernel
+        covariance[np.diag_indices_from(covariance)] += noise + JITTER
+        try:
+            lower = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            return math.inf, np.zeros_like(parameters)
+        inverse = np.linalg.inv(covariance)
+        weights = inverse @ values
+        loss = 0.5 * values @ weights + np.log(np.diag(lower)).sum()
+        pull = 0.5 * (inverse - np.outer(weights, weights))
+        gradient = np.empty_like(parameters)
+        # sum over pairs of w * (x_i - x_j)^2, a column at a time, without an [n, n, d] array
+        w = pull * slope * signal
+        gradient[:d] = 2 * (w.sum(1) @ (scaled * scaled)) - 2 * (scaled * (w @ scaled)).sum(0)
+        gradient[d] = (pull * kernel).sum() * signal
+        gradient[d + 1] = np.trace(pull) * noise
+        away = (parameters - self.centre) / self.spread
+        return loss + 0.5 * (away * away).sum(), gradient + away / self.spread
+
+    def search(self, points: np.ndarray, values: np.ndarray, steps: int = 30) -> GaussianProcess:
+        """The most likely parameters, from the prior's: they depend on these data alone."""
+        self.parameters = self.centre
+        if len(values) > 1:
+            scaled = (values - values.mean()) / (values.std() or 1.0)
+            self.parameters = minimize(lambda at: self.loss(at, points, scaled), self.centre,
+                                       self.low, self.high, steps)
+        return self
+
+    def fit(self, points: np.ndarray, values: np.ndarray) -> GaussianProcess:
+        """points [n, columns] in about [0, 1], values [n] in any unit; n >= 1."""
+        self.points, self.weighed = points, values
+        self.mean, self.scale = values.mean(), values.std() or 1.0
+        scaled = (values - self.mean) / self.scale
+        d = self.columns
+        self.lengths, self.signal, self.noise = (np.exp(self.parameters[:d]),
+                                                 *np.exp(self.parameters[d:]))
+        covariance = self.kernel(points, points)
+        covariance[np.diag_indices_from(covariance)] += self.noise + JITTER
+        self.inverse = np.linalg.inv(covariance)
+        self.weights = self.inverse @ scaled
+        return self
+
+    def kernel(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return self.signal * matern(squares(a / self.lengths, b / self.lengths))[0]
+
+    def predict(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation [m] of the value without its noise, in its unit."""
+        across = self.kernel(points, self.points)
+        variance = self.signal - ((across @ self.inverse) * across).sum(1)
+        return (across @ self.weights * self.scale + self.mean,
+                np.sqrt(np.maximum(variance, 1e-12)) * self.scale)
+
+    def predict_mean(self, points: np.ndarray) -> np.ndarray:
+        """The mean alone, which costs a tenth."""
+        return self.kernel(points, self.points) @ self.weights * self.scale + self.mean
+
+
+def minimize(function, start: np.ndarray, low: np.ndarray, high: np.ndarray, steps: int,
+             memory: int = 8) -> np.ndarray:
+    """Projected L-BFGS within bounds: function(x) -> (value, gradient). Returns the best x."""
+    x, (value, gradient) = start, function(start)
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for _ in range(steps):
+        free = ((x > low) | (gradient < 0)) & ((x < high) | (gradient > 0))
+        if np.abs(gradient * free).max(initial=0.0) < 1e-3:
+            break
+        direction = -descend(gradient * free, pairs) * free
+        if direction @ gradient >= 0:
+            direction, pairs = -gradient * free, []
+        direction /= max(1.0, np.abs(direction).max() / 2)      # a step changes a log by 2 at most
+        step = 1.0 if pairs else min(1.0, 1 / max(np.abs(gradient * free).sum(), 1e-12))
+        for _ in range(12):
+            at = np.clip(x + step * direction, low, high)
+            new_value, new_gradient = function(at)
+            if new_value <= value + 1e-4 * gradient @ (at - x):
+                break
+            step *= 0.4
+        else:
+            break
+        moved, turned = at - x, new_gradient - gradient
+        if moved @ turned > 1e-10:
+            pairs = [*pairs[1 - memory:], (moved, turned)]
+        small = value - new_value < 1e-4
+        x, value, gradient = at, new_value, new_gradient
+        if small:
+            break
+    return x
+
+
+def descend(gradient: np.ndarray, pairs) -> np.ndarray:
+    """The inverse Hessian's estimate times a gradient: L-BFGS's two loops."""
+    q, alphas = gradient.copy(), []
+    for moved, turned in reversed(pairs):
+        alphas.append((moved @ q) / (moved @ turned))
+        q -= alphas[-1] * turned
+    if pairs:
+        moved, turned = pairs[-1]
+        q *= (moved @ turned) / (turned @ turned)
+    for (moved, turned), alpha in zip(pairs, reversed(alphas)):
+        q += moved * (alpha - (turned @ q) / (moved @ turned))
+    return q

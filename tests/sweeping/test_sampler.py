@@ -1,0 +1,182 @@
+"""The sampler: finds what is good for its cost, and lacks the faults that Protein has."""
+import math
+
+import numpy as np
+import pytest
+
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.sweeping.gaussian import GaussianProcess
+from puffer_sdk.sweeping.sampler import Sampler, improvement
+from puffer_sdk.sweeping.space import Space
+
+ROWS = {"rate": {"distribution": "log_normal", "min": 1e-4, "max": 1},
+        "horizon": {"distribution": "uniform_pow2", "min": 8, "max": 128},
+        "gamma": {"distribution": "logit_normal", "min": 0.8, "max": 0.9999},
+        "steps": {"distribution": "log_normal", "min": 1e5, "max": 1e7},
+        "bonus": {"distribution": "uniform", "min": 0, "max": 1}}
+
+
+def training(settings: dict) -> tuple[float, float]:
+    """A score of at most 1 that more steps and good settings raise, and its cost."""
+    cost = settings["steps"] / 1e5 * (0.5 + settings["horizon"] / 128)
+    good = (1 - 0.15 * (math.log10(settings["rate"]) + 2) ** 2
+            - 0.1 * (math.log2(settings["horizon"]) - 5) ** 2
+            - 0.3 * (math.log10(1 - settings["gamma"]) + 2) ** 2
+            - 0.5 * (settings["bonus"] - 0.3) ** 2)
+    return max(0.0, good * (1 - math.exp(-cost / 20))), cost
+
+
+def search(method: str, seed: int, trials: int, **options) -> Sampler:
+    sampler = Sampler(Space(ROWS), seed=seed, method=method, **options)
+    noise = np.random.default_rng(seed)
+    for _ in range(trials):
+        trial = sampler.ask()
+        score, cost = training(trial.settings)
+        sampler.tell(trial, sampler.sign * (score + 0.02 * noise.normal()), cost)
+    return sampler
+
+
+def area(sampler: Sampler) -> float:
+    """Below the true curve of best score against log cost."""
+    grid = np.linspace(math.log(0.5), math.log(150), 100)
+    true = [training(trial.settings) for trial in sampler.trials]
+    return float(np.mean([max((score for score, cost in true if math.log(cost) <= at), default=0)
+                          for at in grid]))
+
+
+def test_it_finds_better_and_cheaper_settings_than_chance():
+    ours, chance = ([search(method, seed, 45) for seed in range(3)] for method in ("gp", "random"))
+    best = [[training(sampler.best().settings)[0] for sampler in group]
+            for group in (ours, chance)]
+    assert min(best[0]) > 0.85 > np.mean(best[1])
+    assert np.mean([area(each) for each in ours]) > np.mean([area(each) for each in chance])
+
+
+def test_minimizing_the_negative_proposes_exactly_the_same():
+    up, down = search("gp", 3, 24), search("gp", 3, 24, minimize=True)
+    assert [trial.settings for trial in up.trials] == [trial.settings for trial in down.trials]
+    assert up.best().number == down.best().number
+    assert [t.number for t in up.front()] == [t.number for t in down.front()]
+
+
+def test_the_same_trials_told_again_give_the_same_suggestion():
+    first = search("gp", 5, 47)
+    again = Sampler(Space(ROWS), seed=5)
+    for trial in first.trials:
+        again.tell(again.add(trial.settings, trial.reason), trial.score, trial.cost)
+    again.best()
+    assert again.ask().settings == first.ask().settings
+
+
+def test_the_start_runs_once_and_first():
+    start = {"rate": 0.01, "horizon": 32, "gamma": 0.99, "steps": 1e6, "bonus": 0.5}
+    sampler = search("gp", 0, 30, start=start)
+    assert sampler.trials[0].settings == start
+    assert [trial.settings for trial in sampler.trials].count(start) == 1
+    assert "start" in sampler.trials[0].reason
+
+
+def test_parallel_suggestions_differ():
+    sampler = search("gp", 1, 12)
+    asked = [sampler.ask() for _ in range(8)]
+    assert len({tuple(trial.settings.values()) for trial in asked}) == 8
+    points = np.array([trial.point for trial in asked])
+    distances = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(8, 1)]
+    assert np.median(distances) > 0.1
+
+
+def test_failures_are_avoided_and_change_no_model():
+    """Half of the space fails: the sampler learns to leave it. Failed trials have no cost."""
+    sampler = Sampler(Space(ROWS), seed=2)
+    for _ in range(40):
+        trial = sampler.ask()
+        if trial.settings["bonus"] > 0.5:
+            sampler.fail(trial)
+        else:
+            sampler.tell(trial, *training(trial.settings))
+    failed = [trial.state == "failed" for trial in sampler.trials]
+    assert sum(failed[:8]) >= 3 and sum(failed[-16:]) <= 4
+    done = 40 - sum(failed)
+    assert len(sampler.costs.points) <= done
+    assert all(trial.cost is None and trial.score is None
+               for trial in sampler.trials if trial.state == "failed")
+
+
+def test_no_settings_are_asked_for_twice():
+    space = Space({"a": {"distribution": "int_uniform", "min": 1, "max": 5},
+                   "b": {"distribution": "uniform_pow2", "min": 1, "max": 16}})
+    sampler = Sampler(space, seed=0)
+    for _ in range(24):
+        trial = sampler.ask()
+        sampler.tell(trial, -abs(trial.settings["a"] - 4), trial.settings["b"])
+    later = [tuple(trial.settings.values()) for trial in sampler.trials[8:]]
+    assert len(set(later)) == len(later)
+
+
+def test_one_lucky_run_is_not_the_best():
+    """Twenty repeats of good settings against one of bad ones that was lucky."""
+    space = Space({"a": {"distribution": "uniform", "min": 0, "max": 1}})
+    sampler, noise = Sampler(space), np.random.default_rng(0)
+    for a in (0.1, 0.5, 0.9):
+        for _ in range(20):
+            sampler.tell(sampler.add({"a": a}), a + 0.1 * noise.normal())
+    sampler.tell(sampler.add({"a": 0.1}), 1.5)
+    assert sampler.best().settings["a"] == 0.9
+
+
+def test_every_suggestion_says_why():
+    sampler = search("gp", 0, 12)
+    assert all(trial.reason for trial in sampler.trials)
+    assert "expects" in sampler.trials[-1].reason and "cost" in sampler.trials[-1].reason
+
+
+def test_what_cannot_be_told_is_refused():
+    sampler = Sampler(Space(ROWS))
+    trial = sampler.ask()
+    for score, cost in ((math.nan, 1), (1, 0), (1, -2), (1, math.inf)):
+        with pytest.raises(UsageError):
+            sampler.tell(trial, score, cost)
+    sampler.tell(trial, 1, 1)
+    with pytest.raises(UsageError, match="told before"):
+        sampler.fail(trial)
+    with pytest.raises(UsageError, match="not of this sampler"):
+        sampler.tell(Sampler(Space(ROWS)).ask(), 1, 1)
+    with pytest.raises(UsageError, match="no trial has finished"):
+        Sampler(Space(ROWS)).best()
+    with pytest.raises(UsageError, match="no such method"):
+        Sampler(Space(ROWS), method="grid")
+
+
+# ---- the Gaussian process ----------------------------------------------------------------------
+
+def test_the_gradient_is_the_losses():
+    rng = np.random.default_rng(0)
+    points, values = rng.random((30, 4)), rng.normal(size=30)
+    model = GaussianProcess(4)
+    at = model.parameters + rng.normal(0, 0.3, 6)
+    _, gradient = model.loss(at, points, values)
+    for k in range(6):
+        nudge = 1e-5 * np.eye(6)[k]
+        slope = (model.loss(at + nudge, points, values)[0]
+                 - model.loss(at - nudge, points, values)[0]) / 2e-5
+        assert gradient[k] == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_it_learns_a_function_its_noise_and_what_matters():
+    rng = np.random.default_rng(1)
+    points = rng.random((120, 5))
+    values = np.sin(6 * points[:, 0]) + points[:, 1] + 0.1 * rng.normal(size=120)
+    model = GaussianProcess(5).search(points, values).fit(points, values)
+    there = rng.random((200, 5))
+    mean, deviation = model.predict(there)
+    assert np.corrcoef(mean, np.sin(6 * there[:, 0]) + there[:, 1])[0, 1] > 0.99
+    assert math.sqrt(model.noise) * model.scale == pytest.approx(0.1, rel=0.4)
+    assert model.lengths[0] < model.lengths[2:].min() and (deviation > 0).all()
+    assert np.allclose(model.predict_mean(there), mean)
+
+
+def test_expected_improvement_is_the_mean_of_what_is_drawn():
+    drawn = np.random.default_rng(0).normal(0.4, 0.3, 400_000)
+    mean = np.maximum(drawn - 0.6, 0).mean()
+    assert improvement(np.array([0.4]), np.array([0.3]), np.array([0.6]))[0] == pytest.approx(
+        mean, rel=0.02)
