@@ -13,6 +13,7 @@
     puffer_sdk.build_programs("my_env", targets=["fast"])   its programs
     puffer_sdk.load("my_env")           the same, opened
     puffer_sdk.train("my_env")          a policy
+    puffer_sdk.sweep("my_env")          settings that reach more for less
     puffer_sdk.evaluate("my_env")       how good it is
     puffer_sdk.Policy.load("runs/my_env/0001")      it acts in your own loop
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
@@ -37,7 +38,7 @@ _PUBLIC = {
     "play": "playing.play", "export": "policy.export", "configure": "env.opening",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
     "review": "reviewing.review", "Policy": "policy.acting",
-    "Space": "sweeping.space", "Sampler": "sweeping.sampler",
+    "sweep": "sweeping.sweep", "Space": "sweeping.space", "Sampler": "sweeping.sampler",
     "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
     "RunError": "base.errors", "Interrupted": "base.errors",
 }

@@ -23,6 +23,7 @@ SECTIONS = {
     },
     "Train a policy": {
         "train": "Train a policy.",
+        "sweep": "Search for settings that reach more for less.",
         "profile": "Show where training time goes.",
         "eval": "Compare a policy with random and idle play; record it.",
     },
@@ -46,7 +47,6 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: line for entries in SECTIONS.values() for name, line in entries.items()}
-LATER = ("sweep",)      # names that a later version has
 
 
 # what other tools call it -> what to type here
@@ -75,8 +75,6 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx, args):
         name = args[0] if args else ""
-        if name in LATER:
-            raise errors.UsageError(f"this version does not have '{name}' yet")
         if name and name not in COMMANDS and not name.startswith("-"):
             hint = f"did you mean 'puffer-sdk {MEANT[name]}'?" if name in MEANT \
                 else errors.did_you_mean(name, COMMANDS)

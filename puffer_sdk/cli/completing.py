@@ -139,7 +139,7 @@ def _env_keys(ctx) -> list[str]:
 
 def setting_names(ctx, incomplete: str) -> list[CompletionItem]:
     """--train.learning-rate and so on; only sections until one is chosen."""
-    keys = [key for key in KEYS.values() if key.status == USED]
+    keys = [key for key in KEYS.values() if key.status == USED and key.section != "sweep"]
     names = {key.flag: key.help for key in keys}
     names |= {f"--env.{key.replace('_', '-')}": "of this environment" for key in _env_keys(ctx)}
     if "." not in incomplete:

@@ -46,12 +46,13 @@ def command():
 @command.command("list", cls=Page, examples=[
     ("puffer-sdk runs list my_env", "number, age, steps, speed, result, status")])
 @click.argument("env", required=False, shell_complete=completing.envs)
+@click.option("--sweep", metavar="N", help="The trials of a sweep of the environment, or 'latest'.")
 @format_option
 @runs_dir_option
-def list_command(env, format_, runs_dir):
+def list_command(env, sweep, format_, runs_dir):
     """List runs: number, age, steps, speed, result, tag and status."""
-    folders = _all_folders(runs_dir) if env is None and not _here(runs_dir) else \
-        [_folder(env, runs_dir)]
+    folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
+        if env is None and not _here(runs_dir) else [_folder(env, runs_dir)]
     rows = [_row(folder.name, run) for folder in folders for run in runs.list_runs(folder)]
     if format_ == "json":
         ui.out(json.dumps({"runs": rows}, indent=2))
@@ -226,6 +227,13 @@ def _find(text: str, env: str | None, runs_dir: Path | None) -> runs.Run:
 
 
 # -- what is shown
+
+
+def _trials(env: str | None, runs_dir: Path | None, which: str) -> Path:
+    """The folder of a sweep's trials."""
+    from ..sweeping.sweep import find_sweep
+
+    return find_sweep(_folder(env, runs_dir) / "sweeps", which) / "trials"
 
 
 def _row(env: str, run: runs.Run) -> dict:

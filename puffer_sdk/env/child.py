@@ -26,6 +26,7 @@ import numpy as np
 from ..base import errors, ui
 from ..base.errors import Interrupted, PufferError, RunError
 from .page import PAGE, PHASES, Page
+from .warm import Warm
 
 GRACE = 8.0                         # seconds a child gets to save and leave after a signal
 LOG_LIMIT = 64 << 20                # bytes that an env's prints may take on the disk ...
@@ -55,10 +56,11 @@ class Child:
     log            file that what the env prints is appended to
     step_timeout   seconds that one call into an env may stay silent
     cwd            working directory of the child
+    warm           a process that forks the child, in place of a new one that imports all anew
     """
 
     def __init__(self, target: str, job: object, *, log: Path | None = None,
-                 step_timeout: float = 10.0, cwd: Path | None = None):
+                 step_timeout: float = 10.0, cwd: Path | None = None, warm: Warm | None = None):
         self.step_timeout = step_timeout
         self.result = None
         self._buffer = b""
@@ -71,12 +73,18 @@ class Child:
             self.page = Page(fd)
             self._prints = open(log, "ab+") if log else tempfile.TemporaryFile("ab+")  # noqa: SIM115
             self._begin = self._prints.seek(0, os.SEEK_END)     # earlier runs wrote what is before
-            command = [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(fd), target,
-                       str(log or "")]
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=self._prints, stderr=self._prints,
-                pass_fds=[fd], start_new_session=True, cwd=cwd,
-                env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
+            with tempfile.TemporaryFile() as given:
+                pickle.dump(job, given)
+                given.seek(0)
+                if warm:
+                    self.process = warm.start([target, str(log or "")], cwd and str(cwd),
+                                              [fd, given.fileno(), self._prints.fileno()])
+                else:
+                    self.process = subprocess.Popen(
+                        [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(fd), target,
+                         str(log or "")], stdin=given, stdout=self._prints, stderr=self._prints,
+                        pass_fds=[fd], start_new_session=True, cwd=cwd,
+                        env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:
             raise RunError("cannot start the worker process", where=error.filename,
                            detail=error.strerror or str(error),
@@ -85,9 +93,6 @@ class Child:
                            ) from None
         finally:
             os.close(fd)
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(pickle.dumps(job))
-            self.process.stdin.close()
 
     def events(self) -> Iterator[tuple[str, dict]]:
         """Events as they come, until the target has returned; its value is then in `result`.

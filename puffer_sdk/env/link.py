@@ -116,7 +116,7 @@ def child_main(fd: int, target: str, log: str) -> None:
     """Entry point of the child: job on stdin, events on the page."""
     page = Page(fd)
     os.close(fd)
-    _die_with_parent()
+    die_with_parent()
     _prepare()
     link = Link(page, log)
     try:
@@ -143,17 +143,21 @@ def _is_out_of_memory(error: BaseException) -> bool:
         "can't allocate memory" in text or "out of memory" in text))
 
 
-def _die_with_parent() -> None:
-    """No child outlives its parent, not even one ended by kill -9."""
+def die_with_parent(watch: bool = True) -> None:
+    """No child outlives its parent, not even one ended by kill -9.
+
+    watch   whether a thread looks after the parent, where the system does not
+    """
     parent = os.getppid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(0)
 
-    def watch() -> None:
+    def look() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
         os._exit(0)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if watch:
+        threading.Thread(target=look, daemon=True).start()

@@ -41,7 +41,7 @@ def ini_places(folder: Path) -> list[Path]:
     return places
 
 
-def _shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
+def shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
     """Upstream's config/default.ini, which holds for every environment beside it."""
     if folder is None or ini not in ini_places(folder)[1:]:
         return None
@@ -91,7 +91,7 @@ class _Resolver:
 
     def run(self, ini: Path | None, overrides: Mapping[str, object]) -> Config:
         if ini is not None:
-            for path in filter(None, (_shared_ini(self.folder, ini), ini)):
+            for path in filter(None, (shared_ini(self.folder, ini), ini)):
                 self._read_ini(path)
             self._warn_of_skipped(ini)
         elif self.folder is not None:
@@ -162,6 +162,10 @@ class _Resolver:
                 homes = [key.flag for key in table.used_keys() if key.name == section]
                 self._fault(f"'{raw}' is not a setting", place, "--section.key",
                             flag, f"write {' or '.join(homes)}" if homes else None)
+                continue
+            if section == "sweep":
+                self._fault(f"{flag} belongs to `puffer-sdk sweep`", place,
+                            "a setting of one run", flag, "leave it out, or start a sweep")
                 continue
             if section not in SECTIONS and section != "env":
                 self._fault(f"there is no setting {flag}", place, "a known section",

@@ -17,7 +17,8 @@ def meant(section: str, name: str) -> Key | None:
     """The key that an unknown one most likely stands for, in its own section if possible."""
     if name in RENAMED:
         return KEYS[RENAMED[name]]
-    known = [key for key in KEYS.values() if key.status != IGNORED]
+    known = [key for key in KEYS.values() if key.status != IGNORED
+             and (key.section != "sweep" or section == "sweep")]
     here = [key for key in known if key.section == section]
     lower = name.lower()
     for pool, word in ((here, lower), (known, lower),

@@ -1,4 +1,4 @@
-"""The one table of settings. In: nothing. Out: SECTIONS, KEYS, and docs/reference/settings.md.
+"""The one table of settings, long as they are. Out: SECTIONS, KEYS, docs/reference/settings.md.
 
 Every key is declared once, below, with its type, default, bounds and meaning. Parsing, error
 texts, `puffer-sdk config`, the command line and the reference page are made from these lines.
@@ -203,6 +203,37 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Sweep:
+    """What `sweep` searches for, and how. `[sweep.SECTION.KEY]` gives the distribution and the
+    bounds of a setting; without any, a default space is searched."""
+
+    method: str = setting("gp", "the sampler: gp is ours, and protein another name of it",
+                          choices=("gp", "protein", "tpe", "random"))
+    metric: str = setting("", "what to search for: something the environment logs, or "
+                              "time_to_goal", default_doc="what the goal names, else score")
+    goal: str = setting("maximize", "whether more of the metric is better",
+                        choices=("maximize", "minimize"))
+    cost: str = setting("cpu", "what a trial's cost is counted in: CPU seconds of training, or "
+                               "wall seconds", choices=("cpu", "wall"))
+    max_runs: int = setting(0, "trials to finish; 0 = no limit", low=0, high=10**6)
+    seconds: float = setting(600.0, "seconds for all of the sweep; 0 = no limit",
+                             low=0, high=10**8)
+    workers: int = setting(AUTO, "trials that run at a time, each on one core", low=1, high=1024,
+                           auto="the cores this process may use, or one a GPU")
+    gpus: int = setting(0, "GPUs to train on, one worker each; 0 = none", low=0, high=64)
+    max_suggestion_cost: float = setting(0.0, "cost at which a trial is ended; 0 = no limit",
+                                         low=0, high=10**8)
+    only: str = setting("", "settings to search, in place of all: lr, gamma, train.horizon")
+    sweep_only: str = alias("sweep.only", "settings to search")
+    name: str = ignored("name of the search")
+    metric_distribution: str = ignored("how the metric is scaled")
+    downsample: int = ignored("points of a run's curve that are kept")
+    prune_pareto: bool = ignored("whether dominated trials leave the model")
+    early_stop_quantile: float = ignored("quantile below which runs are ended")
+    use_gpu: bool = ignored("whether the sampler computes on a GPU")
+
+
+@dataclass(frozen=True)
 class Torch:
     """PufferLib's choice of network modules; here [policy] torch_class."""
 
@@ -227,7 +258,7 @@ class Selfplay:
 
 
 SECTIONS = {"base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
-            "check": Check, "torch": Torch, "selfplay": Selfplay}
+            "check": Check, "sweep": Sweep, "torch": Torch, "selfplay": Selfplay}
 
 @dataclass(frozen=True)
 class Key:
@@ -316,14 +347,15 @@ KEYS: dict[str, Key] = {key.full: key for section, cls in SECTIONS.items()
 
 
 def used_keys(section: str | None = None) -> list[Key]:
-    """The keys that do something, in the order of the table."""
-    return [key for key in KEYS.values()
-            if key.status == USED and section in (None, key.section)]
+    """The keys that do something, in the order of the table: of one section, or of EFFECTIVE."""
+    return [key for key in KEYS.values() if key.status == USED and (
+        key.section == section if section else key.section in EFFECTIVE)]
 
 
-EFFECTIVE = tuple(section for section in SECTIONS if used_keys(section))
+# the sections of a Config; sweep's are no settings of a run
+EFFECTIVE = tuple(section for section in SECTIONS if section != "sweep" and used_keys(section))
 # What an ini may hold; [sweep.*] as well
-INI_SECTIONS = (*EFFECTIVE, "env", "sweep", *(name for name in SECTIONS if name not in EFFECTIVE))
+INI_SECTIONS = (*EFFECTIVE, "env", *(name for name in SECTIONS if name not in EFFECTIVE))
 
 
 def parse(key: Key, text: str, *, cut: bool = False):
@@ -373,7 +405,7 @@ def page() -> str:
            ("Numbers may be written `1e8` or `100_000_000`, switches `true`, `false`, `1` or `0`. "
             "`puffer-sdk config my_env` shows the value that holds and where it came from. "
             "`[env]` goes to the environment: its keys are fields of the env struct. "
-            "`[sweep]` and `[sweep.*]` may stand in an ini and are not read yet."), ""]
+            "`[sweep]` is read by `puffer-sdk sweep`, where its keys are options, too."), ""]
     for section, cls in SECTIONS.items():
         rows = used_keys(section)
         if not rows:

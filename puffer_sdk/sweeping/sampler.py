@@ -30,7 +30,7 @@ from ..base.errors import UsageError
 from .gaussian import GaussianProcess
 from .space import Space
 
-RUNNING, DONE, FAILED = "running", "done", "failed"
+RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 SPREAD = 8                  # trials over the whole space before a model chooses
 FAR, NEAR, KEPT = 600, 1400, 200    # candidates: anywhere, near good trials, weighed in full
 SHARE = 20                  # the models' parameters are those of a multiple of n / SHARE trials
@@ -65,15 +65,16 @@ class Sampler:
     minimize    whether a lower score is better
     start       settings to run first, such as the defaults
     method      "gp" as above, or "random"
+    front       whether cheap trials count for themselves; False searches for the best score alone
     """
 
     def __init__(self, space: Space, *, seed: int = 0, minimize: bool = False,
-                 start: Mapping | None = None, method: str = "gp"):
+                 start: Mapping | None = None, method: str = "gp", front: bool = True):
         if method not in ("gp", "random"):
             raise UsageError("there is no such method", expected="gp or random",
                              actual=repr(method))
         self.space, self.seed, self.method = space, seed, method
-        self.sign = -1.0 if minimize else 1.0
+        self.sign, self.aims = -1.0 if minimize else 1.0, AIMS if front else ("best",)
         self.start = None if start is None else dict(start)
         if start is not None:
             space.point(start)
@@ -84,9 +85,12 @@ class Sampler:
 
     # ---- ask and tell --------------------------------------------------------------------------
 
-    def ask(self) -> Trial:
-        """The next trial. It counts as running until tell() or fail()."""
-        number = len(self.trials)
+    def ask(self, number: int | None = None) -> Trial:
+        """The next trial. It counts as running until tell(), stop() or fail().
+
+        number  of the draw, where several samplers share a search; as a rule, that of the trial
+        """
+        number = len(self.trials) if number is None else number
         rng = np.random.default_rng([self.seed, number])
         done = [trial for trial in self.trials if trial.state == DONE]
         if not number and self.start is not None:
@@ -117,6 +121,12 @@ class Sampler:
             raise UsageError(f"trial {trial.number} has no cost", expected="a number above 0",
                              actual=str(cost))
         trial.state, trial.score, trial.cost = DONE, float(score), float(cost)
+
+    def stop(self, trial: Trial, score: float) -> None:
+        """The trial was ended early, at a score that promised little. Settings like these are
+        known to reach no more; its cost is not that of a whole trial, and is not learned from."""
+        self.tell(trial, score)
+        trial.state, trial.cost = STOPPED, None
 
     def fail(self, trial: Trial) -> None:
         """The trial crashed, hung or diverged: it is avoided, and says nothing of score or cost."""
@@ -154,11 +164,17 @@ class Sampler:
     def _means(self, done: list[Trial]) -> np.ndarray:
         """[n]: the model's mean at trials, with the better higher; the scores themselves while
         there are too few for a model."""
-        scores = self._tamed(np.array([trial.score for trial in done]))
         if len(done) < 3:
-            return scores
-        seen = self.space.features(np.array([trial.point for trial in done]))
-        return self._fit(self.scores, seen, scores).predict_mean(seen)
+            return self._tamed(np.array([trial.score for trial in done]))
+        self._learn_scores()
+        return self.scores.predict_mean(
+            self.space.features(np.array([trial.point for trial in done])))
+
+    def _learn_scores(self) -> None:
+        """Fits the model of scores to whole trials, and to those that were stopped."""
+        told = [trial for trial in self.trials if trial.state in (DONE, STOPPED)]
+        self._fit(self.scores, self.space.features(np.array([trial.point for trial in told])),
+                  self._tamed(np.array([trial.score for trial in told])))
 
     def _tamed(self, scores: np.ndarray) -> np.ndarray:
         """Higher is better, and the worst tenth no further away than the rest allows: a run that
@@ -179,11 +195,10 @@ class Sampler:
         return (shift + (number + 1) * ratio ** -np.arange(1.0, d + 1)) % 1.0
 
     def _promising(self, rng: np.random.Generator, done: list[Trial]) -> tuple[np.ndarray, str]:
-        points = np.array([trial.point for trial in done])
-        scores, costs = (self._tamed(np.array([trial.score for trial in done])),
+        points, costs = (np.array([trial.point for trial in done]),
                          np.log([trial.cost for trial in done]))
         seen = self.space.features(points)
-        self._fit(self.scores, seen, scores)
+        self._learn_scores()
         self._fit(self.costs, seen, costs)
         means = self.scores.predict_mean(seen)
         order = np.argsort(costs, kind="stable")
@@ -204,7 +219,7 @@ class Sampler:
         bought = np.append(means.min(), front[at])      # before the cheapest trial: nothing yet
         gain = improvement(mean[:, None], deviation[:, None], bought)
         reach = np.searchsorted(grid, cost, side="left")    # the first on the grid that is as dear
-        if AIMS[rng.integers(len(AIMS))] == "front":
+        if self.aims[rng.integers(len(self.aims))] == "front":
             shares = np.where(np.arange(GRID) >= reach[:, None], gain[:, 1:], 0.0)
             gained = shares.mean(1) + gain[:, 0] * np.maximum(grid[0] - cost, 0)
         else:

@@ -94,7 +94,7 @@ class Run:
             raise ValueError(f"{status!r} is not one of {STATUSES}")
         info = {**self.info, "status": status, **facts}
         if status == "running":
-            info.update(_process(), ended=None)
+            info.update(this_process(), ended=None)
         elif "ended" not in facts:
             info["ended"] = _now()
         self._write(info)
@@ -152,9 +152,13 @@ class Run:
         return {f"{entry.section}.{entry.key}": entry.text for entry in entries}
 
 
-def create_run(runs_dir: Path, tag: str = "", total: int | None = None) -> Run:
-    """A new run folder with the next number, its status 'running'. Raises RunError."""
-    info = {"status": "running", "tag": tag, "started": _now(), "ended": None, **_process(),
+def create_run(runs_dir: Path, tag: str = "", total: int | None = None,
+               number: int | None = None) -> Run:
+    """A new run folder, its status 'running'. Raises RunError.
+
+    number  of the folder, which must not exist; None: the next
+    """
+    info = {"status": "running", "tag": tag, "started": _now(), "ended": None, **this_process(),
             "step": 0, "total": total}
     draft = None
     try:
@@ -163,7 +167,8 @@ def create_run(runs_dir: Path, tag: str = "", total: int | None = None) -> Run:
         draft.chmod(0o777 & ~_umask())
         (draft / "checkpoints").mkdir()
         (draft / "run.json").write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
-        number = max((run.number for run in list_runs(runs_dir)), default=0) + 1
+        if number is None:
+            number = max((run.number for run in list_runs(runs_dir)), default=0) + 1
         while not _take(draft, runs_dir / f"{number:04d}"):
             number += 1
     except OSError as error:
@@ -285,12 +290,12 @@ def _status(info: dict) -> str:
     if status not in STATUSES:
         return "damaged"
     if status == "running" and info.get("host") == socket.gethostname() \
-            and not _alive(info.get("pid"), info.get("pid_started")):
+            and not is_alive(info.get("pid"), info.get("pid_started")):
         return "killed"
     return status
 
 
-def _process() -> dict:
+def this_process() -> dict:
     """This process. A later process may get the same id, so its start time belongs to it."""
     return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
             "host": socket.gethostname()}
@@ -306,7 +311,8 @@ def _start_time(pid: int) -> int | None:
         return None
 
 
-def _alive(pid: object, started: object) -> bool:
+def is_alive(pid: object, started: object) -> bool:
+    """Whether a process of this machine, as this_process() names it, still runs."""
     if not isinstance(pid, int) or pid <= 0:
         return False
     now = _start_time(pid)

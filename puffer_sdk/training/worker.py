@@ -154,7 +154,7 @@ class _Worker:
     # -- training
 
     def run(self) -> dict:
-        self.began = time.perf_counter()
+        self.began, self.cpu_began = time.perf_counter(), time.process_time()
         self.snapshot_time = self.saved_time = self.durable_time = self.began
         self.clock = CLOCK
         self.snapshot = self.state(started=True) if self.past is None else self.state()
@@ -263,6 +263,7 @@ class _Worker:
         self.window.add(self.trainer.global_step, log)
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
+                   "cpu": time.process_time() - self.cpu_began,
                    "sps": self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
                    "epoch": self.trainer.epoch,
                    **{f"env/{name}": value for name, value in log.items()},
@@ -273,7 +274,7 @@ class _Worker:
         if self.watch.look(log):
             self.met = {"goal": str(self.watch.goal), "step": metrics["step"],
                         "seconds": metrics["seconds"]}
-            self.link.emit("goal", **self.met)
+            self.link.emit("goal", **self.met, cpu=metrics["cpu"])
         if log and self.best.look(self.trainer.global_step, self.window):
             _, tensors, facts = self.state(started=True)
             self.best_state = tensors, {**facts, "best": self.best.met, "kept": True}
@@ -322,4 +323,5 @@ class _Worker:
 
     def outcome(self) -> dict:
         facts = self.snapshot[2]
-        return {"step": facts["step"], "seconds": facts["seconds"]}
+        return {"step": facts["step"], "seconds": facts["seconds"],
+                "cpu": time.process_time() - self.cpu_began}

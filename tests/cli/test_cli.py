@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from puffer_sdk import cli
-from puffer_sdk.cli.commands import COMMANDS, LATER, MEANT
+from puffer_sdk.cli.commands import COMMANDS, MEANT
 
 
 def run(*args, cwd=None, **env):
@@ -98,13 +98,6 @@ def test_misspelt_command(word, hint):
     assert done.returncode == 2
     assert f"there is no command '{word}'" in done.stderr and hint in done.stderr
     assert done.stdout == ""
-
-
-@pytest.mark.parametrize("name", sorted(LATER))
-def test_commands_of_later_versions_say_so_in_one_sentence(name):
-    done = run(name, "my_env")
-    assert done.returncode == 2
-    assert f"this version does not have '{name}' yet" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["check", "build", "train", "profile", "play", "eval", "report",

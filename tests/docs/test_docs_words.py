@@ -12,7 +12,7 @@ from puffer_sdk.base import errors
 from puffer_sdk.checking.rules import registry
 from puffer_sdk.settings import table as settings
 
-NOT_SETTINGS = {"torch.export", "eval.log", "check.yml"}      # a module, files
+NOT_SETTINGS = {"torch.export", "eval.log", "check.yml", "sweep.ini", "sweep.html"}     # files
 
 
 @pytest.fixture(scope="module")

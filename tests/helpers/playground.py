@@ -18,7 +18,7 @@ from puffer_sdk.training import checkpoint
 FAULTS = {name: int(number) for name, number in re.findall(
     r"^    ([A-Z_0-9]+) = (\d+),", (SPECIMENS / "faulty" / "faulty.h").read_text(), re.M)}
 COMMAND = [sys.executable, "-m", "puffer_sdk"]
-CLOCKS = ("seconds", "sps", "time/")
+CLOCKS = ("seconds", "cpu", "sps", "time/")
 
 
 def overrides(fault: str = "NO_FAULT", **env) -> dict:

@@ -1,0 +1,141 @@
+"""`puffer-sdk sweep`: parse, search, print what was found."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ..base import paths, ui
+from ..base.errors import UsageError
+from .options import env_argument, format_option, runs_dir_option, takes_settings
+from .pages import Page
+
+OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only": "only",
+           "method": "method", "metric": "metric", "cost": "cost"}
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk sweep my_env --seconds 600", "search for ten minutes"),
+    ("puffer-sdk sweep my_env --resume", "go on with the newest sweep"),
+    ("puffer-sdk sweep my_env --best", "the settings to copy")],
+    groups={"Several machines": ["storage", "join", "name", "serve"],
+            "Results": ["show", "best"],
+            "Loggers": ["tag", "wandb", "tensorboard"]},
+    statuses={0: "the sweep ended", 2: "a refused option, setting or range",
+              3: "it does not compile", 4: "the storage does not answer, or the disk is full",
+              130: "Ctrl-C; --resume goes on"})
+@env_argument
+@takes_settings
+@click.option("--seconds", metavar="S", help="Seconds for all of the sweep, verdict included; 0 "
+              "for no limit.  [default: 600, or no limit with --runs]")
+@click.option("--runs", metavar="N", help="Trials to search with.  [default: no limit]")
+@click.option("--workers", metavar="N", help="Trials at a time.  [default: one a core]")
+@click.option("--only", metavar="NAMES", help="Search only these, such as lr,gamma,train.horizon.")
+@click.option("--method", metavar="NAME", help="gp (or protein), tpe, random.  [default: gp]")
+@click.option("--metric", metavar="NAME", help="What to search for: something the environment "
+              "logs, or time_to_goal.  [default: what the goal names, or score]")
+@click.option("--minimize", is_flag=True, help="Search for less of the metric.")
+@click.option("--cost", metavar="KIND", help="Count costs in cpu or wall seconds.  "
+              "[default: cpu]")
+@click.option("--seeds", type=click.IntRange(0, 1000), default=5, show_default=True,
+              help="Unseen seeds on which best and default are compared; 0 for no verdict.")
+@click.option("--resume", is_flag=False, flag_value="latest", metavar="[SWEEP]",
+              help="Go on with a sweep.  [default: the newest]")
+@click.option("--storage", metavar="URL", help="Keep trials there: postgresql://USER@HOST/NAME "
+              "or grpc://HOST:PORT.  [default: a journal in the sweep's folder]")
+@click.option("--join", metavar="TARGET", help="Be one more worker of a sweep: its folder, or the "
+              "URL of its storage.")
+@click.option("--name", metavar="NAME", help="The sweep to join, where a storage has several.")
+@click.option("--serve", metavar="PORT", type=click.IntRange(1, 65535),
+              help="Offer the newest sweep's journal to other machines, as grpc://HOST:PORT.")
+@click.option("--show", is_flag=False, flag_value="latest", metavar="[SWEEP]",
+              help="Print the table of a sweep.")
+@click.option("--best", is_flag=False, flag_value="latest", metavar="[SWEEP]",
+              help="Print the best settings as an ini.")
+@click.option("--tag", default="", help="A label for the trials' runs.")
+@click.option("--wandb", is_flag=True, help="Also log trials to Weights & Biases.")
+@click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
+@runs_dir_option
+@format_option
+def command(env, settings, seeds, resume, storage, join, name, serve, show, best, tag, wandb,
+            tensorboard, minimize, runs_dir, format_, **options):
+    """Search for the settings of ENV that reach the score for the least compute.
+
+    The environment's own settings run first. A sampler then chooses trial after trial; each is a
+    run of its own. At the end the best ones and the default run again on unseen seeds, and a
+    sentence says whether the gain is real. [sweep.SECTION.KEY] in the ini says what to search;
+    without any, a default space is searched.
+    """
+    from ..sweeping import sweep as sweeping
+
+    folder = paths.find_env(env)
+    home = sweeping.sweeps_dir(folder, runs_dir)
+    asked = dict(settings)
+    for option, key in OPTIONS.items():
+        if options[option] is not None:
+            asked[f"sweep.{key}"] = options[option]
+    if "sweep.max_runs" in asked and "sweep.seconds" not in asked and not resume:
+        asked["sweep.seconds"] = "0"
+    if minimize:
+        asked["sweep.goal"] = "minimize"
+    if show or best:
+        _print(sweeping.find_sweep(home, show or best), format_, ini=bool(best))
+    elif serve:
+        from ..sweeping.serving import serve as run_server
+        run_server(sweeping.find_sweep(home, resume or "latest"), serve)
+    elif join:
+        _join(join, folder, runs_dir, name, tag, wandb, tensorboard, asked)
+    else:
+        from ..sweeping.board import Board
+        with Board() as board:
+            result = sweeping.sweep(env, asked, resume=resume, storage=storage, runs_dir=runs_dir,
+                                    seeds=seeds, tag=tag, wandb=wandb, tensorboard=tensorboard,
+                                    show_table=board)
+        _report(result, format_, env)
+
+
+def _join(target, folder: Path, runs_dir, name, tag, wandb, tensorboard, asked) -> None:
+    from ..sweeping.joining import join as work
+
+    if asked:
+        raise UsageError("a worker that joins takes its settings from the sweep",
+                         where="--join", actual=", ".join(f"--{name}" for name in asked),
+                         hint="leave them out")
+    ui.say(f"joined {target}; Ctrl-C leaves, and another worker goes on")
+    count = work(target, folder, paths.runs_dir(folder, runs_dir).resolve(), name=name, tag=tag,
+                 wanted={"wandb": wandb, "tensorboard": tensorboard})
+    ui.say(f"the sweep has {ui.plural(count, 'trial')} now")
+
+
+def _print(place: Path, format_: str, ini: bool) -> None:
+    from ..sweeping import results
+    from ..sweeping.sweep import open_sweep
+
+    store, plan = open_sweep(place)
+    found = results.write_results(place, store, plan, store.trials())
+    if ini:
+        ui.out((place / "best.ini").read_text(encoding="utf-8").rstrip())
+    elif format_ == "json":
+        ui.out(json.dumps(results.as_json(found), indent=1))
+    else:
+        ui.out_renderable(results.table(found))
+        if found.verdict:
+            ui.out(f"verdict  {found.verdict.sentence}")
+
+
+def _report(result, format_: str, env) -> None:
+    from ..sweeping import results
+
+    if format_ == "json":
+        ui.out(json.dumps(results.as_json(result), indent=1))
+        return
+    count = results.counts(result.trials)
+    top = result.best_trial
+    ui.out(f"swept    {ui.plural(count['done'], 'trial')}, {count['stopped']} stopped early, "
+           f"{count['failed']} failed")
+    ui.out(f"best     trial {top.number}: {results.result_of(result.plan, top)}")
+    if result.verdict:
+        ui.out(f"verdict  {result.verdict.sentence}")
+    ui.out(f"copy     {paths.shown(result.folder / 'best.ini')}")
+    ui.out(f"next     puffer-sdk sweep {env or ''} --show".replace("  --", " --"))

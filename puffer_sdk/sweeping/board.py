@@ -1,0 +1,128 @@
+"""The progress of a sweep.  the store, tick by tick -> a live table, or plain lines in a pipe"""
+from __future__ import annotations
+
+import time
+
+from ..base import ui
+from .plan import Plan
+from .results import counts, result_of
+from .store import DONE, FAILED, RUNNING, Stored
+from .worker import is_searched, least_cost
+
+PLAIN_EVERY, REDRAW_EVERY = 5.0, 0.5
+ROWS = 8                # trials of the front and running ones that are shown, each
+
+
+class Board:
+    """Draws to stderr while the context lasts. Call it with the sweep at work, often."""
+
+    def __init__(self):
+        self.live, self.drawn, self.front = None, 0.0, []
+
+    def __enter__(self) -> Board:
+        if ui.is_interactive():
+            from rich.live import Live
+            self.live = Live("", console=ui.console(stderr=True), auto_refresh=False)
+            self.live.start()
+        return self
+
+    def __exit__(self, *exc) -> None:
+        if self.live:
+            self.live.stop()
+
+    def __call__(self, sweep) -> None:
+        now = time.monotonic()
+        if now - self.drawn < (REDRAW_EVERY if self.live else PLAIN_EVERY):
+            return
+        first, self.drawn = not self.drawn, now
+        plan, trials = sweep.plan, sweep.store.trials()
+        if self.live:
+            self.live.update(self.panel(sweep, plan, trials), refresh=True)
+        elif first:
+            ui.say(f"sweep {int(sweep.place.name)} of {plan.env}: {len(plan.rows)} settings, "
+                   f"{ui.plural(plan.workers, 'worker')}, {limits(plan)}; {plan.metric} "
+                   "against " + unit_of(plan))
+        else:
+            ui.say(self.line(sweep, plan, trials))
+
+    def line(self, sweep, plan: Plan, trials: list[Stored]) -> str:
+        count = counts(trials)
+        top = leader(plan, trials)
+        return "  ".join(filter(None, [
+            f"{sweep.spent:5.0f} s", phase(trials), f"{count[DONE]} done",
+            f"{count['stopped']} stopped" if count["stopped"] else "",
+            f"{count[FAILED]} failed" if count[FAILED] else "",
+            f"best {result_of(plan, top)} (trial {top.number})" if top else ""]))
+
+    def panel(self, sweep, plan: Plan, trials: list[Stored]):
+        """Best, front, running, failed; time spent and left."""
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.table import Table
+        from rich.text import Text
+
+        count, top = counts(trials), leader(plan, trials)
+        left = f", {max(0.0, plan.seconds - sweep.spent):.0f} s left" if plan.seconds else ""
+        head = Text.assemble(
+            (phase(trials), "bold"), f"  {count[DONE]} done, {count['stopped']} stopped, "
+            f"{count[FAILED]} failed   {sweep.spent:.0f} s spent{left}")
+        lines = [head, Text.assemble("best     ", (result_of(plan, top), "bold green"),
+                                     f"  trial {top.number}") if top else Text("best     -")]
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+        for name in ("trial", "state", plan.metric, unit_of(plan), "why"):
+            table.add_column(name, justify="right" if name in (plan.metric, unit_of(plan))
+                             else "left", no_wrap=True, header_style="dim")
+        for trial in edge(plan, trials)[-ROWS:]:
+            table.add_row(str(trial.number), "front", f"{trial.score:.4g}", f"{trial.cost:.3g}",
+                          trial.facts.get("reason", ""))
+        for trial in [each for each in trials if each.state == RUNNING][:ROWS]:
+            last = trial.facts.get("last")
+            table.add_row(str(trial.number), f"{trial.facts.get('share', 0):.0%}",
+                          "" if last is None else f"{last:.4g}", "",
+                          trial.facts.get("reason", "choosing"))
+        failed = [trial for trial in trials if trial.state == FAILED]
+        if failed:
+            table.add_row(str(failed[-1].number), "failed", "", "", failed[-1].facts["error"])
+        return Panel(Group(*lines, Text(), table), title=f"sweep {int(sweep.place.name)} of "
+                     f"{plan.env}", title_align="left", width=min(ui.console(True).width, 110))
+
+
+def edge(plan: Plan, trials: list[Stored]) -> list[Stored]:
+    """The front of the scores as they were measured: quick, for every redraw."""
+    sign, highest, found = -1.0 if plan.minimize else 1.0, -float("inf"), []
+    for trial in sorted((each for each in trials if each.state == DONE), key=lambda t: t.cost):
+        if sign * trial.score > highest:
+            highest = sign * trial.score
+            found.append(trial)
+    return found
+
+
+def leader(plan: Plan, trials: list[Stored]) -> Stored | None:
+    """The highest measured score, or the cheapest way to the goal."""
+    if plan.to_goal:
+        least = least_cost(trials)
+        return next((each for each in trials if each.state == DONE and each.cost == least
+                     and each.facts.get("reached")), None)
+    found = edge(plan, trials)
+    return found[-1] if found else None
+
+
+def phase(trials: list[Stored]) -> str:
+    """What the sweep is doing."""
+    busy = [each for each in trials if each.state == RUNNING]
+    if any("verdict" in each.facts for each in busy):
+        return "judging"
+    if busy and not any(is_searched(each) for each in busy):
+        return "repeating"
+    return "searching"
+
+
+def limits(plan: Plan) -> str:
+    """'until 600 s', '40 trials' or both."""
+    words = [f"until {plan.seconds:g} s"] if plan.seconds else []
+    words += [ui.plural(plan.runs, "trial")] if plan.runs else []
+    return ", ".join(words) or "until Ctrl-C"
+
+
+def unit_of(plan: Plan) -> str:
+    return "CPU seconds" if plan.cost == "cpu" else "wall seconds"

@@ -1,0 +1,142 @@
+"""What a sweep found, as files.  trials -> best.ini, front/*.ini, sweep.html"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import files
+from ..settings.texts import show
+from .plan import Plan
+from .store import DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
+from .verdict import Verdict, judge
+from .worker import best, front
+
+
+@dataclass
+class SweepResult:
+    """What a sweep found.
+
+    best_trial  the best one: by the verdict, or by the model
+    verdict     how it compares with the default, or None
+    trials      all of them, by number
+    """
+
+    folder: Path
+    plan: Plan
+    best_trial: Stored
+    verdict: Verdict | None
+    trials: list[Stored]
+
+    @property
+    def best(self) -> dict:
+        """The best settings: {"train.learning_rate": 0.01, ...}"""
+        return self.best_trial.settings
+
+    @property
+    def front(self) -> list[Stored]:
+        """Trials that no cheaper one beats, the cheapest first."""
+        return front(self.plan, self.trials)
+
+
+def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -> SweepResult:
+    """The files of a sweep's result. Raises UsageError if no trial has finished."""
+    top, found = best(plan, trials), judge(plan, trials)
+    if found:
+        top = next(trial for trial in trials if trial.number == found.trial)
+    name = f"sweep {int(place.name)} of {plan.env}"
+    files.save(place / "best.ini", settings_ini(
+        top.settings, f"{name}, trial {top.number}: {result_of(plan, top)}"
+        + (f"\n# {found.sentence}" if found else "")), what="the best settings")
+    (place / "front").mkdir(exist_ok=True)
+    edge = front(plan, trials)
+    for old in (place / "front").glob("*.ini"):
+        old.unlink()
+    for trial in edge:
+        files.save(place / "front" / f"{trial.number:04d}.ini", settings_ini(
+            trial.settings, f"{name}, trial {trial.number}: {result_of(plan, trial)}"),
+            what="the front")
+    return SweepResult(place, plan, top, found, trials)
+
+
+def result_of(plan: Plan, trial: Stored) -> str:
+    """'score 812 for 3.2 CPU seconds'"""
+    unit = "CPU seconds" if plan.cost == "cpu" else "seconds"
+    if plan.to_goal:
+        return f"{plan.goal} after {trial.cost:.3g} {unit}" if trial.facts.get("reached") \
+            else f"{plan.goal} not reached in {trial.cost:.3g} {unit}"
+    return f"{plan.metric} {trial.score:.4g} for {trial.cost:.3g} {unit}"
+
+
+def settings_ini(settings: Mapping[str, object], head: str) -> str:
+    """Settings as sections of an ini, to copy into the environment's."""
+    sections: dict[str, list[str]] = {}
+    for full, value in settings.items():
+        section, _, name = full.partition(".")
+        sections.setdefault(section, []).append(f"{name} = {show(value)}")
+    lines = [f"# {head}"]
+    for section, rows in sections.items():
+        lines += ["", f"[{section}]", *rows]
+    return "\n".join(lines) + "\n"
+
+
+def plan_ini(plan: Plan) -> str:
+    """The plan as [sweep] sections: what was asked for, to read and to use again."""
+    goal = "minimize" if plan.minimize else "maximize"
+    lines = ["[sweep]", f"method = {plan.method}", f"metric = {plan.metric}", f"goal = {goal}",
+             f"cost = {plan.cost}", f"max_runs = {plan.runs}", f"seconds = {show(plan.seconds)}",
+             f"workers = {plan.workers}", f"gpus = {plan.gpus}",
+             f"max_suggestion_cost = {show(plan.limit)}"]
+    for name, row in plan.rows.items():
+        lines += ["", f"[sweep.{name}]"]
+        lines += [f"{key} = {', '.join(map(show, value)) if key == 'choices' else show(value)}"
+                  for key, value in row.items()]
+    return "\n".join(lines) + "\n"
+
+
+def counts(trials: list[Stored]) -> dict[str, int]:
+    """How many trials are in each state."""
+    found = {state: 0 for state in (DONE, STOPPED, FAILED, RUNNING, WAITING)}
+    for trial in trials:
+        found[trial.state] += 1
+    return found
+
+
+def as_json(found: SweepResult) -> dict:
+    """All of it, for programs and for the page."""
+    plan, facts = found.plan, []
+    for trial in found.trials:
+        more = {name: trial.facts.get(name) for name in
+                ("reason", "cost", "seed", "repeats", "verdict", "error", "run", "ended", "steps",
+                 "reached", "wall")}
+        facts.append({"number": trial.number, "state": trial.state, "score": trial.score,
+                      "settings": trial.settings, **more})
+    return {"folder": str(found.folder), "env": plan.env, "plan": plan.to_dict(),
+            "best": found.best_trial.number, "front": [trial.number for trial in found.front],
+            "verdict": found.verdict and found.verdict.to_dict(), "trials": facts}
+
+
+def table(found: SweepResult):
+    """A rich table: the front and the ten best, with the settings that differ most."""
+    from rich.table import Table
+
+    plan, edge = found.plan, {trial.number for trial in found.front}
+    sign = -1.0 if plan.minimize else 1.0
+    done = sorted((trial for trial in found.trials if trial.state == DONE
+                   and "verdict" not in trial.facts), key=lambda trial: -sign * trial.score)
+    shown = [trial for k, trial in enumerate(done) if k < 10 or trial.number in edge]
+    unit = "CPU s" if plan.cost == "cpu" else "wall s"
+    made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("trial", "", "to goal" if plan.to_goal else plan.metric, unit,
+                 *(name.partition(".")[2] for name in plan.rows)):
+        made.add_column(name, justify="left" if not name else "right", no_wrap=True)
+    for trial in shown:
+        mark = "best" if trial.number == found.best_trial.number else \
+            "default" if trial.facts.get("start") else "front" if trial.number in edge else ""
+        made.add_row(str(trial.number), mark, f"{trial.score:.4g}", f"{trial.cost:.3g}",
+                     *(_short(trial.settings.get(name)) for name in plan.rows))
+    return made
+
+
+def _short(value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else show(value) if value is not None else ""

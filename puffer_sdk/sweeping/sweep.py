@@ -1,0 +1,324 @@
+"""Search for settings.  environment + a space of settings -> runs/NAME/sweeps/NNNN/
+
+    sweep.ini       what was asked for            best.ini        the settings to copy
+    journal         all trials (store.py)         front/*.ini     those of each trial on the front
+    trials/NNNN/    a run folder for each trial   sweep.html      the page
+
+This process looks after the others: it adds the trials that judge, ends what is over time, and
+draws the table. The workers (worker.py) are processes of their own.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..base import files, paths, ui
+from ..base.errors import Interrupted, RunError, UsageError
+from ..env import build, job
+from ..env.child import Signals
+from ..settings import config
+from ..settings.texts import show
+from ..training import backends
+from . import verdict as judging
+from .plan import Plan, read
+from .results import SweepResult, plan_ini, write_results
+from .store import DONE, RUNNING, WAITING, Store, Stored, journal_of
+from .worker import is_full, is_searched
+
+TICK = 0.25             # seconds between two looks at the store
+PATIENCE = 1.6          # seconds that workers get to leave after Ctrl-C
+RESERVE = 0.4           # of the time, at most, that contenders and the verdict may take
+
+
+def sweeps_dir(folder: Path, runs_dir: Path | None = None) -> Path:
+    return paths.runs_dir(folder, runs_dir).resolve() / "sweeps"
+
+
+def list_sweeps(home: Path) -> list[Path]:
+    """The folders of an environment's sweeps, oldest first; not those that never began."""
+    return [path for path in _numbered(home) if (path / "sweep.json").is_file()]
+
+
+def _numbered(home: Path) -> list[Path]:
+    found = [path for path in home.glob("*") if re.fullmatch(r"\d{4,}", path.name)]
+    return sorted(found, key=lambda path: int(path.name))
+
+
+def find_sweep(home: Path, which: str) -> Path:
+    """The folder that "latest", a number or a path names. Raises UsageError."""
+    found = list_sweeps(home)
+    if which == "latest" and found:
+        return found[-1]
+    path = Path(which)
+    if (path / "sweep.json").is_file():
+        return path.resolve()
+    for each in found:
+        if which.isdecimal() and int(each.name) == int(which):
+            return each
+    if not found:
+        raise UsageError("there are no sweeps yet", where=home,
+                         hint=f"puffer-sdk sweep {home.parent.name}")
+    raise UsageError(f"there is no sweep '{which}'", where=home, actual=which,
+                     expected="one of " + ", ".join(str(int(each.name)) for each in found))
+
+
+def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str | None = None,
+          storage: str | None = None, runs_dir: Path | None = None, seeds: int = 5,
+          tag: str = "", wandb: bool = False, tensorboard: bool = False,
+          show_table: Callable | None = None) -> SweepResult:
+    """Search the settings of ENV (a folder or a name) and return what was found.
+
+    settings    {"sweep.seconds": 300, "train.total_timesteps": 1e6}: those of [sweep] say what to
+                search and how; the others hold in every trial
+    resume      "latest", or a sweep's number or folder: go on with it
+    storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
+    seeds       unseen seeds for the verdict; 0 for none
+    Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
+    nothing finished is lost, and resume goes on.
+    """
+    folder = paths.find_env(env)
+    home = sweeps_dir(folder, runs_dir)
+    built = build.build(folder)
+    given = dict(settings or {})
+    if resume:
+        place = find_sweep(home, resume)
+        store, plan = open_sweep(place, built.spec.hash())
+        plan = _extended(store, plan, given)
+    else:
+        resolved = config.resolve(
+            folder, {name: value for name, value in given.items()
+                     if not name.startswith("sweep.")}, spec=built.spec)
+        backends.require(resolved, folder)
+        plan = read(folder, given, resolved, built.spec, job.count_agents(folder))
+        place = _make_folder(home)
+        address = storage or journal_of(place)
+        name = f"{folder.name}-{place.name}"
+        files.save(place / "sweep.ini", plan_ini(plan), what="the sweep's settings")
+        store = Store(address, name).create(plan, open=True, beat=time.time(), seeds=seeds,
+                                            began=time.time(), spent=0.0)
+        store.add(plan.start, start=True, reason="the settings to start from", seed=plan.seed)
+        files.save(place / "sweep.json", json.dumps(
+            {"storage": address, "name": name, "env": str(folder), "tag": tag}) + "\n",
+            what="the sweep")
+    run = _Run(folder, place, store, plan, runs_dir, seeds, show_table, tag=tag,
+               wandb=wandb, tensorboard=tensorboard)
+    return run.go()
+
+
+def open_sweep(place: Path, spec: str | None = None) -> tuple[Store, Plan]:
+    """The store and the plan of a sweep's folder.
+
+    Raises UsageError if it is damaged, or belongs to another version of the environment.
+    """
+    try:
+        facts = json.loads((place / "sweep.json").read_text(encoding="utf-8"))
+        store = Store(facts["storage"], facts["name"]).open()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError("this is no sweep", where=place, expected="a folder that sweep made",
+                         detail=str(error)) from None
+    plan = store.plan()
+    if spec is not None and plan.spec != spec:
+        raise UsageError("the environment has changed since this sweep began",
+                         where=place, expected=f"fingerprint {plan.spec[:12]}",
+                         actual=spec[:12], hint="scores would not compare: start a new sweep")
+    return store, plan
+
+
+def address_of(place: Path) -> str:
+    """The storage of a sweep's folder. Raises UsageError if that is none."""
+    return open_sweep(place)[0].address
+
+
+def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
+    """A resumed sweep may get more time or trials; its space stays."""
+    may = {"sweep.seconds": ("seconds", float), "sweep.max_runs": ("runs", int),
+           "sweep.workers": ("workers", int)}
+    for name, value in given.items():
+        if name not in may:
+            raise UsageError(f"{name} cannot change: the sweep has begun", where="--resume",
+                             expected="--seconds, --runs or --workers",
+                             hint="start a new sweep")
+        field, kind = may[name]
+        try:
+            plan = Plan(**{**plan.to_dict(), field: kind(float(show(value)))})
+        except ValueError:
+            raise UsageError(f"{name} is not a number", where="--resume", expected="a number",
+                             actual=show(value)) from None
+    store.note(plan=plan.to_dict(), open=True, over=False, beat=time.time(), judged=False)
+    return plan
+
+
+def _make_folder(home: Path) -> Path:
+    """The next free number: two sweeps that start at once get two folders."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        number = max((int(each.name) for each in _numbered(home)), default=0) + 1
+        while True:
+            with contextlib.suppress(FileExistsError):
+                place = home / f"{number:04d}"
+                place.mkdir()
+                return place
+            number += 1
+    except OSError as error:
+        raise RunError("cannot create the sweep's folder", where=home,
+                       detail=error.strerror or str(error),
+                       hint="free some space, or choose another place: --runs-dir") from None
+
+
+class _Run:
+    """The process that a user started: it looks after workers, time and the verdict."""
+
+    def __init__(self, folder, place, store, plan, runs_dir, seeds, show_table, *, tag, wandb,
+                 tensorboard):
+        self.folder, self.place, self.store, self.plan = folder, place, store, plan
+        self.seeds, self.tag = seeds, tag
+        self.wanted = {"wandb": wandb, "tensorboard": tensorboard}
+        self.runs_dir = runs_dir
+        self.table = show_table
+        self.workers: list[subprocess.Popen] = []
+        facts = store.facts
+        self.spent_before = facts.get("spent", 0.0)
+        self.began = time.time()
+        self.told = 0.0
+
+    @property
+    def spent(self) -> float:
+        return self.spent_before + time.time() - self.began
+
+    def go(self) -> SweepResult:
+        with Signals() as signals, contextlib.ExitStack() as stack:
+            stack.callback(self.stop_workers)
+            self.store.reap()
+            for number in range(self.plan.workers):
+                self.start_worker(number)
+            while not self.is_over():
+                if signals.received:
+                    self.store.note(open=False, spent=self.spent)
+                    self.stop_workers()
+                    raise self.interrupted(signals)
+                self.look_after()
+                time.sleep(TICK)
+            self.store.note(over=True, spent=self.spent)
+        return write_results(self.place, self.store, self.plan, self.store.trials())
+
+    def interrupted(self, signals) -> Interrupted:
+        self.store.reap()
+        trials = self.store.trials()
+        done = sum(trial.state == DONE for trial in trials)
+        again = f"puffer-sdk sweep {self.folder.name} --resume {int(self.place.name)}"
+        if self.runs_dir:
+            again += f" --runs-dir {self.runs_dir}"
+        with contextlib.suppress(UsageError):
+            write_results(self.place, self.store, self.plan, trials)
+        return Interrupted(f"interrupted; {ui.plural(done, 'finished trial')} kept in "
+                           f"{paths.shown(self.place)}", status=signals.status,
+                           hint=f"go on with: {again}")
+
+    # ---- workers -------------------------------------------------------------------------------
+
+    def start_worker(self, number: int) -> None:
+        words = [sys.executable, "-m", "puffer_sdk.sweeping.joining", str(self.place),
+                 str(self.folder), json.dumps({**self.wanted, "tag": self.tag})]
+        variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        if self.plan.gpus:
+            variables["CUDA_VISIBLE_DEVICES"] = str(number % self.plan.gpus)
+        log = (self.place / "workers.log").open("ab")
+        self.workers.append(subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            env={**os.environ, **variables}))
+        log.close()
+
+    def stop_workers(self) -> None:
+        for each in self.workers:
+            with contextlib.suppress(ProcessLookupError):
+                each.send_signal(signal.SIGTERM)
+        end = time.monotonic() + PATIENCE
+        for each in self.workers:
+            try:
+                each.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                each.kill()
+                each.wait()
+        self.workers = []
+
+    def look_after(self) -> None:
+        """Once a tick: dead workers, time, and the phases of the sweep."""
+        now = time.time()
+        for number, each in enumerate(self.workers):
+            if each.poll() is not None and not self.store.facts.get("over"):
+                self.failures = getattr(self, "failures", 0) + 1
+                if self.failures > 3 * len(self.workers) + 3:
+                    tail = (self.place / "workers.log").read_text(errors="replace")[-2000:]
+                    raise RunError("the workers of the sweep die", where=self.place,
+                                   detail=tail.strip() or None)
+                self.workers.pop(number)
+                self.store.reap()
+                self.start_worker(number)
+                break
+        if now - self.told > 2.0:
+            self.told = now
+            self.store.note(beat=now, spent=self.spent)
+            self.store.reap()
+        if self.table:
+            self.table(self)
+
+    def is_over(self) -> bool:
+        """Whether all is done; on the way, closes the search and adds the trials that judge."""
+        trials = self.store.trials()
+        facts = self.store.facts
+        at_work = [trial for trial in trials if trial.state == RUNNING or trial.state == WAITING
+                   and (facts.get("open") or not is_searched(trial))]
+        late = self.plan.seconds and self.spent > self.plan.seconds
+        if facts.get("open"):
+            if is_full(self.plan, trials) and not at_work or self.is_time(trials):
+                self.store.note(open=False)
+                if self.is_time(trials):    # what runs now would end too late to be of use
+                    self.cut()
+                self.add(judging.contenders(self.plan, trials) if self.seeds else [])
+            return False
+        if at_work and not late:
+            return False
+        if late and at_work and facts.get("judged"):
+            return self.spent > self.plan.seconds * (1 + RESERVE)   # a verdict is worth a little
+        if not facts.get("judged"):
+            self.store.note(judged=True)
+            if self.seeds and any(trial.state == DONE for trial in trials):
+                with contextlib.suppress(UsageError):
+                    self.add(judging.pairs(self.plan, trials, self.seeds))
+                    return False
+        return True
+
+    def cut(self) -> None:
+        """End the search's running trials. They wait until somebody resumes the sweep."""
+        self.stop_workers()
+        self.store.reap()
+        for number in range(self.plan.workers):
+            self.start_worker(number)
+
+    def is_time(self, trials: list[Stored]) -> bool:
+        """Whether what is left of the time is needed for contenders and verdict."""
+        if not self.plan.seconds:
+            return False
+        walls = sorted(trial.facts.get("wall", 0.0) for trial in trials if trial.state == DONE)
+        needed = 0.0
+        if walls and self.seeds:
+            usual = max(walls[len(walls) // 2], self._best_wall(trials))
+            needed = usual * (-(-6 // self.plan.workers) + -(-2 * self.seeds // self.plan.workers))
+        return self.spent + min(needed, RESERVE * self.plan.seconds) > self.plan.seconds
+
+    def _best_wall(self, trials: list[Stored]) -> float:
+        sign = -1.0 if self.plan.minimize else 1.0
+        done = [trial for trial in trials if trial.state == DONE]
+        return max(done, key=lambda trial: sign * trial.score).facts.get("wall", 0.0)
+
+    def add(self, rows: list[dict]) -> None:
+        for row in rows:
+            self.store.add(**row)

@@ -1,0 +1,210 @@
+"""One trial: a run of its own, in a warm child.  settings -> score, cost and the run's folder
+
+Score and cost come from the same run. The cost is what the training itself took, from its first
+step on: CPU seconds of all its threads, or wall seconds. A trial that crashes, hangs or diverges
+says why, and costs nobody but itself.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base import files, paths
+from ..base.errors import PufferError
+from ..env import build, child
+from ..env.warm import Warm
+from ..settings import config
+from ..settings.goal import parse_goal
+from ..settings.texts import show
+from ..training import backends, runs
+from ..training.metrics import open_sinks
+from ..training.worker import TrainJob
+from .plan import Plan
+from .store import DONE, FAILED, STOPPED
+
+MODULES = ["puffer_sdk.training.worker", "puffer_sdk.training.loop", "puffer_sdk.env.vec",
+           "puffer_sdk.training.native.library"]
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                     "MKL_NUM_THREADS")}
+QUARTERS = 8            # of a run, at whose ends its score is noted
+
+
+class Cut(Exception):
+    """The trial was ended from outside: time is up, or Ctrl-C. It has no result."""
+
+
+@dataclass
+class Outcome:
+    """What came of a trial.
+
+    curve   scores after each eighth of the run's steps; None where nothing was logged yet
+    """
+
+    state: str
+    score: float | None = None
+    facts: dict = field(default_factory=dict)
+    curve: list = field(default_factory=list)
+
+
+class Bench:
+    """The environment, built once, and the warm process that trains on it, trial after trial."""
+
+    def __init__(self, folder: Path, plan: Plan, home: Path, *, wanted: dict | None = None,
+                 tag: str = ""):
+        """home: the folder for the trials' runs; wanted: other sinks, as training takes them."""
+        self.folder, self.plan, self.home = folder, plan, home
+        self.wanted, self.tag = wanted or {}, tag
+        self.built = build.build(folder)
+        self.warm = Warm(MODULES, {**child.QUIET, **ONE_THREAD})
+
+    def close(self) -> None:
+        self.warm.close()
+
+    def resolve(self, settings: dict, seed: int):
+        """The Config of a trial. Raises UsageError for settings that cannot be together."""
+        own = {"vec.num_threads": 1, "train.seed": seed}
+        if not self.plan.gpus:
+            own["train.device"] = "cpu"
+        if self.plan.to_goal:
+            own["train.stop_at_goal"] = True
+        return config.resolve(self.folder, {**own, **self.plan.fixed, **settings,
+                                            "train.seed": seed},
+                              spec=self.built.spec, warn_unread=False)
+
+    def run(self, number: int, settings: dict, seed: int,
+            on_row: Callable[[float, float | None, float], str | None]) -> Outcome:
+        """Train once. Raises Cut if on_row says so.
+
+        on_row  called often with (share of the steps done, score so far, cost so far). It returns
+                None, or "stop" for a trial that promises little, or "cut"
+        """
+        run = self.make_run(number)
+        try:
+            resolved = self.resolve(settings, seed)
+            backends.require(resolved, self.folder)
+            outcome = _Watch(self, run, resolved, on_row).train()
+        except Cut:
+            shutil.rmtree(run.folder, ignore_errors=True)
+            raise
+        except child.ChildBug as error:
+            outcome = Outcome(FAILED, facts={"error": error.child_traceback.splitlines()[-1]})
+        except PufferError as error:
+            outcome = Outcome(FAILED, facts={"error": error.message})
+        outcome.facts["run"] = str(run.folder)
+        status = {DONE: "finished", STOPPED: "interrupted"}.get(outcome.state, "failed")
+        facts = {"error": outcome.facts["error"]} if outcome.state == FAILED else {}
+        run.set_status(status, step=outcome.facts.get("steps", 0), **facts)
+        return outcome
+
+    def make_run(self, number: int) -> runs.Run:
+        """The trial's run folder, empty: one that a dead worker left is replaced."""
+        folder = self.home / f"{number:04d}"
+        shutil.rmtree(folder, ignore_errors=True)
+        run = runs.create_run(self.home, self.tag, number=number)
+        files.save(run.folder / "spec.json",
+                   json.dumps(self.built.spec.to_dict(), indent=1) + "\n", what="the spec")
+        return run
+
+
+class _Watch:
+    """A trial's parent side: events in, metrics and decisions out."""
+
+    def __init__(self, bench: Bench, run: runs.Run, resolved, on_row):
+        self.bench, self.run, self.config, self.on_row = bench, run, resolved, on_row
+        self.plan = bench.plan
+        self.goal = parse_goal(resolved.eval.goal) if self.plan.to_goal else None
+        self.metric = self.goal.name if self.goal else self.plan.metric
+        self.score: float | None = None
+        self.first: float | None = None
+        self.cost, self.steps, self.reached = 0.0, 0, False
+        self.bad = ""
+        self.curve: list = [None] * QUARTERS
+
+    def train(self) -> Outcome:
+        run, bench = self.run, self.bench
+        files.save(run.config_path, self.config.to_ini(), what="the settings")
+        run.set_status("running", total=self.config.train.total_timesteps)
+        job = TrainJob.of(bench.built, backends.with_class_file(self.config, bench.folder),
+                          spec_hash=bench.built.spec.hash(), checkpoints=run.checkpoints_path,
+                          best=run.best_path, model=None, resume=None)
+        work = child.Child("puffer_sdk.training.worker:work", job, log=run.folder / "env.log",
+                           step_timeout=self.config.vec.step_timeout,
+                           cwd=paths.working_dir(bench.folder), warm=bench.warm)
+        word = None
+        with contextlib.closing(work.events()) as events, \
+                open_sinks(run, self.config, **bench.wanted) as self.sinks:
+            for kind, payload in events:
+                if kind == "metrics":
+                    self.take(payload)
+                elif kind == "goal":
+                    self.reached = True
+                    self.cost = payload.get("cpu", payload["seconds"]) \
+                        if self.plan.cost == "cpu" else payload["seconds"]
+                word = self.on_row(self.share, self.score, self.cost)
+                if word is None and self.plan.limit and self.cost > self.plan.limit:
+                    word = "limit"
+                if word or self.bad:
+                    break
+        if word == "cut":
+            raise Cut
+        return self.outcome(work.result, word)
+
+    @property
+    def share(self) -> float:
+        return min(1.0, self.steps / self.config.train.total_timesteps)
+
+    def take(self, row: dict) -> None:
+        self.sinks.log(row)
+        self.steps = row["step"]
+        self.cost = row["cpu"] if self.plan.cost == "cpu" else row["seconds"]
+        value = row.get(f"window/{self.metric}")
+        if value is not None:
+            self.score = value
+            self.first = value if self.first is None else self.first
+            if not math.isfinite(value):
+                self.bad = f"the environment logs {value} as {self.metric}"
+            self.curve[min(QUARTERS - 1, int(self.share * QUARTERS))] = value
+        losses = [name for name, each in row.items()
+                  if name.startswith("loss/") and not math.isfinite(each)]
+        if losses:
+            self.bad = f"training went non-finite: {losses[0]}"
+
+    def outcome(self, result: dict | None, word: str | None) -> Outcome:
+        facts = {"cost": self.cost, "steps": self.steps}
+        if result:
+            facts["cost"] = result["cpu"] if self.plan.cost == "cpu" else result["seconds"]
+            facts["steps"] = result["step"]
+        if self.bad:
+            return Outcome(FAILED, facts={"error": self.bad, "steps": self.steps})
+        if word == "limit" and not self.goal:
+            return Outcome(FAILED, facts={
+                "error": f"it cost more than {show(self.plan.limit)}", "steps": self.steps})
+        if self.score is None and not self.goal:
+            return Outcome(FAILED, facts={"error": f"no episode that logs {self.metric} has ended",
+                                          "steps": self.steps})
+        if not self.goal:
+            return Outcome(STOPPED if word == "stop" else DONE, self.score, facts, self.curve)
+        # time to goal: what it cost; where it was not reached, more than what was spent, and the
+        # more the farther away it ended
+        facts["reached"] = self.reached
+        if not self.reached:
+            facts["last"] = self.score
+            return Outcome(DONE, facts["cost"] * (2 + 2 * self.missing), facts, self.curve)
+        return Outcome(DONE, facts["cost"], facts, self.curve)
+
+    @property
+    def missing(self) -> float:
+        """The share of the way to the goal that is left, from the first score: 0 to 1."""
+        if self.score is None or self.first is None or self.first == self.goal.value:
+            return 1.0
+        return min(1.0, max(0.0, (self.goal.value - self.score) / (self.goal.value - self.first)))
+
+
+def now() -> float:
+    return time.time()

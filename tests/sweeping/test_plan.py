@@ -1,0 +1,134 @@
+"""[sweep] of the inis, PufferLib's and ours, and the command line -> a plan that can run."""
+import re
+import shutil
+
+import pytest
+from helpers.places import ROOT, SPECIMENS
+
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.env import header
+from puffer_sdk.settings import config
+from puffer_sdk.sweeping import plan as planning
+from puffer_sdk.sweeping.space import Space
+
+
+@pytest.fixture
+def pong(tmp_path):
+    return shutil.copytree(ROOT / "examples" / "pong", tmp_path / "pong")
+
+
+def read(folder, settings=None, unit=1):
+    spec = header.read(folder)
+    own = {name: value for name, value in (settings or {}).items()
+           if not name.startswith("sweep.")}
+    resolved = config.resolve(folder, own, spec=spec)
+    return planning.read(folder, settings or {}, resolved, spec, unit)
+
+
+def add(folder, text):
+    ini = folder / f"{folder.name}.ini"
+    ini.write_text(ini.read_text() + text)
+
+
+def test_without_sections_a_default_space_is_searched(pong):
+    plan = read(pong)
+    assert plan.metric == "score" and not plan.minimize and plan.method == "gp"
+    assert {"train.learning_rate", "train.gamma", "train.total_timesteps"} <= set(plan.rows)
+    assert plan.rows["train.total_timesteps"]["max"] == 1.5 * 15_000_000
+    assert plan.start["train.learning_rate"] == 0.02 and plan.start["train.horizon"] == 128
+
+
+def test_puffers_sections_are_read_as_they_are(pong):
+    add(pong, "\n[sweep]\nmethod = Protein\nmetric = score\ngoal = maximize\nmax_runs = 30\n"
+        "metric_distribution = linear\ndownsample = 10\n"
+        "[sweep.train.learning_rate]\ndistribution = log_normal\nmin = 1e-3\nmax = 1e-1\n"
+        "mean = 0.01\nscale = 0.5\n"
+        "[sweep.train.bptt_horizon]\ndistribution = uniform_pow2\nmin = 16\nmax = 64\n"
+        "scale = auto\n"
+        "[sweep.train.total_timesteps]\ndistribution = log_normal\nmin = 1_000_000\nmax = 2e7\n"
+        "[sweep.env.paddle_speed]\ndistribution = uniform\nmin = 4\nmax = 12\n")
+    plan = read(pong)
+    assert list(plan.rows) == ["train.learning_rate", "train.horizon", "train.total_timesteps",
+                               "env.paddle_speed"]
+    assert plan.runs == 30 and plan.method == "gp"
+    settings = plan.space().settings([0.5] * 4)
+    assert settings["train.learning_rate"] == pytest.approx(0.01)
+    assert settings["train.horizon"] == 32 and isinstance(settings["train.total_timesteps"], int)
+
+
+def test_keys_without_effect_are_said_once(pong, capsys):
+    add(pong, "\n[sweep]\ndownsample = 10\nprune_pareto = True\n")
+    read(pong)
+    said = capsys.readouterr().err
+    assert said.count("downsample") == 1 and "prune_pareto" in said
+
+
+def test_flags_are_the_keys_of_the_section(pong):
+    plan = read(pong, {"sweep.max_runs": "12", "sweep.method": "PROTEIN", "sweep.workers": "3",
+                       "sweep.only": "lr,gamma", "train.horizon": "64", "env.max_score": 5})
+    assert (plan.runs, plan.method, plan.workers) == (12, "gp", 3)
+    assert set(plan.rows) == {"train.learning_rate", "train.gamma"}
+    assert plan.fixed == {"train.horizon": "64", "env.max_score": "5"}
+
+
+def test_a_setting_that_is_given_is_not_searched(pong):
+    assert "train.gamma" not in read(pong, {"train.gamma": "0.9"}).rows
+
+
+def test_repaired_settings_can_always_run(pong):
+    """Every combination that is proposed resolves: no trial is wasted on a refusal."""
+    plan = read(pong, unit=3)
+    space, spec = plan.space(), header.read(pong)
+    import numpy as np
+    for point in np.random.default_rng(0).random((60, len(space))):
+        settings = space.settings(point)
+        found = config.resolve(pong, {**plan.fixed, **settings}, spec=spec)
+        assert found.vec.total_agents % 3 == 0
+        assert found.train.minibatch_size % found.train.horizon == 0
+        assert found.train.minibatch_size <= found.vec.total_agents * found.train.horizon
+
+
+def test_a_start_outside_the_bounds_takes_the_nearest_inside(pong):
+    add(pong, "\n[sweep.train.gamma]\ndistribution = logit_normal\nmin = 0.99\nmax = 0.999\n")
+    assert read(pong).start == {"train.gamma": 0.99}
+
+
+@pytest.mark.parametrize("text, told, expected", [
+    ("[sweep.train.gamma]\ndistribution = logit_normal\nmin = 0.99\nmax = 0.9\n",
+     "crossed", "min <= max"),
+    ("[sweep.train.gamma]\ndistribution = normal\nmin = 0\nmax = 1\n",
+     "no distribution", "uniform"),
+    ("[sweep.train.gama]\ndistribution = uniform\nmin = 0\nmax = 1\n",
+     "no setting 'train.gama'", "SECTION.KEY"),
+    ("[sweep.train.gamma]\ndistribution = uniform\nmin = 0\nmax = 2\n",
+     "no value of the setting", "from 0 to 1"),
+    ("[sweep.train.gamma]\ndistribution = uniform\nmin = 0\n", "max is missing", "min and max"),
+    ("[sweep.env.wings]\ndistribution = uniform\nmin = 0\nmax = 1\n", "no setting", "SECTION"),
+    ("[sweep]\nmetrik = score\n", "no setting 'metrik'", "metric"),
+    ("[sweep]\nmetric = happiness\n", "does not log 'happiness'", "perf"),
+    ("[sweep]\nmax_runs = -1\n", "cannot be '-1'", "a whole number"),
+])
+def test_what_cannot_be_searched_is_refused_with_its_place(pong, text, told, expected):
+    add(pong, "\n" + text)
+    with pytest.raises(UsageError, match=re.escape(told)) as caught:
+        read(pong)
+    assert expected in str(caught.value.expected)
+    assert "pong.ini" in str(caught.value.where) or "[sweep]" in str(caught.value.where)
+
+
+def test_time_to_goal_needs_a_goal(pong):
+    assert read(pong, {"sweep.metric": "time_to_goal"}).minimize
+    with pytest.raises(UsageError, match="needs a goal"):
+        read(pong, {"sweep.metric": "time_to_goal", "eval.goal": ""})
+
+
+def test_only_names_what_is_there(pong):
+    with pytest.raises(UsageError, match="no setting 'gama'") as caught:
+        read(pong, {"sweep.only": "gama"})
+    assert "gamma" in caught.value.hint
+
+
+def test_upstreams_ini_is_read_leniently():
+    """A PufferLib ini: sections of settings that we lack are left out, and said."""
+    plan = read(SPECIMENS / "ocean" / "upstream" / "ocean" / "gopher")
+    assert plan.rows and all(Space({name: row}) for name, row in plan.rows.items())

@@ -1,0 +1,196 @@
+"""The store: what it holds survives its writers, and two workers never get one trial."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.sweeping.plan import Plan
+from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Lock, Store, is_held, shown
+
+ROWS = {"train.gamma": {"distribution": "logit_normal", "min": 0.9, "max": 0.999}}
+PLAN = Plan(env="toy", rows=ROWS, start={"train.gamma": 0.99}, fixed={}, spec="abc",
+            base={"train.horizon": 64, "vec.total_agents": 64})
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return str(tmp_path / "journal")
+
+
+@pytest.fixture
+def store(journal):
+    return Store(journal, "toy-0001").create(PLAN)
+
+
+def python(code: str, *args, **options) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
+                            stdout=subprocess.PIPE, text=True, **options,
+                            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+def test_a_plan_and_trials_come_back(journal, store):
+    trial = store.add({"train.gamma": 0.99}, reason="because")
+    assert store.take(trial)
+    assert store.end(trial, DONE, 3.5, cost=2.0, curve=[None, 1.0])
+    again = Store(journal, "toy-0001").open()
+    assert again.plan() == PLAN
+    [found] = again.trials()
+    assert (found.state, found.score, found.cost, found.settings) == (
+        DONE, 3.5, 2.0, {"train.gamma": 0.99})
+    assert found.facts["reason"] == "because" and found.facts["curve"] == [None, 1.0]
+
+
+def test_one_of_two_workers_gets_a_waiting_trial(journal, store):
+    for _ in range(20):
+        store.add({"train.gamma": 0.99})
+    code = """
+        import sys
+        from puffer_sdk.sweeping.store import Store
+        store = Store(sys.argv[1], "toy-0001").open()
+        print(*[t.number for t in store.trials() if t.state == "waiting" and store.take(t)])
+    """
+    workers = [python(code, journal) for _ in range(3)]
+    taken = [number for each in workers for number in each.communicate()[0].split()]
+    assert sorted(map(int, taken)) == list(range(20))
+
+
+def test_a_trial_has_one_result(journal, store):
+    trial = store.add({"train.gamma": 0.99}, RUNNING)
+    other = Store(journal, "toy-0001").open()
+    [same] = other.trials()
+    assert store.end(trial, DONE, 1.0, cost=1.0) and not other.end(same, DONE, 2.0, cost=2.0)
+    assert not other.put_back(same) and not other.take(same)
+    assert [trial.score for trial in store.trials()] == [1.0]
+
+
+def test_what_a_dead_worker_held_waits_again(journal, store):
+    code = """
+        import os, sys
+        from puffer_sdk.sweeping.store import Store
+        store = Store(sys.argv[1], "toy-0001").open()
+        store.add({"train.gamma": 0.95}, "running")
+        print("ready", flush=True)
+        sys.stdin.read()
+    """
+    worker = python(code, journal, stdin=subprocess.PIPE)
+    worker.stdout.readline()
+    assert store.reap() == []                       # alive
+    worker.kill()
+    worker.wait()
+    assert [trial.number for trial in store.reap()] == [0]
+    [trial] = store.trials()
+    assert trial.state == WAITING and trial.settings == {"train.gamma": 0.95}
+
+
+def test_a_worker_of_another_machine_is_alive_while_it_says_so(store):
+    trial = store.add({}, RUNNING)
+    store.update(trial, holder={"host": "elsewhere", "pid": 1}, beat=time.time() - 30)
+    assert is_held(trial)
+    store.update(trial, beat=time.time() - 90)
+    assert not is_held(trial)
+
+
+def test_the_lock_dies_with_its_holder_also_against_a_second_worker(journal, store):
+    """kill -9 while it is held: whoever waits goes on at once, Optuna's own lock after 30 s."""
+    code = """
+        import sys, time
+        from puffer_sdk.sweeping.store import Lock
+        lock = Lock(sys.argv[1])
+        lock.acquire()
+        print("held", flush=True)
+        time.sleep(60)
+    """
+    holder = python(code, journal)
+    holder.stdout.readline()
+    waiting = python("""
+        import sys, time
+        from puffer_sdk.sweeping.store import Store
+        store = Store(sys.argv[1], "toy-0001").open()
+        print("waits", flush=True)
+        store.add({"train.gamma": 0.9})
+        print("wrote", flush=True)
+    """, journal)
+    waiting.stdout.readline()
+    time.sleep(0.3)
+    assert waiting.poll() is None and len(store.trials()) == 0      # it waits for the lock
+    began = time.monotonic()
+    os.kill(holder.pid, signal.SIGKILL)
+    assert waiting.stdout.readline() == "wrote\n"
+    assert time.monotonic() - began < 2
+    holder.wait(), waiting.wait()
+    store.add({"train.gamma": 0.9})
+    assert [trial.number for trial in store.trials()] == [0, 1]
+
+
+@pytest.mark.parametrize("tail", [b'{"op_code": 4, "wor', b"\x00" * 700, b"x" * 200_000])
+def test_a_journal_cut_in_the_middle_loses_half_a_line(journal, store, tail):
+    store.add({"train.gamma": 0.9})
+    whole = Path(journal).stat().st_size
+    with open(journal, "ab") as file:
+        file.write(tail)
+    again = Store(journal, "toy-0001").open()
+    assert len(again.trials()) == 1
+    again.add({"train.gamma": 0.95})
+    data = Path(journal).read_bytes()
+    assert data[:whole].endswith(b"\n") and data[whole:].startswith(b"{")
+    assert len(Store(journal, "toy-0001").open().trials()) == 2
+    assert all(json.loads(line) for line in data.splitlines())
+
+
+def test_a_damaged_line_in_the_middle_is_named(journal, store):
+    store.add({"train.gamma": 0.9})
+    lines = Path(journal).read_bytes().splitlines(keepends=True)
+    with open(journal, "wb") as file:
+        file.writelines([lines[0], b"no json\n", *lines[1:]])
+    with pytest.raises(RunError, match="journal cannot be read"):
+        Store(journal, "toy-0001").open()
+
+
+def test_storages_that_do_not_answer(tmp_path):
+    for address, told in [("postgresql://nobody@127.0.0.1:1/x", "cannot be reached"),
+                          ("grpc://127.0.0.1:1", "cannot be reached"),
+                          ("nonsense://x", "cannot be reached"),
+                          (str(tmp_path / "no" / "such" / "folder"), "cannot be opened")]:
+        with pytest.raises(RunError, match=told):
+            Store(address, "toy")
+
+
+def test_names_that_are_taken_or_missing(journal, store):
+    with pytest.raises(UsageError, match="already"):
+        Store(journal, "toy-0001").create(PLAN)
+    with pytest.raises(UsageError, match="no sweep 'toy-0002'") as caught:
+        Store(journal, "toy-0002").open()
+    assert "toy-0001" in caught.value.expected
+
+
+def test_passwords_are_not_shown():
+    assert shown("postgresql://me:secret@host/x") == "postgresql://me@host/x"
+    assert shown("grpc://host:13") == "grpc://host:13" and shown("/a/b") == "/a/b"
+
+
+def test_threads_of_one_process_do_not_lose_writes(store):
+    threads = [threading.Thread(target=lambda: [store.add({}) for _ in range(10)])
+               for _ in range(4)]
+    [thread.start() for thread in threads], [thread.join() for thread in threads]
+    assert sorted(trial.number for trial in store.trials()) == list(range(40))
+
+
+def test_a_failure_keeps_its_reason(store):
+    trial = store.add({}, RUNNING)
+    store.end(trial, FAILED, error="it crashed")
+    assert store.trials()[0].facts["error"] == "it crashed" and store.trials()[0].score is None
+
+
+def test_the_lock_can_be_taken_again(journal, store):
+    lock = Lock(journal)
+    for _ in range(3):
+        assert lock.acquire()
+        lock.release()

@@ -1,0 +1,256 @@
+"""Whole sweeps of a small game, as a user runs them: results, kill -9, Ctrl-C, two machines."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from helpers.playground import FAULTS, alive, descendants, wait_until
+
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.settings import config
+from puffer_sdk.sweeping import sweep as sweeping
+from puffer_sdk.sweeping.serving import serve
+from puffer_sdk.sweeping.store import DONE, FAILED
+from puffer_sdk.sweeping.sweep import open_sweep, sweep
+from puffer_sdk.training import runs
+
+pytest_plugins = ["helpers.playground_fixtures"]
+
+SPACE = """
+[sweep.train.learning_rate]
+distribution = log_normal
+min = 1e-3
+max = 1e-1
+
+[sweep.train.total_timesteps]
+distribution = log_normal
+min = 1024
+max = 6144
+"""
+QUICK = {"sweep.max_runs": 10, "sweep.seconds": 0, "sweep.workers": 2, "sweep.metric": "perf"}
+
+
+@pytest.fixture
+def toy(faulty, tmp_path):
+    """The playground's env, with a space."""
+    folder = shutil.copytree(faulty, tmp_path / "faulty")
+    ini = folder / "faulty.ini"
+    ini.write_text(ini.read_text() + SPACE)
+    return folder
+
+
+def place_of(folder: Path, number: int = 1) -> Path:
+    return folder.parent / "runs" / "faulty" / "sweeps" / f"{number:04d}"
+
+
+def finished(place: Path) -> dict:
+    """{number: (score, cost)} of what has a result."""
+    if not (place / "sweep.json").is_file():        # not begun
+        return {}
+    store, _ = open_sweep(place)
+    return {trial.number: (trial.score, trial.cost) for trial in store.trials()
+            if trial.state == DONE}
+
+
+def test_a_sweep_leaves_its_results(toy, monkeypatch):
+    monkeypatch.chdir(toy.parent)
+    found = sweep(toy, QUICK, seeds=2)
+    searched = [trial for trial in found.trials if not {"verdict", "repeats"} & set(trial.facts)]
+    assert len(searched) == 10 and searched[0].settings["train.learning_rate"] == 0.02
+    assert [t.settings for t in searched].count(searched[0].settings) == 1
+    judged = [trial.facts["verdict"] for trial in found.trials if "verdict" in trial.facts]
+    assert judged == ["best", "default"] * 2 and len(found.verdict.seeds) == 2
+    assert "unseen seeds" in found.verdict.sentence
+    seeds = {trial.facts["seed"] for trial in searched}
+    assert not seeds & set(found.verdict.seeds) and len(seeds) == 10
+    # the ini to copy is what was found, and the environment takes it
+    ini = (found.folder / "best.ini").read_text()
+    assert f"total_timesteps = {found.best['train.total_timesteps']}\n" in ini
+    edge = sorted((found.folder / "front").iterdir())
+    assert [int(path.stem) for path in edge] == sorted(trial.number for trial in found.front)
+    (toy / "faulty.ini").write_text(re.sub(
+        r"(?m)^(total_timesteps|learning_rate) = .*\n", "", (toy / "faulty.ini").read_text())
+        .replace("[train]\n", ini[ini.index("[train]"):]))
+    assert config.resolve(toy).train.total_timesteps == found.best["train.total_timesteps"]
+    # trials are runs: listed, with their settings and seeds
+    listed = runs.list_runs(found.folder / "trials")
+    assert len(listed) == len(found.trials) and {run.status for run in listed} <= {
+        "finished", "interrupted"}
+    assert listed[3].settings()["train.seed"] == str(searched[3].facts["seed"])
+    again = sweeping.list_sweeps(found.folder.parent)
+    assert again == [found.folder]
+
+
+def test_score_and_cost_come_from_one_run(toy, monkeypatch):
+    monkeypatch.chdir(toy.parent)
+    found = sweep(toy, {**QUICK, "sweep.max_runs": 4, "sweep.cost": "wall"}, seeds=0)
+    for trial in found.trials:
+        last = runs.Run(Path(trial.facts["run"])).last_metrics()
+        assert trial.score == last["window/perf"]
+        assert last["seconds"] <= trial.cost < last["seconds"] + 1
+        assert trial.facts["steps"] == last["step"]
+
+
+@pytest.mark.parametrize("fault, told", [("SEGFAULT", "SIGSEGV"), ("LOOP_IN_STEP", "no return"),
+                                         ("NAN_LOG", "logs nan")])
+def test_a_fault_costs_its_trial_alone(toy, monkeypatch, fault, told):
+    """Some settings make the environment crash, hang or log NaN: the sweep goes on."""
+    monkeypatch.chdir(toy.parent)
+    ini = toy / "faulty.ini"
+    ini.write_text(ini.read_text() + "\n[sweep.env.fault]\ndistribution = choice\n"
+                   f"choices = 0, {FAULTS[fault]}\n")
+    found = sweep(toy, {**QUICK, "sweep.max_runs": 6, "vec.step_timeout": 1}, seeds=0)
+    failed = [trial for trial in found.trials if trial.state == FAILED]
+    assert failed and all(told in trial.facts["error"] for trial in failed)
+    assert {trial.settings["env.fault"] for trial in failed} == {FAULTS[fault]}
+    assert sum(trial.state == DONE for trial in found.trials) + len(failed) == 6
+    assert all(trial.cost is None for trial in failed)
+
+
+def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
+    monkeypatch.chdir(toy.parent)
+    found = sweep(toy, {**QUICK, "sweep.metric": "time_to_goal", "sweep.max_runs": 5,
+                        "eval.goal": "episode_length >= 1"}, seeds=2)
+    assert found.plan.minimize and "in" in found.verdict.sentence
+    done = [trial for trial in found.trials if trial.state == DONE]
+    assert all(trial.facts["reached"] and trial.score == trial.cost for trial in done)
+
+
+# ---- ends --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("after", [0.4, 1.1, 2.3])
+def test_kill_9_loses_nothing_and_resume_counts_nothing_twice(toy, start, cli, after):
+    command = ["sweep", toy, "--runs", 14, "--workers", 2, "--metric", "perf", "--seeds", 0]
+    first = start(*command)
+    wait_until((place_of(toy) / "sweep.json").is_file, seconds=20)
+    time.sleep(after)
+    family = [first.pid, *descendants(first.pid)]
+    first.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(map(alive, family)))         # no worker outlives it
+    before = finished(place_of(toy))
+    done = cli("sweep", toy, "--resume", "--seeds", 0, timeout=120)
+    assert done.returncode == 0, done.stderr
+    store, _ = open_sweep(place_of(toy))
+    trials = store.trials()
+    assert {number: (trial.score, trial.cost) for number, trial in enumerate(trials)
+            if number in before} == before
+    assert [trial.number for trial in trials] == list(range(14))
+    assert all(trial.score is not None for trial in trials)
+    assert len(runs.list_runs(place_of(toy) / "trials")) == 14
+
+
+def test_ctrl_c_ends_in_two_seconds_and_says_how_to_go_on(toy, start):
+    command = start("sweep", toy, "--runs", 500, "--workers", 2, "--metric", "perf")
+    wait_until(lambda: len(finished(place_of(toy))) >= 3, seconds=30)
+    began = time.monotonic()
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=10)
+    assert time.monotonic() - began < 2.5 and command.returncode == 130
+    assert "--resume 1" in err and "finished trials kept" in err
+    assert (place_of(toy) / "best.ini").is_file()
+    assert not [run for run in runs.list_runs(place_of(toy) / "trials")
+                if run.status == "running"]
+
+
+def test_a_worker_that_dies_is_replaced_and_its_trial_runs_again(toy, start):
+    command = start("sweep", toy, "--runs", 12, "--workers", 1, "--metric", "perf", "--seeds", 0)
+    wait_until(lambda: len(finished(place_of(toy))) >= 2, seconds=30)
+    for pid in descendants(command.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == 0, err
+    assert sorted(finished(place_of(toy))) == list(range(12))
+
+
+# ---- machines ----------------------------------------------------------------------------------
+
+def test_a_second_machine_joins_over_grpc(toy, start, cli, tmp_path):
+    """The gRPC proxy on the loopback, and a worker with a folder of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = start("sweep", toy, "--runs", 60, "--workers", 1, "--metric", "perf", "--seeds", 0)
+    wait_until(lambda: len(finished(place_of(toy))) >= 1, seconds=30)
+    ready, stop = threading.Event(), threading.Event()
+    server = threading.Thread(target=serve, args=(place_of(toy), port, "127.0.0.1", ready, stop))
+    server.start()
+    assert ready.wait(10)
+    elsewhere = tmp_path / "elsewhere"
+    joined = cli("sweep", toy, "--join", f"grpc://127.0.0.1:{port}", "--runs-dir", elsewhere)
+    _, err = command.communicate(timeout=60)
+    stop.set()
+    server.join()
+    assert joined.returncode == 0 and command.returncode == 0, joined.stderr + err
+    store, _ = open_sweep(place_of(toy))
+    assert [trial.score is not None for trial in store.trials()] == [True] * 60
+    theirs = runs.list_runs(elsewhere / "faulty" / "sweeps" / "faulty-0001" / "trials")
+    here = runs.list_runs(place_of(toy) / "trials")
+    assert theirs and here and not {r.number for r in theirs} & {r.number for r in here}
+
+
+def test_a_sweep_of_another_environment_is_not_joined(toy, cli, monkeypatch):
+    monkeypatch.chdir(toy.parent)
+    sweep(toy, {**QUICK, "sweep.max_runs": 2}, seeds=0)
+    header = toy / "faulty.h"
+    header.write_text(header.read_text().replace("float perf;", "float perf;\n    float extra;"))
+    for command in (["--resume"], ["--join", place_of(toy)]):
+        done = cli("sweep", toy, *command)
+        assert done.returncode == 2 and "environment" in done.stderr and "hint" in done.stderr
+
+
+# ---- the command -------------------------------------------------------------------------------
+
+def test_the_command_prints_what_was_found(toy, cli):
+    done = cli("sweep", toy, "--runs", 4, "--workers", 2, "--metric", "perf", "--seeds", 2)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "swept", "best", "verdict", "copy", "next"]
+    shown = cli("sweep", toy, "--show")
+    assert "default" in shown.stdout and "learning_rate" in shown.stdout
+    best = cli("sweep", toy, "--best").stdout
+    assert best.startswith("# sweep 1 of faulty") and "[train]\n" in best
+    facts = json.loads(cli("sweep", toy, "--show", "1", "--format", "json").stdout)
+    assert len([t for t in facts["trials"] if not t["verdict"] and t["repeats"] is None]) == 4
+    listed = cli("runs", "list", toy, "--sweep", "1").stdout.splitlines()
+    assert len(listed) == 1 + len(facts["trials"])
+
+
+@pytest.mark.parametrize("options, told", [
+    (["--only", "gama"], "there is no setting 'gama'"),
+    (["--method", "tpi"], "did you mean 'tpe'?"),
+    (["--metric", "joy"], "does not log 'joy'"),
+    (["--runs", "x"], "max_runs cannot be 'x'"),
+    (["--sweep.max-cost", "3"], "no setting 'max_cost'"),
+    (["--train.gama", "3"], "has no setting 'gama'"),
+    (["--resume", "7"], "there are no sweeps yet"),
+    (["--join", "nowhere"], "this is no sweep"),
+    (["--show"], "there are no sweeps yet"),
+])
+def test_bad_input_is_refused_before_anything_runs(toy, cli, options, told):
+    done = cli("sweep", toy, *options)
+    assert done.returncode == 2 and told in done.stderr, done.stderr
+    assert not place_of(toy).exists()
+
+
+def test_two_sweeps_get_two_folders(toy, start):
+    pair = [start("sweep", toy, "--runs", 3, "--workers", 1, "--metric", "perf", "--seeds", 0)
+            for _ in range(2)]
+    assert [each.communicate(timeout=60) and each.returncode for each in pair] == [0, 0]
+    assert [sorted(finished(place_of(toy, number))) for number in (1, 2)] == [[0, 1, 2]] * 2
+
+
+def test_a_resumed_sweep_keeps_its_space(toy, monkeypatch):
+    monkeypatch.chdir(toy.parent)
+    sweep(toy, {**QUICK, "sweep.max_runs": 2}, seeds=0)
+    with pytest.raises(UsageError, match=r"sweep\.only cannot change"):
+        sweep(toy, {"sweep.only": "gamma"}, resume="latest")
+    found = sweep(toy, {"sweep.max_runs": 5}, resume="latest", seeds=0)
+    assert len(found.trials) == 5
