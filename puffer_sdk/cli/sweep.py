@@ -15,12 +15,12 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
            "method": "method", "metric": "metric", "cost": "cost"}
 
 
-@click.command(cls=Page, examples=[
+@click.command(cls=Page, context_settings={"allow_extra_args": True}, examples=[
     ("puffer-sdk sweep my_env --seconds 600", "search for ten minutes"),
     ("puffer-sdk sweep my_env --resume", "go on with the newest sweep"),
     ("puffer-sdk sweep my_env --best", "the settings to copy")],
     groups={"Several machines": ["storage", "join", "name", "serve"],
-            "Results": ["show", "best"],
+            "Results": ["show", "best", "map_", "output"],
             "Loggers": ["tag", "wandb", "tensorboard"]},
     statuses={0: "the sweep ended", 2: "a refused option, setting or range",
               3: "it does not compile", 4: "the storage does not answer, or the disk is full",
@@ -53,13 +53,18 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
               help="Print the table of a sweep.")
 @click.option("--best", is_flag=False, flag_value="latest", metavar="[SWEEP]",
               help="Print the best settings as an ini.")
+@click.option("--map", "map_", is_flag=True, help="Draw several sweeps on one page: name each by "
+              "its environment, as my_env/2, or by its folder.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
+              default="sweeps.html", show_default=True, help="The page of --map.")
 @click.option("--tag", default="", help="A label for the trials' runs.")
 @click.option("--wandb", is_flag=True, help="Also log trials to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
 @format_option
-def command(env, settings, seeds, resume, storage, join, name, serve, show, best, tag, wandb,
-            tensorboard, minimize, runs_dir, format_, **options):
+@click.pass_context
+def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name, serve, show,
+            best, tag, wandb, tensorboard, minimize, runs_dir, format_, **options):
     """Search for the settings of ENV that reach the score for the least compute.
 
     The environment's own settings run first. A sampler then chooses trial after trial; each is a
@@ -69,6 +74,12 @@ def command(env, settings, seeds, resume, storage, join, name, serve, show, best
     """
     from ..sweeping import sweep as sweeping
 
+    if map_:
+        _draw_map([*([env] if env else []), *ctx.args], runs_dir, output)
+        return
+    if ctx.args:
+        raise UsageError("one environment at a time", where="command line",
+                         actual=" ".join([env, *ctx.args]), hint="--map draws several sweeps")
     folder = paths.find_env(env)
     home = sweeping.sweeps_dir(folder, runs_dir)
     asked = dict(settings)
@@ -108,6 +119,27 @@ def _join(target, folder: Path, runs_dir, name, tag, wandb, tensorboard, asked) 
     ui.say(f"the sweep has {ui.plural(count, 'trial')} now")
 
 
+def _draw_map(names: list[str], runs_dir, output: Path) -> None:
+    from ..base import files
+    from ..sweeping import results
+    from ..sweeping.page.page import render_map
+    from ..sweeping.sweep import find_sweep, open_sweep, sweeps_dir
+
+    found = []
+    for name in names or [None]:
+        if name and (Path(name) / "sweep.json").is_file():
+            place = find_sweep(Path(name).parent, name)
+        else:
+            env, slash, number = (name or "").rpartition("/")
+            if not slash or not number.isdecimal():
+                env, number = name, "latest"
+            place = find_sweep(sweeps_dir(paths.find_env(env or None), runs_dir), number)
+        store, plan = open_sweep(place)
+        found.append(results.as_json(results.write_results(place, store, plan, store.trials())))
+    files.save(output, render_map(found), what="the map")
+    ui.out(f"page     {paths.shown(output)}")
+
+
 def _print(place: Path, format_: str, ini: bool) -> None:
     from ..sweeping import results
     from ..sweeping.sweep import open_sweep
@@ -138,4 +170,5 @@ def _report(result, format_: str, env) -> None:
     if result.verdict:
         ui.out(f"verdict  {result.verdict.sentence}")
     ui.out(f"copy     {paths.shown(result.folder / 'best.ini')}")
+    ui.out(f"page     {paths.shown(result.folder / 'sweep.html')}")
     ui.out(f"next     puffer-sdk sweep {env or ''} --show".replace("  --", " --"))

@@ -143,12 +143,13 @@ def _is_out_of_memory(error: BaseException) -> bool:
         "can't allocate memory" in text or "out of memory" in text))
 
 
-def die_with_parent(watch: bool = True) -> None:
+def die_with_parent(parent: int | None = None, watch: bool = True) -> None:
     """No child outlives its parent, not even one ended by kill -9.
 
+    parent  its pid, if known: it may have died before this call; None: whoever it is now
     watch   whether a thread looks after the parent, where the system does not
     """
-    parent = os.getppid()
+    parent = parent or os.getppid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # PR_SET_PDEATHSIG
         if os.getppid() != parent:

@@ -21,7 +21,8 @@ import time
 from importlib import import_module
 
 BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.env.warm import serve; serve(int(sys.argv[2]), sys.argv[3:])")
+             "from puffer_sdk.env.warm import serve; "
+             "serve(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])")
 MESSAGE = 1 << 16
 
 
@@ -84,7 +85,7 @@ class Warm:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process = subprocess.Popen(
             [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(theirs.fileno()),
-             *self.modules], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+             str(os.getpid()), *self.modules], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
             start_new_session=True,
             env={**os.environ, **self.variables, "PYTHONFAULTHANDLER": "1"})
         theirs.close()
@@ -98,11 +99,11 @@ class Warm:
             self.process = None
 
 
-def serve(number: int, modules: list[str]) -> None:
+def serve(number: int, parent: int, modules: list[str]) -> None:
     """The warm process: fork a child for each message, and send its pid, then its status."""
     from .link import die_with_parent
 
-    die_with_parent(watch=False)        # a thread would not survive the fork
+    die_with_parent(parent, watch=False)    # a thread would not survive the fork
     for name in modules:
         import_module(name)
     channel = socket.socket(fileno=number)

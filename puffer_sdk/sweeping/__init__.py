@@ -11,6 +11,7 @@ worker      a store -> trials taken, trained and told, one after another
 joining     the same as a process, on any machine; serving offers a journal to others
 verdict     best and default on unseen seeds -> a sentence
 results     trials -> best.ini, the front, tables
+page        sweep.html, and the map of several sweeps
 board       the live table
 sweep       all of it: what `puffer-sdk sweep` runs
 """

@@ -62,7 +62,7 @@ def join(target: str, folder: Path, runs_dir: Path, *, name: str | None = None,
 
 def main() -> int:
     place, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-    die_with_parent()
+    die_with_parent(options.pop("parent"))
     tag = options.pop("tag", "")
     try:
         join(place, folder, Path(place), wanted=options, tag=tag)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..base import files
 from ..settings.texts import show
+from .page.page import render
 from .plan import Plan
 from .store import DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
 from .verdict import Verdict, judge
@@ -20,6 +21,7 @@ class SweepResult:
     best_trial  the best one: by the verdict, or by the model
     verdict     how it compares with the default, or None
     trials      all of them, by number
+    began       seconds since 1970
     """
 
     folder: Path
@@ -27,6 +29,7 @@ class SweepResult:
     best_trial: Stored
     verdict: Verdict | None
     trials: list[Stored]
+    began: float = 0.0
 
     @property
     def best(self) -> dict:
@@ -56,7 +59,9 @@ def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -
         files.save(place / "front" / f"{trial.number:04d}.ini", settings_ini(
             trial.settings, f"{name}, trial {trial.number}: {result_of(plan, trial)}"),
             what="the front")
-    return SweepResult(place, plan, top, found, trials)
+    result = SweepResult(place, plan, top, found, trials, store.facts.get("began", 0.0))
+    files.save(place / "sweep.html", render(as_json(result)), what="the page")
+    return result
 
 
 def result_of(plan: Plan, trial: Stored) -> str:
@@ -104,11 +109,13 @@ def counts(trials: list[Stored]) -> dict[str, int]:
 
 def as_json(found: SweepResult) -> dict:
     """All of it, for programs and for the page."""
-    plan, facts = found.plan, []
+    plan, facts, began = found.plan, [], found.began
     for trial in found.trials:
         more = {name: trial.facts.get(name) for name in
-                ("reason", "cost", "seed", "repeats", "verdict", "error", "run", "ended", "steps",
+                ("reason", "cost", "seed", "start", "repeats", "verdict", "error", "run", "steps",
                  "reached", "wall")}
+        ended = trial.facts.get("ended")
+        more["ended"] = ended and round(ended - began, 3)
         facts.append({"number": trial.number, "state": trial.state, "score": trial.score,
                       "settings": trial.settings, **more})
     return {"folder": str(found.folder), "env": plan.env, "plan": plan.to_dict(),

@@ -225,8 +225,9 @@ class _Run:
     # ---- workers -------------------------------------------------------------------------------
 
     def start_worker(self, number: int) -> None:
+        options = {**self.wanted, "tag": self.tag, "parent": os.getpid()}
         words = [sys.executable, "-m", "puffer_sdk.sweeping.joining", str(self.place),
-                 str(self.folder), json.dumps({**self.wanted, "tag": self.tag})]
+                 str(self.folder), json.dumps(options)]
         variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         if self.plan.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = str(number % self.plan.gpus)

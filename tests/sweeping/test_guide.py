@@ -45,6 +45,6 @@ def test_the_python_runs(text, faulty, tmp_path, monkeypatch, capsys):
 def test_the_printed_words_are_the_commands(tmp_path):
     source = (ROOT / "puffer_sdk" / "cli" / "sweep.py").read_text()
     shown = re.search(r"(?m)^    swept .*\n(    .*\n)+", PAGE)[0].splitlines()
-    assert len(shown) == 5
+    assert len(shown) == 6
     for line in shown:
         assert f'"{line.split()[0]} ' in source

@@ -212,7 +212,10 @@ def test_the_command_prints_what_was_found(toy, cli):
     done = cli("sweep", toy, "--runs", 4, "--workers", 2, "--metric", "perf", "--seeds", 2)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == [
-        "swept", "best", "verdict", "copy", "next"]
+        "swept", "best", "verdict", "copy", "page", "next"]
+    assert "Score against cost" in (place_of(toy) / "sweep.html").read_text()
+    drawn = cli("sweep", "--map", toy, place_of(toy), "-o", toy.parent / "map.html")
+    assert drawn.returncode == 0 and (toy.parent / "map.html").is_file(), drawn.stderr
     shown = cli("sweep", toy, "--show")
     assert "default" in shown.stdout and "learning_rate" in shown.stdout
     best = cli("sweep", toy, "--best").stdout
