@@ -454,7 +454,8 @@ def trained(folder) -> tuple[list, dict]:
             next(folder.rglob("metrics.jsonl")).read_text().splitlines()]
     last = sorted(folder.rglob("*.safetensors"))[-1]
     return ([{name: value for name, value in row.items()
-              if not name.startswith("time/") and name not in ("seconds", "sps")} for row in rows],
+              if not name.startswith("time/") and name not in ("seconds", "cpu", "sps")}
+             for row in rows],
             {name: array.tobytes() for name, array in checkpoint.load(last).tensors.items()})
 
 
