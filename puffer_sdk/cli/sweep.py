@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import click
@@ -103,7 +104,7 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
             result = sweeping.sweep(env, asked, resume=resume, storage=storage, runs_dir=runs_dir,
                                     seeds=seeds, tag=tag, wandb=wandb, tensorboard=tensorboard,
                                     show_table=board)
-        _report(result, format_, env)
+        _report(result, format_, env, runs_dir)
 
 
 def _join(target, folder: Path, runs_dir, name, tag, wandb, tensorboard, asked) -> None:
@@ -156,7 +157,7 @@ def _print(place: Path, format_: str, ini: bool) -> None:
             ui.out(f"verdict  {found.verdict.sentence}")
 
 
-def _report(result, format_: str, env) -> None:
+def _report(result, format_: str, env, runs_dir) -> None:
     from ..sweeping import results
 
     if format_ == "json":
@@ -171,4 +172,6 @@ def _report(result, format_: str, env) -> None:
         ui.out(f"verdict  {result.verdict.sentence}")
     ui.out(f"copy     {paths.shown(result.folder / 'best.ini')}")
     ui.out(f"page     {paths.shown(result.folder / 'sweep.html')}")
-    ui.out(f"next     puffer-sdk sweep {env or ''} --show".replace("  --", " --"))
+    place = ["--runs-dir", str(runs_dir)] if runs_dir else []
+    words = ["puffer-sdk", "sweep", *([env] if env else []), "--show", *place]
+    ui.out(f"next     {shlex.join(words)}")

@@ -149,9 +149,14 @@ class Store:
     # ---- trials --------------------------------------------------------------------------------
 
     def trials(self) -> list[Stored]:
-        """All of them, by number."""
-        return [self._stored(trial) for trial in
-                self.storage.get_all_trials(self.study, deepcopy=False)]
+        """All of them, by number; without those that were one too many (see drop)."""
+        found = (self._stored(trial) for trial in
+                 self.storage.get_all_trials(self.study, deepcopy=False))
+        return [trial for trial in found if not trial.facts.get("surplus")]
+
+    def drop(self, trial: Stored) -> None:
+        """Take back a trial of this process: others had begun as many as there may be."""
+        self.end(trial, FAILED, surplus=True)
 
     def add(self, settings: dict | None, state: str = WAITING, **facts) -> Stored:
         """A new trial: to wait for a worker, or one that this process runs."""

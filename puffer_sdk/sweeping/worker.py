@@ -57,7 +57,12 @@ class Worker:
                 return self.choose(trial)
         if not facts.get("open") or is_full(self.plan, trials):
             return None
-        return self.choose(self.store.add(None, RUNNING))
+        trial = self.store.add(None, RUNNING)
+        before = [each for each in self.store.trials() if each.number < trial.number]
+        if is_full(self.plan, before):      # another worker took the last place in between
+            self.store.drop(trial)
+            return None
+        return self.choose(trial)
 
     def choose(self, trial: Stored) -> Stored:
         """Gives a trial its settings, if it has none."""

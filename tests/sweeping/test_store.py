@@ -194,3 +194,22 @@ def test_the_lock_can_be_taken_again(journal, store):
     for _ in range(3):
         assert lock.acquire()
         lock.release()
+
+
+def test_two_workers_that_take_the_last_place_at_once_make_one_trial(journal, store, monkeypatch):
+    """Both see room, both add: the later one is taken back, and is not counted."""
+    from types import SimpleNamespace
+
+    from puffer_sdk.sweeping.worker import Worker
+    plan = Plan(**{**PLAN.to_dict(), "runs": 3, "method": "random"})
+    workers = [Worker(Store(journal, "toy-0001").open(), SimpleNamespace(plan=plan))
+               for _ in range(2)]
+    for _ in range(2):
+        store.add({"train.gamma": 0.9}, RUNNING)
+    add = Store.add
+    monkeypatch.setattr(Store, "add", lambda self, *args, **facts: (
+        add(store, {"train.gamma": 0.95}, RUNNING), add(self, *args, **facts))[1])
+    assert workers[0].next({"open": True}) is None
+    monkeypatch.undo()
+    assert workers[1].next({"open": True}) is None
+    assert [trial.number for trial in store.trials()] == [0, 1, 2]

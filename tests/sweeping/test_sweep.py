@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.forms import forms
 from helpers.playground import FAULTS, alive, descendants, wait_until
 
 from puffer_sdk.base.errors import UsageError
@@ -125,7 +126,8 @@ def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
 
 # ---- ends --------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("after", [0.4, 1.1, 2.3])
+@pytest.mark.proof
+@pytest.mark.parametrize("after", forms([0.4, 1.1, 2.3], [0.06 * k for k in range(50)]))
 def test_kill_9_loses_nothing_and_resume_counts_nothing_twice(toy, start, cli, after):
     command = ["sweep", toy, "--runs", 14, "--workers", 2, "--metric", "perf", "--seeds", 0]
     first = start(*command)
