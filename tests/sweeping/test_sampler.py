@@ -26,13 +26,18 @@ def training(settings: dict) -> tuple[float, float]:
     return max(0.0, good * (1 - math.exp(-cost / 20))), cost
 
 
-def search(method: str, seed: int, trials: int, **options) -> Sampler:
+def search(method: str, seed: int, trials: int = 10**6, budget: float = math.inf,
+           **options) -> Sampler:
+    """So many trials, or those that a budget of cost pays for."""
     sampler = Sampler(Space(ROWS), seed=seed, method=method, **options)
     noise = np.random.default_rng(seed)
     for _ in range(trials):
         trial = sampler.ask()
         score, cost = training(trial.settings)
         sampler.tell(trial, sampler.sign * (score + 0.02 * noise.normal()), cost)
+        budget -= cost
+        if budget < 0:
+            break
     return sampler
 
 
@@ -45,11 +50,19 @@ def area(sampler: Sampler) -> float:
 
 
 def test_it_finds_better_and_cheaper_settings_than_chance():
-    ours, chance = ([search(method, seed, 45) for seed in range(3)] for method in ("gp", "random"))
+    ours, chance = ([search(method, seed, budget=900) for seed in range(8)]
+                    for method in ("gp", "random"))
     best = [[training(sampler.best().settings)[0] for sampler in group]
             for group in (ours, chance)]
-    assert min(best[0]) > 0.85 > np.mean(best[1])
-    assert np.mean([area(each) for each in ours]) > np.mean([area(each) for each in chance])
+    assert np.median(best[0]) > 0.85 > 0.75 > np.median(best[1])
+    areas = [np.median([area(sampler) for sampler in group]) for group in (ours, chance)]
+    assert areas[0] > areas[1]
+
+
+def test_nothing_learned_by_the_first_trials_does_not_trap_it_where_trials_are_cheap():
+    """Seed 18's spread trials all score near 0, where the cheapest look as good as any."""
+    sampler = search("gp", 18, budget=900)
+    assert training(sampler.best().settings)[0] > 0.6
 
 
 def test_minimizing_the_negative_proposes_exactly_the_same():
@@ -95,7 +108,7 @@ def test_failures_are_avoided_and_change_no_model():
         else:
             sampler.tell(trial, *training(trial.settings))
     failed = [trial.state == "failed" for trial in sampler.trials]
-    assert sum(failed[:8]) >= 3 and sum(failed[-16:]) <= 4
+    assert sum(failed[:5]) >= 1 and sum(failed) <= 8 and sum(failed[-16:]) <= 2
     done = 40 - sum(failed)
     assert len(sampler.costs.points) <= done
     assert all(trial.cost is None and trial.score is None
