@@ -68,10 +68,12 @@ class Board:
             f"{count[FAILED]} failed   {sweep.spent:.0f} s spent{left}")
         lines = [head, Text.assemble("best     ", (result_of(plan, top), "bold green"),
                                      f"  trial {top.number}") if top else Text("best     -")]
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-        for name in ("trial", "state", plan.metric, unit_of(plan), "why"):
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, expand=True)
+        for name in ("trial", "state", plan.metric, unit_of(plan)):
             table.add_column(name, justify="right" if name in (plan.metric, unit_of(plan))
-                             else "left", no_wrap=True, header_style="dim")
+                             else "left", no_wrap=True, header_style="dim",
+                             min_width=max(6, len(name)))
+        table.add_column("why", ratio=1, header_style="dim", overflow="fold")
         for trial in edge(plan, trials)[-ROWS:]:
             table.add_row(str(trial.number), "front", f"{trial.score:.4g}", f"{trial.cost:.3g}",
                           trial.facts.get("reason", ""))

@@ -25,13 +25,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from ..base.errors import UsageError
 from .gaussian import GaussianProcess
 from .space import Space
+from .warping import unwarped, warped
 
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 SPREAD = 5                  # trials over the whole space before a model chooses
@@ -41,7 +41,6 @@ FAR, NEAR, KEPT = 600, 1400, 200    # candidates: anywhere, near good trials, we
 SHARE = 20                  # the models' parameters are those of a multiple of n / SHARE trials
 GRID = 24                   # costs, evenly spaced in the logarithm
 AIMS = ("front", "best")
-NORMAL = NormalDist()
 
 
 @dataclass
@@ -171,7 +170,7 @@ class Sampler:
         """[n]: the model's mean at trials, with the better higher; the scores themselves while
         there are too few for a model."""
         if len(done) < 3:
-            return self._tamed(np.array([trial.score for trial in done]))
+            return self.sign * np.array([trial.score for trial in done])
         self._learn_scores()
         return self.scores.predict_mean(
             self.space.features(np.array([trial.point for trial in done])))
@@ -180,20 +179,7 @@ class Sampler:
         """Fits the model of scores to whole trials, and to those that were stopped."""
         told = [trial for trial in self.trials if trial.state in (DONE, STOPPED)]
         self._fit(self.scores, self.space.features(np.array([trial.point for trial in told])),
-                  self._tamed(np.array([trial.score for trial in told])))
-
-    def _tamed(self, scores: np.ndarray) -> np.ndarray:
-        """Higher is better, and the worse half counts by its ranks alone, as normal deviates of
-        the better half's size: a run that diverged must not flatten the differences between those
-        that learned. (After Vizier's half-rank warping, Song et al. 2024.)"""
-        scores = scores * self.sign
-        middle = np.median(scores)
-        worse = scores < middle
-        size = math.sqrt(np.mean((scores[~worse] - middle) ** 2)) or 1.0
-        ranks = np.searchsorted(np.sort(scores), scores[worse], side="right")
-        scores[worse] = middle + size * np.array(
-            [NORMAL.inv_cdf((rank - 0.5) / len(scores)) for rank in ranks])
-        return scores
+                  warped(self.sign * np.array([trial.score for trial in told])))
 
     # ---- choosing ------------------------------------------------------------------------------
 
@@ -241,10 +227,14 @@ class Sampler:
         for at in np.argsort(-worth, kind="stable"):
             if self._is_new(candidates[at]):
                 break
+        told = self.sign * np.array([
+            trial.score for trial in self.trials if trial.state in (DONE, STOPPED)])
+        middle, low, high, beaten = self.sign * unwarped(np.array([
+            mean[at], mean[at] - deviation[at], mean[at] + deviation[at],
+            bought[min(reach[at], GRID)]]), told)
         return candidates[at], (
-            f"expects {self.sign * mean[at]:.4g} ± {deviation[at]:.2g} at a cost of "
-            f"{math.exp(cost[at]):.3g}; the best so far at that cost is "
-            f"{self.sign * bought[min(reach[at], GRID)]:.4g}")
+            f"expects {middle:.3g} ({min(low, high):.3g} to {max(low, high):.3g}) at a cost of "
+            f"{math.exp(cost[at]):.3g}; the best so far at that cost is {beaten:.3g}")
 
     def _candidates(self, rng, points: np.ndarray, good: np.ndarray) -> np.ndarray:
         """[n, d]: anywhere, and around good trials in one or several settings."""

@@ -38,7 +38,7 @@ def test_an_evaluation_has_the_score_and_cost_of_one_training(table):
 
 @pytest.mark.parametrize("workers, failures", [(1, 0.0), (8, 0.1)])
 def test_the_short_form_is_ahead_of_chance(workers, failures):
-    found = bench_sweep.measure(bench_sweep.SHORT, 2, workers, failures)
+    found = bench_sweep.measure(bench_sweep.SHORT, bench_sweep.QUICK, 2, workers, failures)
     mean = {label: np.mean([each["whole"] for rows in tables.values() for each in rows])
             for label, tables in found.items()}
     assert mean["ours"] < mean["random"]

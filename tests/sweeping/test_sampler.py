@@ -1,5 +1,6 @@
 """The sampler: finds what is good for its cost, and lacks the faults that Protein has."""
 import math
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from puffer_sdk.base.errors import UsageError
 from puffer_sdk.sweeping.gaussian import GaussianProcess
 from puffer_sdk.sweeping.sampler import Sampler, improvement
 from puffer_sdk.sweeping.space import Space
+from puffer_sdk.sweeping.warping import unwarped, warped
 
 ROWS = {"rate": {"distribution": "log_normal", "min": 1e-4, "max": 1},
         "horizon": {"distribution": "uniform_pow2", "min": 8, "max": 128},
@@ -158,6 +160,26 @@ def test_what_cannot_be_told_is_refused():
         Sampler(Space(ROWS)).best()
     with pytest.raises(UsageError, match="no such method"):
         Sampler(Space(ROWS), method="grid")
+
+
+def test_the_reasons_speak_in_the_units_of_the_score():
+    """Scores lie between 0 and 1.1; the worse half counts by its ranks, but is not shown so."""
+    sampler = search("gp", 4, 30)
+    shown = [float(number) for trial in sampler.trials[10:]
+             for number in re.findall(r"(?:expects|best so far at that cost is) (-?[\d.e-]+)",
+                                      trial.reason)]
+    assert len(shown) == 40 and min(shown) > -0.1 and max(shown) < 1.5
+
+
+def test_the_worse_half_counts_by_its_ranks_and_the_better_as_it_is():
+    scores = np.random.default_rng(0).normal(size=41)
+    scores[7] = -1e6
+    seen = warped(scores)
+    assert (np.argsort(seen) == np.argsort(scores)).all() and np.ptp(seen) < 10
+    assert (seen[scores >= np.median(scores)] == scores[scores >= np.median(scores)]).all()
+    assert np.allclose(unwarped(seen, scores), scores)
+    assert unwarped(np.array([99.0, -99.0]), scores).tolist() == [99.0, -1e6]
+    assert (warped(np.zeros(5)) == 0).all()
 
 
 # ---- the Gaussian process ----------------------------------------------------------------------
