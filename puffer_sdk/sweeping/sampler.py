@@ -106,7 +106,7 @@ class Sampler:
         elif number < SPREAD or len(done) < 3:
             point, reason = self._spread(number), "spread over the whole space"
         else:
-            point, reason = self._promising(rng, done)
+            point, reason = self._promising(rng, done, lavish=number % LAVISH == 0)
         return self.add(self.space.settings(point), reason)
 
     def add(self, settings: Mapping, reason: str = "given") -> Trial:
@@ -192,7 +192,8 @@ class Sampler:
         shift = np.random.default_rng(self.seed).random(d)
         return (shift + (number + 1) * ratio ** -np.arange(1.0, d + 1)) % 1.0
 
-    def _promising(self, rng: np.random.Generator, done: list[Trial]) -> tuple[np.ndarray, str]:
+    def _promising(self, rng: np.random.Generator, done: list[Trial],
+                   lavish: bool) -> tuple[np.ndarray, str]:
         points, costs = (np.array([trial.point for trial in done]),
                          np.log([trial.cost for trial in done]))
         seen = self.space.features(points)
@@ -222,7 +223,7 @@ class Sampler:
             gained = shares.mean(1) + gain[:, 0] * np.maximum(grid[0] - cost, 0)
         else:
             gained = gain[:, -1]
-        thrift = THRIFT[rng.integers(len(THRIFT))] if len(self.trials) % LAVISH else 0.0
+        thrift = 0.0 if lavish else THRIFT[rng.integers(len(THRIFT))]
         worth = gained * self._survival(there) * np.exp(-thrift * (cost - cost.min()))
         for at in np.argsort(-worth, kind="stable"):
             if self._is_new(candidates[at]):
