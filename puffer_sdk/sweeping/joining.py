@@ -52,7 +52,7 @@ def join(target: str, folder: Path, runs_dir: Path, *, name: str | None = None,
         store, plan = open_sweep(Path(target).resolve(), spec)
         home = Path(target).resolve() / "trials"
     home.mkdir(parents=True, exist_ok=True)
-    bench = Bench(folder, plan, home, wanted=wanted, tag=tag)
+    bench = Bench(folder, plan, home, wanted=wanted, tag=tag, group=store.name)
     try:
         Worker(store, bench).run()
     finally:

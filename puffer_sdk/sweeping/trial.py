@@ -56,10 +56,12 @@ class Bench:
     """The environment, built once, and the warm process that trains on it, trial after trial."""
 
     def __init__(self, folder: Path, plan: Plan, home: Path, *, wanted: dict | None = None,
-                 tag: str = ""):
-        """home: the folder for the trials' runs; wanted: other sinks, as training takes them."""
+                 tag: str = "", group: str = ""):
+        """home: the folder for the trials' runs; wanted: other sinks, as training takes them;
+        group: what wandb shows them under."""
         self.folder, self.plan, self.home = folder, plan, home
         self.wanted, self.tag = wanted or {}, tag
+        self.group = group
         self.built = build.build(folder)
         self.warm = Warm(MODULES, {**child.QUIET, **ONE_THREAD})
 
@@ -138,7 +140,8 @@ class _Watch:
                            cwd=paths.working_dir(bench.folder), warm=bench.warm)
         word = None
         with contextlib.closing(work.events()) as events, \
-                open_sinks(run, self.config, **bench.wanted) as self.sinks:
+                open_sinks(run, self.config, project=self.plan.env, group=bench.group,
+                           **bench.wanted) as self.sinks:
             for kind, payload in events:
                 if kind == "metrics":
                     self.take(payload)

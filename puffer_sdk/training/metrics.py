@@ -38,13 +38,16 @@ def without_nan(value):
 
 
 class open_sinks:
-    """A context manager; log(row) sends a row of metrics to every sink."""
+    """A context manager; log(row) sends a row of metrics to every sink.
+
+    project, group  of wandb: the environment, unless one is named, and none
+    """
 
     def __init__(self, run: Run, config: Config, *, wandb: bool = False,
-                 tensorboard: bool = False):
+                 tensorboard: bool = False, project: str = "", group: str | None = None):
         self.sinks = [JsonLines(run)]
         if wandb:
-            self.sinks.append(Wandb(run, config))
+            self.sinks.append(Wandb(run, config, project or run.folder.parent.name, group))
         if tensorboard:
             self.sinks.append(TensorBoard(run))
 
@@ -94,10 +97,10 @@ class JsonLines:
 class Wandb:
     """A Weights & Biases run named after ours. WANDB_MODE=offline works as usual."""
 
-    def __init__(self, run: Run, config: Config):
+    def __init__(self, run: Run, config: Config, project: str, group: str | None):
         import wandb
 
-        self.run = wandb.init(project=run.folder.parent.name, name=run.folder.name,
+        self.run = wandb.init(project=project, group=group, name=run.folder.name,
                               tags=[run.tag] if run.tag else None, dir=str(run.folder),
                               config=dict(config.items()))
 

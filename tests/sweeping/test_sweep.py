@@ -259,3 +259,14 @@ def test_a_resumed_sweep_keeps_its_space(toy, monkeypatch):
         sweep(toy, {"sweep.only": "gamma"}, resume="latest")
     found = sweep(toy, {"sweep.max_runs": 5}, resume="latest", seeds=0)
     assert len(found.trials) == 5
+
+
+def test_wandb_shows_the_trials_of_a_sweep_as_one_group(toy, monkeypatch):
+    monkeypatch.chdir(toy.parent)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    found = sweep(toy, {**QUICK, "sweep.max_runs": 1, "sweep.workers": 1}, seeds=0, wandb=True)
+    [record] = Path(found.trials[0].facts["run"]).glob("wandb/offline-run-*/*.wandb")
+    wait_until(lambda: b"env/perf" in record.read_bytes(), seconds=30)
+    data = record.read_bytes()
+    assert b"faulty-0001" in data and b"trials\x12" not in data
