@@ -41,7 +41,8 @@ test: deps $(VENV)/.dev $(VENV)/.torch lint
 quick: $(VENV)/.dev lint
 	@$(BIN)/python tools/quick.py $(BASE)
 
-proof: deps $(VENV)/.dev $(VENV)/.torch
+proof: $(VENV)/.dev $(VENV)/.torch
+	@sh tools/deps.sh proof
 	@$(BIN)/python tools/proof.py
 
 mutants: deps $(VENV)/.dev $(VENV)/.torch

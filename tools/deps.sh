@@ -1,6 +1,6 @@
 #!/bin/sh
-# System packages that the tests need. As root on Debian they are installed; elsewhere one line
-# says what to install, with status 2.
+# System packages that the tests need; with the word `proof`, also those of their long forms. As root
+# on Debian they are installed; elsewhere one line says what to install, with status 2.
 set -eu
 
 need=""
@@ -32,6 +32,10 @@ command -v Xvfb >/dev/null 2>&1 || need="$need xvfb"
 command -v xdotool >/dev/null 2>&1 || need="$need xdotool"
 command -v clang >/dev/null 2>&1 || need="$need clang"
 [ "$(uname -s)" != Linux ] || command -v bwrap >/dev/null 2>&1 || need="$need bubblewrap"
+if [ "${1:-}" = proof ]; then
+    command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+        || need="$need postgresql"
+fi
 has_header() {
     echo "#include <$1>" | "${CC:-cc}" -E -x c - >/dev/null 2>&1
 }

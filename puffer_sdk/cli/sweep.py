@@ -39,8 +39,9 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.option("--minimize", is_flag=True, help="Search for less of the metric.")
 @click.option("--cost", metavar="KIND", help="Count costs in cpu or wall seconds.  "
               "[default: cpu]")
-@click.option("--seeds", type=click.IntRange(0, 1000), default=5, show_default=True,
-              help="Unseen seeds on which best and default are compared; 0 for no verdict.")
+@click.option("--seeds", type=click.IntRange(0, 1000), default=None,
+              help="Unseen seeds on which best and default are compared; 0 for no verdict.  "
+              "[default: 5]")
 @click.option("--resume", is_flag=False, flag_value="latest", metavar="[SWEEP]",
               help="Go on with a sweep.  [default: the newest]")
 @click.option("--storage", metavar="URL", help="Keep trials there: postgresql://USER@HOST/NAME "

@@ -33,6 +33,7 @@ from .results import SweepResult, plan_ini, write_results
 from .store import DONE, RUNNING, WAITING, Store, Stored, journal_of
 from .worker import is_full, is_searched
 
+SEEDS = 5               # of the verdict, unless somebody says
 TICK = 0.25             # seconds between two looks at the store
 PATIENCE = 1.6          # seconds that workers get to leave after Ctrl-C
 RESERVE = 0.4           # of the time, at most, that contenders and the verdict may take
@@ -71,7 +72,7 @@ def find_sweep(home: Path, which: str) -> Path:
 
 
 def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str | None = None,
-          storage: str | None = None, runs_dir: Path | None = None, seeds: int = 5,
+          storage: str | None = None, runs_dir: Path | None = None, seeds: int | None = None,
           tag: str = "", wandb: bool = False, tensorboard: bool = False,
           show_table: Callable | None = None) -> SweepResult:
     """Search the settings of ENV (a folder or a name) and return what was found.
@@ -80,7 +81,7 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
                 search and how; the others hold in every trial
     resume      "latest", or a sweep's number or folder: go on with it
     storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
-    seeds       unseen seeds for the verdict; 0 for none
+    seeds       unseen seeds for the verdict; 0 for none. None: as before, or 5
     Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
     nothing finished is lost, and resume goes on.
     """
@@ -92,7 +93,10 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
         place = find_sweep(home, resume)
         store, plan = open_sweep(place, built.spec.hash())
         plan = _extended(store, plan, given)
+        seeds = store.facts.get("seeds", SEEDS) if seeds is None else seeds
+        store.note(seeds=seeds)
     else:
+        seeds = SEEDS if seeds is None else seeds
         resolved = config.resolve(
             folder, {name: value for name, value in given.items()
                      if not name.startswith("sweep.")}, spec=built.spec)
