@@ -43,6 +43,7 @@ class Cut(Exception):
 class Outcome:
     """What came of a trial.
 
+    score   of the metric; for time_to_goal what the run cost, also where the goal was not reached
     curve   scores after each eighth of the run's steps; None where nothing was logged yet
     """
 
@@ -193,12 +194,9 @@ class _Watch:
                                           "steps": self.steps})
         if not self.goal:
             return Outcome(STOPPED if word == "stop" else DONE, self.score, facts, self.curve)
-        # time to goal: what it cost; where it was not reached, more than what was spent, and the
-        # more the farther away it ended
         facts["reached"] = self.reached
         if not self.reached:
-            facts["last"] = self.score
-            return Outcome(DONE, facts["cost"] * (2 + 2 * self.missing), facts, self.curve)
+            facts.update(last=self.score, missing=self.missing)
         return Outcome(DONE, facts["cost"], facts, self.curve)
 
     @property

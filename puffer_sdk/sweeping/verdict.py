@@ -10,6 +10,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from ..base import ui
+from ..base.errors import UsageError
 from ..policy.intervals import student_t
 from ..settings.texts import show
 from .plan import Plan
@@ -48,7 +49,7 @@ def contenders(plan: Plan, trials: list[Stored], count: int = 3, times: int = 2)
     while left and len(found) < count * times:
         try:
             top = best(plan, left)
-        except Exception:                   # none has reached the goal
+        except UsageError:                  # none has reached the goal
             break
         left = [trial for trial in left if trial.settings != top.settings]
         found += [{"settings": top.settings, "repeats": top.number,
@@ -77,10 +78,11 @@ def pairs(plan: Plan, trials: list[Stored], seeds: int) -> list[dict]:
 def judge(plan: Plan, trials: list[Stored]) -> Verdict | None:
     """The verdict, from the trials that judge; None where fewer than two pairs have finished."""
     told: dict = {}
-    number = 0
+    number, missed = 0, {"best": 0, "default": 0}
     for trial in trials:
         role = trial.facts.get("verdict")
-        if role and trial.state == DONE and (not plan.to_goal or trial.facts.get("reached")):
+        if role and trial.state == DONE:
+            missed[role] += trial.facts.get("reached") is False
             told.setdefault(trial.facts["seed"], {})[role] = trial.score
             number = trial.facts.get("trial", number)
     seeds = [seed for seed, pair in sorted(told.items()) if len(pair) == 2]
@@ -98,16 +100,20 @@ def judge(plan: Plan, trials: list[Stored]) -> Verdict | None:
     if ratio:
         mean, low, high = math.exp(mean), math.exp(low), math.exp(high)
     a, b = sum(ours) / len(ours), sum(theirs) / len(theirs)
-    sentence = _sentence(plan, number, len(seeds), a, b, mean, low, high, gain, loss)
+    sentence = _sentence(plan, number, len(seeds), a, b, mean, low, high, gain, loss, missed)
     return Verdict(sentence, number, seeds, ours, theirs, mean, low, high)
 
 
-def _sentence(plan, number, seeds, a, b, mean, low, high, gain, loss) -> str:
+def _sentence(plan, number, seeds, a, b, mean, low, high, gain, loss, missed) -> str:
     count = ui.plural(seeds, "unseen seed")
     if plan.to_goal:
         unit = "CPU seconds" if plan.cost == "cpu" else "seconds"
         facts = (f"trial {number} reaches {plan.goal} in {a:.2f} {unit}, the default in {b:.2f} "
                  f"(means of {count}): {mean:.2f} of the cost, 95 % from {low:.2f} to {high:.2f}")
+        facts += "".join(f"; {ui.plural(times, 'run')} of {who} did not reach it, and "
+                         f"{'counts' if times == 1 else 'count'} twice what any run needed, or more"
+                         for who, times in ((f"trial {number}", missed["best"]),
+                                            ("the default", missed["default"])) if times)
     else:
         facts = (f"trial {number} reaches {plan.metric} {show(round(a, 4))}, the default "
                  f"{show(round(b, 4))} (means of {count} at equal compute): difference "

@@ -83,6 +83,8 @@ class Worker:
             return
         facts = {**outcome.facts, "curve": outcome.curve, "ended": time.time(),
                  "wall": time.time() - began, "share": 1.0}
+        if facts.get("reached") is False:
+            outcome.score = censored(facts["cost"], facts["missing"], self.store.trials())
         self.store.end(trial, outcome.state, outcome.score, **facts)
         keep_checkpoints(self.store.trials(), self.plan)
 
@@ -115,6 +117,18 @@ def least_cost(trials: list[Stored]) -> float:
                 if trial.state == DONE and trial.facts.get("reached")), default=np.inf)
 
 
+def censored(cost: float, missing: float, trials: list[Stored]) -> float:
+    """What a run counts for that has not reached the goal for `cost`: at least twice what any run
+    has needed to reach it, or has cost at all while none has, and the more the farther away from
+    the goal it ended. A run that ends early and learns nothing must not look fast.
+
+    missing     the share of the way to the goal that is left, 0 to 1
+    """
+    reached = [trial.cost for trial in trials if trial.facts.get("reached")]
+    known = reached or [trial.cost for trial in trials if trial.cost]
+    return max([cost, *known]) * (2 + 2 * missing)
+
+
 def is_searched(trial: Stored) -> bool:
     """Whether a trial counts for --runs: not those that judge what was found."""
     return not ("verdict" in trial.facts or "repeats" in trial.facts)
@@ -138,7 +152,11 @@ def learned(plan: Plan, trials: list[Stored], without: int | None = None) -> Sam
         settings = {**plan.start, **trial.settings}
         told = sampler.add(settings)
         told.stored = trial
-        score = np.log(trial.score) if plan.to_goal and trial.score else trial.score
+        score = trial.score
+        if plan.to_goal and score:
+            if not trial.facts["reached"]:      # more has been reached since
+                score = censored(trial.cost, trial.facts["missing"], trials)
+            score = np.log(score)
         if trial.state == DONE:
             sampler.tell(told, score, max(trial.cost, 1e-6))
         elif trial.state == STOPPED:
@@ -163,7 +181,8 @@ def front(plan: Plan, trials: list[Stored]) -> list[Stored]:
     """Finished trials that no cheaper one beats, the cheapest first."""
     if not any(trial.state == DONE for trial in trials):
         return []
-    return [told.stored for told in learned(plan, trials).front()]
+    return [told.stored for told in learned(plan, trials).front()
+            if not plan.to_goal or told.stored.facts["reached"]]
 
 
 def best(plan: Plan, trials: list[Stored]) -> Stored:
