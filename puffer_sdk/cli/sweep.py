@@ -37,7 +37,7 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.option("--metric", metavar="NAME", help="What to search for: something the environment "
               "logs, or time_to_goal.  [default: what the goal names, or score]")
 @click.option("--minimize", is_flag=True, help="Search for less of the metric.")
-@click.option("--cost", metavar="KIND", help="Count costs in cpu or wall seconds.  "
+@click.option("--cost", metavar="KIND", help="Count costs in cpu or wall seconds, or in compute.  "
               "[default: cpu]")
 @click.option("--seeds", type=click.IntRange(0, 1000), default=None,
               help="Unseen seeds on which best and default are compared; 0 for no verdict.  "

@@ -213,8 +213,9 @@ class Sweep:
                               "time_to_goal", default_doc="what the goal names, else score")
     goal: str = setting("maximize", "whether more of the metric is better",
                         choices=("maximize", "minimize"))
-    cost: str = setting("cpu", "what a trial's cost is counted in: CPU seconds of training, or "
-                               "wall seconds", choices=("cpu", "wall"))
+    cost: str = setting("cpu", "what a trial's cost is counted in: CPU seconds of training, wall "
+                               "seconds, or modelled CPU seconds",
+                        choices=("cpu", "wall", "compute"))
     max_runs: int = setting(0, "trials to finish; 0 = no limit", low=0, high=10**6)
     seconds: float = setting(600.0, "seconds for all of the sweep; 0 = no limit",
                              low=0, high=10**8)

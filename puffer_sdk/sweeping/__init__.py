@@ -2,11 +2,14 @@
 
 space       names, distributions and bounds -> points of a unit cube, and back
 gaussian    points and values -> a Gaussian process: mean and deviation anywhere
+warping     scores -> what the model sees of them, and back
 sampler     finished and running trials -> the next settings to try, and why
 plan        [sweep] of the inis and the command line -> what is searched, and how
+compute     settings, steps -> modelled CPU seconds
 store       a journal, a database or a proxy -> trials that any worker can take
 stopping    a curve so far, whole runs -> whether the trial is worth its end
 trial       settings -> a run in a warm child: score and cost
+calibration an environment, a space -> the weights of that model
 worker      a store -> trials taken, trained and told, one after another
 joining     the same as a process, on any machine; serving offers a journal to others
 verdict     best and default on unseen seeds -> a sentence

@@ -41,7 +41,7 @@ class Board:
         elif first:
             ui.say(f"sweep {int(sweep.place.name)} of {plan.env}: {len(plan.rows)} settings, "
                    f"{ui.plural(plan.workers, 'worker')}, {limits(plan)}; {plan.metric} "
-                   "against " + unit_of(plan))
+                   "against " + plan.cost_unit)
         else:
             ui.say(self.line(sweep, plan, trials))
 
@@ -69,8 +69,8 @@ class Board:
         lines = [head, Text.assemble("best     ", (result_of(plan, top), "bold green"),
                                      f"  trial {top.number}") if top else Text("best     -")]
         table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, expand=True)
-        for name in ("trial", "state", plan.metric, unit_of(plan)):
-            table.add_column(name, justify="right" if name in (plan.metric, unit_of(plan))
+        for name in ("trial", "state", plan.metric, plan.cost_unit):
+            table.add_column(name, justify="right" if name in (plan.metric, plan.cost_unit)
                              else "left", no_wrap=True, header_style="dim",
                              min_width=max(6, len(name)))
         table.add_column("why", ratio=1, header_style="dim", overflow="fold")
@@ -125,6 +125,3 @@ def limits(plan: Plan) -> str:
     words += [ui.plural(plan.runs, "trial")] if plan.runs else []
     return ", ".join(words) or "until Ctrl-C"
 
-
-def unit_of(plan: Plan) -> str:
-    return "CPU seconds" if plan.cost == "cpu" else "wall seconds"

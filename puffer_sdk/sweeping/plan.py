@@ -23,6 +23,7 @@ from ..settings.values import Config
 from .space import DISTRIBUTIONS, Space
 
 TIME_TO_GOAL = "time_to_goal"
+COST_UNITS = {"cpu": "CPU seconds", "wall": "wall seconds", "compute": "modelled CPU seconds"}
 SHORT = {"lr": "train.learning_rate", "steps": "train.total_timesteps",
          "lambda": "train.gae_lambda", "entropy": "train.ent_coef", "agents": "vec.total_agents",
          "width": "policy.hidden_size", "layers": "policy.num_layers"}
@@ -56,7 +57,8 @@ class Plan:
     start       the settings that run first: the environment's own, of the names in rows
     fixed       settings of every trial beside those: what the command line says
     metric      a name that the environment logs, or time_to_goal
-    cost        "cpu" or "wall": seconds of training
+    cost        "cpu" or "wall": seconds of training; "compute": modelled CPU seconds
+    weights     of compute.parts, measured where the sweep began; empty for the other costs
     runs        trials to finish, and `seconds` for all of the sweep: 0 for no limit
     limit       cost at which a trial is ended; 0 for none
     unit        agents that vec.total_agents must be a multiple of
@@ -81,9 +83,14 @@ class Plan:
     spec: str = ""
     goal: str = ""
     base: dict = field(default_factory=dict)    # values that repairs need
+    weights: list = field(default_factory=list)
 
     def to_dict(self) -> dict:
         return asdict(self)
+
+    @property
+    def cost_unit(self) -> str:
+        return COST_UNITS[self.cost]
 
     @property
     def to_goal(self) -> bool:

@@ -66,7 +66,7 @@ def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -
 
 def result_of(plan: Plan, trial: Stored) -> str:
     """'score 812 for 3.2 CPU seconds'"""
-    unit = "CPU seconds" if plan.cost == "cpu" else "seconds"
+    unit = plan.cost_unit
     if plan.to_goal:
         return f"{plan.goal} after {trial.cost:.3g} {unit}" if trial.facts.get("reached") \
             else f"{plan.goal} not reached in {trial.cost:.3g} {unit}"
@@ -132,7 +132,7 @@ def table(found: SweepResult):
     done = sorted((trial for trial in found.trials if trial.state == DONE
                    and "verdict" not in trial.facts), key=lambda trial: -sign * trial.score)
     shown = [trial for k, trial in enumerate(done) if k < 10 or trial.number in edge]
-    unit = "CPU s" if plan.cost == "cpu" else "wall s"
+    unit = plan.cost_unit.replace("seconds", "s")
     made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("trial", "", "to goal" if plan.to_goal else plan.metric, unit,
                  *(name.partition(".")[2] for name in plan.rows)):

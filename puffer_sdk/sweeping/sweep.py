@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..base import files, paths, ui
@@ -28,6 +29,7 @@ from ..settings import config
 from ..settings.texts import show
 from ..training import backends
 from . import verdict as judging
+from .calibration import calibrate
 from .plan import Plan, read
 from .results import SweepResult, plan_ini, write_results
 from .store import DONE, RUNNING, WAITING, Store, Stored, journal_of
@@ -102,6 +104,9 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
                      if not name.startswith("sweep.")}, spec=built.spec)
         backends.require(resolved, folder)
         plan = read(folder, given, resolved, built.spec, job.count_agents(folder))
+        if plan.cost == "compute":
+            ui.say("measuring what the parts of training cost ...")
+            plan = replace(plan, weights=calibrate(folder, plan))
         place = _make_folder(home)
         address = storage or journal_of(place)
         name = f"{folder.name}-{place.name}"

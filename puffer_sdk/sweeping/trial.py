@@ -1,7 +1,7 @@
 """One trial: a run of its own, in a warm child.  settings -> score, cost and the run's folder
 
 Score and cost come from the same run. The cost is what the training itself took, from its first
-step on: CPU seconds of all its threads, or wall seconds. A trial that crashes, hangs or diverges
+step on: CPU seconds of all its threads, wall seconds, or modelled ones. A trial that crashes, hangs or diverges
 says why, and costs nobody but itself.
 """
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..settings.texts import show
 from ..training import backends, runs
 from ..training.metrics import open_sinks
 from ..training.worker import TrainJob
+from . import compute
 from .plan import Plan
 from .store import DONE, FAILED, STOPPED
 
@@ -148,8 +149,7 @@ class _Watch:
                     self.take(payload)
                 elif kind == "goal":
                     self.reached = True
-                    self.cost = payload.get("cpu", payload["seconds"]) \
-                        if self.plan.cost == "cpu" else payload["seconds"]
+                    self.cost = self.cost_of(payload)
                 word = self.on_row(self.share, self.score, self.cost)
                 if word is None and self.plan.limit and self.cost > self.plan.limit:
                     word = "limit"
@@ -163,10 +163,16 @@ class _Watch:
     def share(self) -> float:
         return min(1.0, self.steps / self.config.train.total_timesteps)
 
+    def cost_of(self, row: dict) -> float:
+        """row: with cpu and seconds since the first step, and the step."""
+        if self.plan.cost == "compute":
+            return compute.seconds(self.plan.weights, self.config, row["step"])
+        return row["cpu" if self.plan.cost == "cpu" else "seconds"]
+
     def take(self, row: dict) -> None:
         self.sinks.log(row)
         self.steps = row["step"]
-        self.cost = row["cpu"] if self.plan.cost == "cpu" else row["seconds"]
+        self.cost = self.cost_of(row)
         value = row.get(f"window/{self.metric}")
         if value is not None:
             self.score = value
@@ -182,7 +188,7 @@ class _Watch:
     def outcome(self, result: dict | None, word: str | None) -> Outcome:
         facts = {"cost": self.cost, "steps": self.steps}
         if result:
-            facts["cost"] = result["cpu"] if self.plan.cost == "cpu" else result["seconds"]
+            facts["cost"] = self.cost_of(result)
             facts["steps"] = result["step"]
         if self.bad:
             return Outcome(FAILED, facts={"error": self.bad, "steps": self.steps})

@@ -107,7 +107,7 @@ def judge(plan: Plan, trials: list[Stored]) -> Verdict | None:
 def _sentence(plan, number, seeds, a, b, mean, low, high, gain, loss, missed) -> str:
     count = ui.plural(seeds, "unseen seed")
     if plan.to_goal:
-        unit = "CPU seconds" if plan.cost == "cpu" else "seconds"
+        unit = plan.cost_unit
         facts = (f"trial {number} reaches {plan.goal} in {a:.2f} {unit}, the default in {b:.2f} "
                  f"(means of {count}): {mean:.2f} of the cost, 95 % from {low:.2f} to {high:.2f}")
         facts += "".join(f"; {ui.plural(times, 'run')} of {who} did not reach it, and "

@@ -17,19 +17,19 @@ from markupsafe import Markup
 from ...base import ui
 from ...reporting.page import embed
 from ...settings.texts import show
+from ..plan import COST_UNITS
 from . import charts
 from .axes import of_setting, spanning
 from .models import Models
 
 HERE = Path(__file__).parent
 LISTED = 100            # trials in the table
-COST = {"cpu": "CPU seconds", "wall": "wall seconds"}
 
 
 def render(data: Mapping) -> str:
     """The page of one sweep."""
     plan = data["plan"]
-    unit, metric = COST[plan["cost"]], data["plan"]["metric"]
+    unit, metric = COST_UNITS[plan["cost"]], data["plan"]["metric"]
     if metric == "time_to_goal":
         metric = f"{unit} to the goal"
     trials = [each for each in data["trials"] if each["settings"] is not None]
@@ -63,7 +63,7 @@ def render_map(sweeps: list[Mapping]) -> str:
         scores = [each["score"] for each in done]
         low, high = min(scores, default=0), max(scores, default=1)
         groups.append({"label": f"{data['env']} {Path(data['folder']).name.lstrip('0')}",
-                       "metric": plan["metric"], "unit": COST[plan["cost"]]})
+                       "metric": plan["metric"], "unit": COST_UNITS[plan["cost"]]})
         for each in done:
             share = (each["score"] - low) / (high - low) if high > low else 1.0
             rows.append([group, each["number"], 1 - share if plan["minimize"] else share,

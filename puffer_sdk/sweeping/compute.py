@@ -1,0 +1,45 @@
+"""Modelled compute.  settings, steps -> CPU seconds that training takes on a quiet core
+
+`cost = compute` counts a trial by what it does, not by what a clock says: a busy machine does not
+change a search, and machines may differ. An agent step costs the environment's time; the network's
+in the rollout; as often as the replay ratio says, its time in learning; and of each minibatch the
+fixed cost of a gradient step, Muon's above all. How much each of them takes is measured once,
+where the sweep begins, in short trainings of settings from its space.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ..settings.values import Config
+
+ROUNDS = 20_000         # of the fit
+
+
+def parts(config: Config) -> np.ndarray:
+    """float64 [10]: how much of each kind of work one agent step makes, in no unit yet."""
+    width, layers = config.policy.hidden_size, config.policy.num_layers
+    train = config.train
+    replay, updates = train.replay_ratio, train.replay_ratio / train.minibatch_size
+    return np.array([
+        1.0, 1.0 / config.vec.total_agents,             # the environment, a call of it
+        width, layers * width ** 2,                     # the rollout
+        replay, replay * width, replay * layers * width ** 2,
+        updates, updates * width ** 2, updates * layers * width ** 3])      # Muon
+
+
+def seconds(weights, config: Config, steps: int) -> float:
+    """CPU seconds of so many agent steps under these settings."""
+    return float(steps * (parts(config) @ np.asarray(weights)))
+
+
+def fit(rows: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Weights of at least 0 for which rows @ weights is near times, by its relative error."""
+    scaled = rows / times[:, None]
+    size = scaled.mean(0)
+    scaled = scaled / size
+    square, aim = scaled.T @ scaled, scaled.sum(0)
+    rate = 1 / np.linalg.eigvalsh(square)[-1]
+    weights = np.full(len(size), 1 / len(size))
+    for _ in range(ROUNDS):
+        weights = np.maximum(0, weights - rate * (square @ weights - aim))
+    return weights / size
