@@ -1,8 +1,8 @@
 """One trial: a run of its own, in a warm child.  settings -> score, cost and the run's folder
 
 Score and cost come from the same run. The cost is what the training itself took, from its first
-step on: CPU seconds of all its threads, wall seconds, or modelled ones. A trial that crashes, hangs or diverges
-says why, and costs nobody but itself.
+step on: CPU seconds of all its threads, wall seconds, or modelled ones. A trial that crashes, hangs
+or diverges says why, and costs nobody but itself.
 """
 from __future__ import annotations
 
