@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 from bench import machine, replace_marked, write_figures
-from training_runs import close, open_trainer, rate, solve
+from training_runs import BREAKOUT, close, open_trainer, rate, solve
 
 import puffer_sdk
 from puffer_sdk.base import ui
@@ -67,6 +67,7 @@ def main() -> int:
 def measure(asked, why: str) -> dict:
     seeds = SEEDS[:1] if asked.quick else SEEDS
     wide = dict(asked.set) or WIDE
+    batch = BREAKOUT if asked.env.name == "breakout" else {}
     tests = {} if asked.no_tests else run_tests()
     say("timing kernels ...")
     seconds, looks = (0.3, 1) if asked.quick else (5.0, 3)
@@ -79,7 +80,7 @@ def measure(asked, why: str) -> dict:
             "copy_rate": found["fp32"]["copy_rate"],
             "steps_per_second": {way: speed(asked.env, {**wide, **how}, looks)
                                  for way, how in WAYS.items()},
-            "solved": {way: [vars(solve_once(asked.env, {**dict(asked.set), **how}, seed))
+            "solved": {way: [vars(solve_once(asked.env, {**batch, **dict(asked.set), **how}, seed))
                              for seed in seeds] for way, how in WAYS.items()}}
 
 

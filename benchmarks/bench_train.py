@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from bench import machine, replace_marked, write_figures
-from training_runs import WINDOW, close, flops_per_step, open_trainer, rate, solve
+from training_runs import BREAKOUT, WINDOW, close, flops_per_step, open_trainer, rate, solve
 
 import puffer_sdk
 from puffer_sdk.training.native import library
@@ -165,7 +165,7 @@ def bench_slow(quick: bool) -> dict[str, dict[str, float]]:
 # ---- seconds to solve -------------------------------------------------------------------------
 
 def bench_solving(seeds) -> list[dict]:
-    wide = {"policy.hidden_size": 64, "policy.num_layers": 2}
+    wide = {**BREAKOUT, "policy.hidden_size": 64, "policy.num_layers": 2}
     runs = [("Squared", "squared", {})]
     runs += [(name, EXAMPLES / name, {}) for name in
              ("cartpole", "pendulum", "pong", "snake", "breakout")]

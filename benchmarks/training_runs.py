@@ -14,6 +14,12 @@ from puffer_sdk.settings.values import Config
 from puffer_sdk.training import backends
 
 WINDOW = 0.3            # seconds of training in one measurement of a rate
+# breakout for a wide network or a GPU: larger batches than its ini's, which suit two cores
+BREAKOUT = {"vec.total_agents": 1024, "policy.hidden_size": 32, "train.total_timesteps": 30_000_000,
+            "train.minibatch_size": 8192, "train.replay_ratio": 1, "train.learning_rate": 0.02,
+            "train.gamma": 0.995, "train.gae_lambda": 0.9, "train.clip_coef": 0.2,
+            "train.ent_coef": 0.02, "train.vf_coef": 2, "train.max_grad_norm": 1.5,
+            "train.beta1": 0.95}
 
 
 @dataclass(frozen=True)

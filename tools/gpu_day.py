@@ -118,7 +118,11 @@ def look(day: Day) -> None:
 
 def first(day: Day) -> None:
     """The trainer is compiled, and breakout is solved: envs on the CPU, on the GPU, in bf16."""
-    solve = [] if day.emulated else ["--train.stop-at-goal", "1"]
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from training_runs import BREAKOUT
+
+    solve = [] if day.emulated else ["--train.stop-at-goal", "1", *(
+        word for name, value in BREAKOUT.items() for word in (f"--{name}", str(value)))]
     for way in ((), ("--vec.device", "cuda"),
                 ("--vec.device", "cuda", "--train.precision", "bf16")):
         with day.trainings() as more:
