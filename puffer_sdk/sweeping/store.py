@@ -94,7 +94,7 @@ class Store:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.optuna, self.address, self.name = optuna, address, name
-        self.storage = connect(address)
+        self.storage = Guarded(connect(address), address)
         states = optuna.trial.TrialState
         self.states = {states.WAITING: WAITING, states.RUNNING: RUNNING, states.COMPLETE: DONE,
                        states.PRUNED: STOPPED, states.FAIL: FAILED}
@@ -275,6 +275,38 @@ def connect(address: str):
                        detail=str(error).strip().partition("\n")[0],
                        expected="journal file, postgresql://USER@HOST/NAME or "
                                 "grpc://HOST:PORT") from None
+
+
+class Guarded:
+    """A storage whose calls raise RunError where the disk is full or the database is gone. What
+    they raise about trials and studies, they raise as before."""
+
+    def __init__(self, storage, address: str):
+        self.inner, self.address = storage, address
+
+    def __getattr__(self, name: str):
+        method = getattr(self.inner, name)
+
+        def call(*words, **options):
+            import optuna
+            try:
+                return method(*words, **options)
+            except OSError as error:
+                raise RunError("the sweep's journal cannot be written", where=self.address,
+                               detail=error.strerror or str(error),
+                               hint="finished trials are kept: free some space, and go on with "
+                                    "--resume") from None
+            except Exception as error:
+                ours = isinstance(error, (optuna.exceptions.OptunaError, LookupError, TypeError,
+                                          ValueError))
+                if ours and not isinstance(error, optuna.exceptions.StorageInternalError):
+                    raise
+                raise RunError("the storage does not answer any more", where=shown(self.address),
+                               detail=str(error.__cause__ or error).partition("\n")[0],
+                               hint="finished trials are kept: go on with --resume, or --join "
+                                    "again") from None
+
+        return call
 
 
 def _proxy(address: str):

@@ -263,12 +263,15 @@ class _Run:
         """Once a tick: dead workers, time, and the phases of the sweep."""
         now = time.time()
         for number, each in enumerate(self.workers):
+            if each.poll() == RunError.exit_status:
+                raise RunError("a worker cannot go on", where=self.place, detail=self.last_words(),
+                               hint="finished trials are kept: "
+                                    f"puffer-sdk sweep {self.folder.name} --resume")
             if each.poll() is not None and not self.store.facts.get("over"):
                 self.failures = getattr(self, "failures", 0) + 1
                 if self.failures > 3 * len(self.workers) + 3:
-                    tail = (self.place / "workers.log").read_text(errors="replace")[-2000:]
                     raise RunError("the workers of the sweep die", where=self.place,
-                                   detail=tail.strip() or None)
+                                   detail=self.last_words())
                 self.workers.pop(number)
                 self.store.reap()
                 self.start_worker(number)
@@ -279,6 +282,11 @@ class _Run:
             self.store.reap()
         if self.table:
             self.table(self)
+
+    def last_words(self) -> str | None:
+        """What the workers wrote last, from the last error on."""
+        tail = (self.place / "workers.log").read_text(errors="replace")[-2000:].strip()
+        return tail[max(0, tail.rfind("error:")):] or None
 
     def is_over(self) -> bool:
         """Whether all is done; on the way, closes the search and adds the trials that judge."""

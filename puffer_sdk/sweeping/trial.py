@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import PufferError
+from ..base.errors import PufferError, RunError
 from ..env import build, child
 from ..env.warm import Warm
 from ..settings import config
@@ -33,6 +33,7 @@ MODULES = ["puffer_sdk.training.worker", "puffer_sdk.training.loop", "puffer_sdk
            "puffer_sdk.training.native.library"]
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                      "MKL_NUM_THREADS")}
+FULL = 1 << 20          # bytes: with fewer, it is the disk that failed, not the trial
 QUARTERS = 8            # of a run, at whose ends its score is noted
 
 
@@ -83,7 +84,7 @@ class Bench:
 
     def run(self, number: int, settings: dict, seed: int,
             on_row: Callable[[float, float | None, float], str | None]) -> Outcome:
-        """Train once. Raises Cut if on_row says so.
+        """Train once. Raises Cut if on_row says so, RunError if the disk is full.
 
         on_row  called often with (share of the steps done, score so far, cost so far). It returns
                 None, or "stop" for a trial that promises little, or "cut"
@@ -99,6 +100,11 @@ class Bench:
         except child.ChildBug as error:
             outcome = Outcome(FAILED, facts={"error": error.child_traceback.splitlines()[-1]})
         except PufferError as error:
+            if shutil.disk_usage(self.home).free < FULL:
+                shutil.rmtree(run.folder, ignore_errors=True)
+                raise RunError("the disk is full", where=self.home, detail=error.message,
+                               hint="finished trials are kept: free some space, and go on with "
+                                    "--resume") from None
             outcome = Outcome(FAILED, facts={"error": error.message})
         outcome.facts["run"] = str(run.folder)
         status = {DONE: "finished", STOPPED: "interrupted"}.get(outcome.state, "failed")

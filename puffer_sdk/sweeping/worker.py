@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base.errors import UsageError
+from ..base.errors import RunError, UsageError
 from ..env.child import Signals
 from .plan import Plan
 from .sampler import Sampler
@@ -81,6 +81,9 @@ class Worker:
         except Cut:
             self.store.put_back(trial)
             return
+        except RunError:
+            self.store.put_back(trial)
+            raise
         facts = {**outcome.facts, "curve": outcome.curve, "ended": time.time(),
                  "wall": time.time() - began, "share": 1.0}
         if facts.get("reached") is False:

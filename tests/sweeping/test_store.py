@@ -1,7 +1,9 @@
 """The store: what it holds survives its writers, and two workers never get one trial."""
 import json
 import os
+import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -213,3 +215,33 @@ def test_two_workers_that_take_the_last_place_at_once_make_one_trial(journal, st
     monkeypatch.undo()
     assert workers[1].next({"open": True}) is None
     assert [trial.number for trial in store.trials()] == [0, 1, 2]
+
+
+def test_a_full_disk_is_said_and_costs_nothing(journal, store):
+    """RLIMIT_FSIZE: the journal cannot grow. Later it can."""
+    for _ in range(3):
+        store.end(store.add({"a": 1}, RUNNING), DONE, 1.0, cost=1.0)
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (Path(journal).stat().st_size + 40, limits[1]))
+    try:
+        with pytest.raises(RunError, match="journal cannot be written") as raised:
+            store.add({"a": 2}, RUNNING)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "--resume" in raised.value.hint and "large" in raised.value.detail
+    store.end(store.add({"a": 3}, RUNNING), DONE, 2.0, cost=1.0)
+    again = Store(journal, store.name).open()
+    assert [trial.score for trial in again.trials()][:3] == [1.0] * 3
+    assert again.trials()[-1].score == 2.0
+
+
+def test_a_database_that_goes_away_is_an_error_of_its_own(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/sweeps.db", "pond-0001").create(PLAN, open=True)
+    store.add({"a": 1}, RUNNING)
+    with sqlite3.connect(tmp_path / "sweeps.db") as database:
+        database.execute("DROP TABLE trials")
+    with pytest.raises(RunError, match="does not answer any more") as raised:
+        store.add({"a": 2}, RUNNING)
+    assert "no such table" in raised.value.detail and "--resume" in raised.value.hint

@@ -14,12 +14,15 @@ import pytest
 from helpers.forms import forms
 from helpers.playground import FAULTS, alive, descendants, wait_until
 
-from puffer_sdk.base.errors import UsageError
+from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import sweep as sweeping
+from puffer_sdk.sweeping import trial as trial_module
 from puffer_sdk.sweeping.serving import serve
 from puffer_sdk.sweeping.store import DONE, FAILED
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
+from puffer_sdk.sweeping.trial import Bench
+from puffer_sdk.sweeping.worker import Worker
 from puffer_sdk.training import runs
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -270,3 +273,22 @@ def test_wandb_shows_the_trials_of_a_sweep_as_one_group(toy, monkeypatch):
     wait_until(lambda: b"env/perf" in record.read_bytes(), seconds=30)
     data = record.read_bytes()
     assert b"faulty-0001" in data and b"trials\x12" not in data
+
+
+def test_a_full_disk_is_no_fault_of_the_trial(toy, monkeypatch):
+    """What cannot be written ends the worker; its trial waits for another time."""
+    monkeypatch.chdir(toy.parent)
+    found = sweep(toy, {**QUICK, "sweep.max_runs": 1, "sweep.workers": 1}, seeds=0)
+    store, plan = open_sweep(found.folder)
+    store.note(over=False, beat=time.time())
+    store.add({**found.best, "env.fault": FAULTS["SEGFAULT"]}, "waiting", repeats=0)
+    monkeypatch.setattr(trial_module, "FULL", 1 << 60)
+    bench = Bench(toy, plan, found.folder / "trials")
+    try:
+        with pytest.raises(RunError, match="disk is full") as raised:
+            Worker(store, bench).run()
+    finally:
+        bench.close()
+    assert raised.value.exit_status == 4 and "--resume" in raised.value.hint
+    assert [each.state for each in store.trials()] == [DONE, "waiting"]
+    assert not (found.folder / "trials" / "0001").exists()
