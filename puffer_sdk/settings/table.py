@@ -224,6 +224,8 @@ class Sweep:
     gpus: int = setting(0, "GPUs to train on, one worker each; 0 = none", low=0, high=64)
     max_suggestion_cost: float = setting(0.0, "cost at which a trial is ended; 0 = no limit",
                                          low=0, high=10**8)
+    keep: str = setting("front", "whose checkpoints stay: those of the front, or of all trials",
+                        choices=("front", "all"))
     only: str = setting("", "settings to search, in place of all: lr, gamma, train.horizon")
     sweep_only: str = alias("sweep.only", "settings to search")
     name: str = ignored("name of the search")

@@ -60,6 +60,7 @@ class Plan:
     cost        "cpu" or "wall": seconds of training; "compute": modelled CPU seconds
     weights     of compute.parts, measured where the sweep began; empty for the other costs
     runs        trials to finish, and `seconds` for all of the sweep: 0 for no limit
+    keep        "front" or "all": whose checkpoints stay
     limit       cost at which a trial is ended; 0 for none
     unit        agents that vec.total_agents must be a multiple of
     spec        the environment's fingerprint: a worker with another environment may not join
@@ -78,6 +79,7 @@ class Plan:
     workers: int = 1
     gpus: int = 0
     limit: float = 0.0
+    keep: str = "front"
     unit: int = 1
     seed: int = 0
     spec: str = ""
@@ -156,7 +158,7 @@ def read(folder: Path, settings: Mapping[str, object], resolved: Config, spec,
         method={"protein": "gp"}.get(keys["method"], keys["method"]), metric=metric,
         minimize=minimize, cost=keys["cost"], runs=keys["max_runs"], seconds=keys["seconds"],
         workers=_workers(keys), gpus=keys["gpus"], limit=keys["max_suggestion_cost"],
-        unit=math.lcm(unit, slices), seed=resolved.train.seed, spec=spec.hash(),
+        keep=keys["keep"], unit=math.lcm(unit, slices), seed=resolved.train.seed, spec=spec.hash(),
         goal=resolved.eval.goal,
         base={"train.horizon": resolved.train.horizon,
               "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch})

@@ -19,6 +19,7 @@ from .stopping import is_hopeless
 from .store import BEAT, DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
 from .trial import Bench, Cut
 
+TOP = 5                 # trials whose checkpoints stay besides those of the front
 IDLE = 0.2              # seconds between two looks for work
 GONE = 120.0            # seconds without a sign of the sweep's own process, after which all end
 
@@ -204,9 +205,13 @@ def best(plan: Plan, trials: list[Stored]) -> Stored:
 
 
 def keep_checkpoints(trials: list[Stored], plan: Plan) -> None:
-    """Drop the checkpoints of trials of this machine that are not on the front."""
+    """Drop the checkpoints of trials of this machine that are neither on the front nor among the
+    TOP best, one of which the model may call the best; unless all are to stay."""
+    if plan.keep == "all":
+        return
     done = sorted((trial for trial in trials if trial.state == DONE), key=lambda t: t.cost)
-    highest, kept, sign = -np.inf, set(), -1.0 if plan.minimize else 1.0
+    highest, sign = -np.inf, -1.0 if plan.minimize else 1.0
+    kept = {trial.number for trial in sorted(done, key=lambda t: -sign * t.score)[:TOP]}
     for trial in done:
         if sign * trial.score > highest or "verdict" in trial.facts:
             kept.add(trial.number)

@@ -275,6 +275,16 @@ def test_wandb_shows_the_trials_of_a_sweep_as_one_group(toy, monkeypatch):
     assert b"faulty-0001" in data and b"trials\x12" not in data
 
 
+@pytest.mark.parametrize("keep", ["front", "all"])
+def test_checkpoints_of_the_front_stay_and_others_on_request(toy, monkeypatch, keep):
+    monkeypatch.chdir(toy.parent)
+    found = sweep(toy, {**QUICK, "sweep.max_runs": 9, "sweep.keep": keep}, seeds=0)
+    kept = {each.number for each in runs.list_runs(found.folder / "trials")
+            if list(each.folder.glob("checkpoints/*"))}
+    assert found.best_trial.number in kept
+    assert (kept == set(range(9))) is (keep == "all")
+
+
 def test_a_full_disk_is_no_fault_of_the_trial(toy, monkeypatch):
     """What cannot be written ends the worker; its trial waits for another time."""
     monkeypatch.chdir(toy.parent)
