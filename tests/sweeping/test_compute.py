@@ -46,7 +46,8 @@ def test_more_work_costs_more(breakout):
     base = seconds(weights, config_, 1000)
     assert seconds(weights, config_, 2000) == 2 * base
     for more in ({"policy.hidden_size": 64}, {"policy.num_layers": 2}, {"train.replay_ratio": 2},
-                 {"train.minibatch_size": 1024}, {"vec.total_agents": 256}):
+                 {"train.minibatch_size": config_.train.minibatch_size // 2},
+                 {"vec.total_agents": config_.vec.total_agents // 2}):
         assert seconds(weights, config.resolve(breakout, more), 1000) > base, more
 
 
