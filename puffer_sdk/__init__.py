@@ -12,6 +12,7 @@
     puffer_sdk.build("my_env")          its library
     puffer_sdk.build_programs("my_env", targets=["fast"])   its programs
     puffer_sdk.load("my_env")           the same, opened
+    puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64)   the same arrays over Python envs
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.sweep("my_env")          settings that reach more for less
     puffer_sdk.evaluate("my_env")       how good it is
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "new": "projects.scaffold", "build": "env.opening", "build_programs": "programs.targets",
     "check": "checking.check", "load": "env.opening", "make": "env.opening", "VecEnv": "env.vec",
+    "wrap": "bridges.wrapping",
     "train": "training.train", "evaluate": "policy.evaluate", "record": "pictures.record",
     "play": "playing.play", "export": "policy.export", "configure": "env.opening",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",

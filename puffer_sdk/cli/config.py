@@ -7,6 +7,7 @@ import click
 
 from ..base import paths, ui
 from ..base.errors import PufferError
+from ..bridges.makers import is_name
 from ..settings.config import find_ini, resolve
 from ..settings.table import KEYS
 from ..settings.texts import show
@@ -28,14 +29,21 @@ def command(env, settings, explain, format_):
 
     Takes the same --section.key options as train, so you can see their effect first.
     """
-    folder = paths.find_env(env)
-    spec = _spec(folder)
-    config = resolve(folder, settings, spec)
-    found = _row(spec, config)
-    if format_ == "json":
-        ui.out(json.dumps(_document(folder, config, found, spec), indent=2))
+    if is_name(env):
+        from ..bridges import sources
+        source = sources.find(env)
+        prepared = source.prepare(settings)
+        folder, ini, spec, config = None, source.ini, prepared.spec, prepared.config
+        found = spec.row()
     else:
-        _print(folder, config, explain)
+        folder = paths.find_env(env)
+        ini, spec = find_ini(folder), _spec(folder)
+        config = resolve(folder, settings, spec)
+        found = _row(spec, config)
+    if format_ == "json":
+        ui.out(json.dumps(_document(folder, ini, config, found, spec), indent=2))
+    else:
+        _print(config, explain)
         if found:
             _print_row(spec, found)
         if spec and spec.has_truncations:
@@ -61,20 +69,20 @@ def _row(spec, config: Config):
     return row.read(spec, None, spec.act_widths or (), config.env) if spec else None
 
 
-def _document(folder, config: Config, row, spec) -> dict:
-    ini = find_ini(folder)
+def _document(folder, ini, config: Config, row, spec) -> dict:
     rows = {}
     for full, value in config.items():
         key = KEYS.get(full)
         rows[full] = {"value": value, "origin": config.origin.get(full, "default"),
                       "help": key.help if key else None}
-    return {"env": folder.name, "folder": str(folder), "ini": str(ini) if ini else None,
+    return {"env": folder.name if folder else spec.name,
+            "folder": str(folder) if folder else None, "ini": str(ini) if ini else None,
             "settings": rows, "ignored": dict(config.skipped),
             "row": row.to_dict() if row else None,
             "final_observations": str(spec.finals) if spec and spec.finals else None}
 
 
-def _print(folder, config: Config, explain: bool) -> None:
+def _print(config: Config, explain: bool) -> None:
     rows = [(*full.split(".", 1), show(value), config.origin.get(full, "default"),
              KEYS[full].help if full in KEYS else "") for full, value in config.items()]
     wide = max(len(name) for _, name, *_ in rows)
@@ -98,7 +106,8 @@ def _print_row(spec, row) -> None:
     """What an agent observes and does, by the names of the author."""
     kind = "bytes" if spec.obs_dtype == "u8" else "floats"
     ui.out("\nobservation", style="bold")
-    ui.out(f"  {row.size} {kind}" + (f": {row.whole.described}" if row.whole else ""))
+    whole = row.whole.described if row.whole else ""
+    ui.out(f"  {row.size} {kind}" + (f": {whole}" if whole else ""))
     places = [str(part.first) if part.count == 1 else f"{part.first}-{part.last}"
               for part in row.parts]
     wide = max(map(len, places), default=0)

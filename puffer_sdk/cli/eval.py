@@ -8,6 +8,7 @@ import click
 
 from ..base import paths, ui
 from .options import (
+    config_option,
     env_argument,
     format_option,
     model_option,
@@ -64,10 +65,11 @@ def recording_options(command):
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
               help="The file for the episodes.  [default: episodes.json in the run's folder]")
 @recording_options
+@config_option
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, model, baselines, greedy, output, runs_dir, format_, verbose,
+def command(env, settings, model, baselines, greedy, output, ini, runs_dir, format_, verbose,
             **recording):
     """Measure a policy of ENV against random and idle play, and record it.
 
@@ -87,7 +89,7 @@ def command(env, settings, model, baselines, greedy, output, runs_dir, format_, 
         if shot:                # what it draws with, before anything is played
             from ..raylib.drawing import shared
             shared("headless", on_progress=bar.update, verbose=verbose)
-        result = evaluate(env, settings, model=model, output=output, runs_dir=runs_dir,
+        result = evaluate(env, settings, model=model, output=output, ini=ini, runs_dir=runs_dir,
                           greedy=greedy, on_progress=bar.update, verbose=verbose)
     if format_ == "text":
         print_result(result)

@@ -29,6 +29,9 @@ format_option = click.option("--format", "format_", type=click.Choice(["text", "
                              help="text for people, json for programs.")
 runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path),
                                help="The folder of all runs.  [default: runs/ of the project]")
+config_option = click.option(
+    "--config", "ini", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE", help="Settings, in place of the environment's own ini.")
 model_option = click.option(
     "--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
     shell_complete=completing.models,

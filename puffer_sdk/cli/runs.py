@@ -53,7 +53,8 @@ def list_command(env, sweep, format_, runs_dir):
     """List runs: number, age, steps, speed, result, tag and status."""
     folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
         if env is None and not _here(runs_dir) else [_folder(env, runs_dir)]
-    rows = [_row(folder.name, run) for folder in folders for run in runs.list_runs(folder)]
+    rows = [_row(folder.parent.parent.parent.name if sweep else run.env, run)
+            for folder in folders for run in runs.list_runs(folder)]
     if format_ == "json":
         ui.out(json.dumps({"runs": rows}, indent=2))
     elif not rows:
@@ -79,7 +80,7 @@ def compare_command(ctx, first, second, env, format_, runs_dir):
     if format_ == "json":
         ui.out(json.dumps({"runs": [str(run.folder) for run in pair], **result}, indent=2))
         return
-    names = [f"{run.folder.parent.name}/{run.number}" for run in pair]
+    names = [f"{run.env}/{run.number}" for run in pair]
     _print_pairs("settings that differ", result["settings"], names, "none")
     _print_pairs("last metrics", result["metrics"], names, "none yet")
     from ..training import plotting
@@ -156,8 +157,9 @@ def delete_command(numbers, yes, env, runs_dir):
             ui.say("nothing was deleted")
             return FINDINGS
     for run in chosen:
+        name = run.env
         runs.delete_run(run)
-        ui.say(f"deleted {run.folder.parent.name}/{run.folder.name}")
+        ui.say(f"deleted {name}/{run.folder.name}")
     return OK
 
 
@@ -187,9 +189,8 @@ def _all_folders(runs_dir: Path | None) -> list[Path]:
     """Every environment's folder of runs below the roots."""
     found: dict[str, Path] = {}
     for root in _roots(runs_dir):
-        for folder in sorted(root.iterdir()) if root.is_dir() else ():
-            if folder.is_dir() and runs.list_runs(folder):
-                found.setdefault(folder.name, folder)
+        for folder in runs.folders_of_runs(root):
+            found.setdefault(str(folder.relative_to(root)), folder)
     return list(found.values())
 
 
@@ -203,12 +204,14 @@ def _folder(env: str | None, runs_dir: Path | None) -> Path:
         folders = _all_folders(runs_dir)
         if len(folders) == 1:
             return folders[0]
-        names = [folder.name for folder in folders]
+        names = [runs.latest_run(folder).env for folder in folders]
         raise UsageError("name the environment of the runs", where=Path.cwd(),
                          hint=f"--env {names[0]}, or {names[0]}/NUMBER" if names
                          else "there are no runs yet: puffer-sdk train")
     try:
-        return paths.runs_dir(paths.find_env(env), runs_dir)
+        from ..bridges import sources
+
+        return sources.find(env).runs_dir(runs_dir)
     except UsageError as error:
         known = {folder.name: folder for folder in _all_folders(runs_dir)}
         if env in known:
@@ -243,6 +246,7 @@ def _row(env: str, run: runs.Run) -> dict:
             "started": info.get("started"), "step": last.get("step", info.get("step")),
             "total": info.get("total"), "sps": last["step"] / seconds if seconds else None,
             "perf": reached.get("perf"), "score": reached.get("score"),
+            "episode_return": reached.get("episode_return"),
             "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}
 
 
@@ -257,14 +261,17 @@ def _print_list(rows: list[dict], several: bool) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in (["env"] if several else []) + ["run"]:
         table.add_column(name, justify="left" if name == "env" else "right")
-    for name in ("age", "steps", "SPS", "perf", "score"):
+    # what an environment of Gymnasium has in place of a score
+    returns = ["return"] * any(row["perf"] is None and row["score"] is None
+                               and row["episode_return"] is not None for row in rows)
+    for name in ("age", "steps", "SPS", "perf", "score", *returns):
         table.add_column(name, justify="right")
     for name in ("status", "tag"):
         table.add_column(name)
     for row in rows:
         cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
         cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
-                  number(row["score"])]
+                  number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
         table.add_row(*map(Text, cells), Text(row["status"], _COLOURS[row["status"]]),
                       Text(row["tag"]))
     ui.out_renderable(table)
@@ -287,7 +294,7 @@ def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> Non
 
 
 def summary(run: runs.Run) -> str:
-    row = _row(run.folder.parent.name, run)
+    row = _row(run.env, run)
     parts = [f"{row['env']}/{row['number']}", row["status"], f"{amount(row['step'])} steps",
              f"{age(row['started'])} old"]
     parts += [f"perf {number(row['perf'])}"] if row["perf"] is not None else []

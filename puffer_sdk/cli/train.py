@@ -7,14 +7,21 @@ import click
 
 from ..base import paths, ui
 from . import completing
-from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+from .options import (
+    config_option,
+    env_argument,
+    format_option,
+    runs_dir_option,
+    takes_settings,
+    verbose_option,
+)
 from .pages import Page
 
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk train my_env", "with the settings of its ini"),
     ("puffer-sdk train my_env --train.learning-rate 0.01", "any setting is an option"),
-    ("puffer-sdk train my_env --resume", "continue the newest run")],
+    ("puffer-sdk train gymnasium:CartPole-v1", "an environment in Python")],
     groups={"Loggers": ["wandb", "tensorboard"]},
     statuses={0: "training ended", 2: "a refused option or setting", 3: "it does not compile",
               4: "the environment died or hung, or training went non-finite",
@@ -30,11 +37,13 @@ from .pages import Page
                    "'best' of the newest run, a run's number or folder, or a checkpoint file.")
 @click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
+@config_option
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, tag, resume, model, wandb, tensorboard, runs_dir, format_, verbose):
-    """Train a policy on ENV.
+def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir, format_,
+            verbose):
+    """Train a policy on ENV: a folder, a name, or a Python environment.
 
     Recurrent PPO, in C that is compiled on first use. Writes settings, metrics and checkpoints
     to a new folder under runs/. Ctrl-C saves and stops.
@@ -43,8 +52,8 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, runs_dir, for
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
         env, resume = resume, "latest"          # train --resume my_env
-    result = train(env, settings, tag=tag, resume=resume, model=model, runs_dir=runs_dir,
-                   wandb=wandb, tensorboard=tensorboard, verbose=verbose)
+    result = train(env, settings, tag=tag, resume=resume, model=model, ini=ini,
+                   runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose)
     if format_ == "json":
         import json
 

@@ -23,25 +23,44 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EnvJob:
-    """One environment and its settings. Pickled on its way to the child."""
+class CompiledEnv:
+    """What opens a compiled environment."""
 
     library: Path           # NAME-HASH.so
     folder: Path            # the environment's
     name: str               # the environment's
+
+    @classmethod
+    def of(cls, built: Build) -> CompiledEnv:
+        return cls(built.library, built.spec.folder, built.spec.name)
+
+    def open(self, config: Config) -> Library:
+        from .library import Library
+
+        return Library(self.library, self.folder)
+
+
+@dataclass(frozen=True)
+class EnvJob:
+    """One environment and its settings. Pickled on its way to the child.
+
+    opener  a CompiledEnv, or a PythonEnv of the bridges
+    """
+
+    opener: CompiledEnv
     config: Config
 
     @classmethod
     def of(cls, built: Build, config: Config, **more):
         """The job for a built environment; more: what a subclass adds."""
-        return cls(library=built.library, folder=built.spec.folder, name=built.spec.name,
-                   config=config, **more)
+        return cls(opener=CompiledEnv.of(built), config=config, **more)
+
+    name = property(lambda self: self.opener.name, doc="the environment's")
+    folder = property(lambda self: self.opener.folder, doc="a compiled environment's")
 
     def open(self) -> Library:
         """The library, opened: for the child."""
-        from .library import Library
-
-        return Library(self.library, self.folder)
+        return self.opener.open(self.config)
 
 
 def count_agents(folder: Path) -> int:

@@ -189,6 +189,20 @@ class VecEnv:
             self._watches = ffi().new("PufferWatch[]", threads)
         return self._watches
 
+    @property
+    def trainer_fields(self) -> dict:
+        """What a trainer steps: `api`, the rows of each of its envs, and whether a step takes all
+        of them."""
+        return {"api": self.library.api, "first_row": self.first_row,
+                "whole_steps": int(self.description.whole_steps)}
+
+    trainer_threads = 1         # that a trainer should have, at least
+    block_agents = 0            # that it steps together, where that is not for it to choose
+
+    def failure(self) -> BaseException | None:
+        """What ended this vec for good; None while it is fine. Compiled code ends the process."""
+        return None
+
     # -- running -------------------------------------------------------------
 
     def reset(self) -> np.ndarray:
@@ -198,12 +212,14 @@ class VecEnv:
             self.library.api.reset(self._handle, 0, self.num_envs, self._watch(0))
         return self.observations
 
-    def step(self):
-        """Advance every env one tick with what `actions` holds.
+    def step(self, actions=None):
+        """Advance every env one tick with what `actions` holds; given ones are copied there first.
 
         Returns (observations, rewards, terminals, truncations), the same arrays each time.
         """
         self._check_open()
+        if actions is not None:
+            self.actions = actions
         self.ticks += 1
         if self._trials is not None:
             self._try()
@@ -317,6 +333,11 @@ class VecEnv:
     def __del__(self):
         if getattr(self, "_handle", None) is not None:
             self.close()
+
+
+def make_vec(library, **options) -> VecEnv:
+    """A VecEnv of an opened environment, or the kind of its own that the library brings."""
+    return getattr(library, "vec_kind", VecEnv)(library, **options)
 
 
 def whole_number(name: str, value, low: int, high: int) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import RunError, UsageError
-from ..env import build, child
-from ..settings import config
+from ..bridges import sources
+from ..env import child
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
@@ -74,18 +74,19 @@ def _measure(mean: float | None, half: float | None) -> str:
 
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "latest", output: Path | None = None,
-             runs_dir: Path | None = None, greedy: bool = False, on_progress=None,
-             verbose: bool = False) -> Evaluation:
+             runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
+             on_progress=None, verbose: bool = False) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
 
     model         "latest", a run's number or folder, a checkpoint file; None: only baselines
     output        the JSON file; default: the run's episodes.json
+    ini           settings, in place of the environment's own file
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
     Raises UsageError for a checkpoint that is damaged, or of another environment or size.
     """
-    folder = paths.find_env(env)
-    found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
+    source = sources.find(env)
+    found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
     past = checkpoint.load(found) if found else None
     if past:
         backends.require_actor(past.config, verbose=verbose)
@@ -99,9 +100,9 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
             home = output = None
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
-    built = build.build(folder, verbose=verbose)
-    resolved = config.resolve(folder, settings, spec=built.spec)
-    job = PlayersJob.of(built, resolved, model=found, greedy=greedy)
+    prepared = source.prepare(settings, ini=ini, verbose=verbose)
+    resolved = prepared.config
+    job = prepared.job(PlayersJob, model=found, greedy=greedy)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
@@ -109,8 +110,8 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
 
     scores = child.run("puffer_sdk.policy.scoring:work", job, on_event,
                        log=home / "eval.log" if home else None,
-                       cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
-    result = Evaluation(built.spec.name, found,
+                       cwd=prepared.cwd, step_timeout=prepared.patience)
+    result = Evaluation(prepared.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal))
     if output is None:

@@ -61,14 +61,14 @@ def make_envs(library, resolved: Config, link: Link, least: int = LEAST_ENVS):
 
     least       envs, if [vec] total_agents allows so many
     """
-    from ..env.vec import VecEnv
+    from ..env.vec import make_vec
 
     watches = link.watches()
     agents = library.agents_per_env(resolved.env, watches)
     wanted = max(-(-resolved.eval.episodes // (GAMES * agents)), least)
     envs = max(1, min(wanted, -(-resolved.vec.total_agents // agents)))
-    return VecEnv(library, total_agents=envs * agents, seed=resolved.eval.seed,
-                  env_settings=resolved.env, watches=watches)
+    return make_vec(library, total_agents=envs * agents, seed=resolved.eval.seed,
+                    env_settings=resolved.env, watches=watches)
 
 
 class Scorer:

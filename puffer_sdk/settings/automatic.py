@@ -24,7 +24,8 @@ def _auto_interval(chosen, env) -> tuple[int, str]:
 
 def _auto_buffers(chosen, env) -> tuple[int, str]:
     total = chosen["vec.total_agents"]
-    rows = max(1, int(env.get("max_agents", env.get("num_agents", 1))))
+    rows = env.get("max_agents", env.get("num_agents", 1))
+    rows = max(1, int(rows)) if isinstance(rows, (int, float)) else 1
     gpus = chosen["train.gpus"]
     each = "" if gpus == 1 else " on each GPU"
     if total % (2 * gpus * rows) == 0:
@@ -43,6 +44,10 @@ def available_cores() -> int:
 def _auto_threads(chosen, env) -> tuple[int, str]:
     cores = available_cores()
     return min(cores, 1024), f"{cores} core{'s' * (cores != 1)} available"
+
+
+def _auto_workers(chosen, env) -> tuple[int, str]:
+    return _auto_threads(chosen, env)
 
 
 def _auto_minibatch(chosen, env) -> tuple[int, str]:
@@ -84,6 +89,6 @@ def _auto_device(chosen, env) -> tuple[str, str]:
 
 
 _AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
-         "vec.num_threads": _auto_threads,
+         "vec.num_threads": _auto_threads, "vec.num_workers": _auto_workers,
          "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
          "train.device": _auto_device}

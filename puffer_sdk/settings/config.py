@@ -24,7 +24,7 @@ from ..base.spec import SCALARS, Spec
 from . import inifile, naming, table
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, IGNORED, INI_SECTIONS, KEYS, SECTIONS
-from .texts import has_fraction, parse_number, show
+from .texts import has_fraction, literal, parse_number, show
 from .values import COMMAND_LINE, Config, Given, complete
 
 
@@ -54,6 +54,23 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
     return _Resolver(None, None, False).run(None, overrides or {})
 
 
+def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
+                   ini: Path | None = None, defaults: Mapping[str, object] | None = None
+                   ) -> Config:
+    """Every setting of a Python environment: [env] holds keywords, of any type.
+
+    name        "gymnasium:CartPole-v1"
+    ini         its settings, if it has any
+    defaults    {"vec.total_agents": (64, "why")}: in place of the table's
+    """
+    resolver = _Resolver(None, None, False, python=True)
+    for full, (value, why) in (defaults or {}).items():
+        resolver.given[full] = Given(value, f"auto: {why}", why, full)
+    resolver.given["base.env_name"] = Given(name, "default", "the environment's name",
+                                            "base.env_name")
+    return resolver.run(ini, overrides or {})
+
+
 def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
             spec: Spec | None = None, ocean: bool | None = None,
             ini: Path | None = None, *, warn_unread: bool = True) -> Config:
@@ -80,8 +97,8 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
 class _Resolver:
     """One pass over ini and overrides; collects faults, then raises them together."""
 
-    def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool):
-        self.folder, self.spec, self.ocean = folder, spec, ocean
+    def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool, python: bool = False):
+        self.folder, self.spec, self.ocean, self.python = folder, spec, ocean, python
         self.given: dict[str, Given] = {}
         self.env: dict[str, float] = {}
         self.skipped: dict[str, str] = {}
@@ -251,6 +268,10 @@ class _Resolver:
                         f"did you mean {homes[-1]}?" if homes and not close else hint)
             return
         self._forgive(f"env.{name}")
+        if self.python:
+            self.env[name] = value = literal(text)
+            self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
+            return
         c_type = None
         if self.spec is not None and not self.ocean:
             c_type = next((f.type for f in self.spec.settable if f.name == name), None)

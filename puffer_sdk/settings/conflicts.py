@@ -34,7 +34,7 @@ class Conflicts:
         self._trainer()
         self._gpus()
         self._texts()
-        for name in () if self.ocean else self.config.env:
+        for name in () if self.ocean or self.config.of_python else self.config.env:
             twin = "max_" + name[4:]
             if name.startswith("min_") and self.config.env[name] > self.config.env.get(
                     twin, float("inf")):

@@ -88,6 +88,15 @@ class Vec:
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
                                         "close counts as hung", above=0, high=86400)
+    num_workers: int = setting(AUTO, "Python environments: processes that step them; results do "
+                                     "not depend on it. 0: none, they play in the trainer's own",
+                               low=0, high=1024, auto="the cores this process may use")
+    free: bool = setting(False, "Python environments: within a rollout, each worker goes on at "
+                                "its own pace; for steps that take unequally long")
+    start_timeout: float = setting(60.0, "Python environments: seconds that the constructor and "
+                                         "the first reset may take", above=0, high=86400)
+    restarts: int = setting(0, "Python environments: how often each copy is made anew after it "
+                               "raised something; its episode is truncated", low=0, high=10**9)
     device: str = setting("cpu", "where environments play during training: on a GPU they need "
                                  "train.device cuda, and C that compiles for one",
                           choices=("cpu", "cuda"))

@@ -1,6 +1,7 @@
 """Numbers and actions as text.  "1e8", "100_000_000" <-> 100000000"""
 from __future__ import annotations
 
+import ast
 import math
 import re
 
@@ -14,6 +15,26 @@ def show(value: object) -> str:
             return str(int(value))
         return repr(value)
     return str(value)
+
+
+def literal(text: str) -> object:
+    """The value of a Python environment's keyword: a Python literal (3, 0.5, True, [1, 2], None),
+    else the text itself."""
+    words = {"true": True, "false": False, "none": None}
+    text = text.strip()
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def show_literal(value: object) -> str:
+    """A value as an ini holds it; literal(show_literal(x)) == x."""
+    if isinstance(value, str) and value == value.strip() and literal(value) == value:
+        return value
+    return repr(value)
 
 
 _NUMBER = re.compile(r"([+-]?)(\d+(?:_\d+)*)?(?:\.(\d+(?:_\d+)*)?)?(?:[eE]([+-]?\d{1,6}))?",

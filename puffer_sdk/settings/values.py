@@ -13,7 +13,7 @@ from ..base.errors import UsageError
 from . import table
 from .automatic import choose
 from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
-from .texts import show
+from .texts import show, show_literal
 
 COMMAND_LINE = "command line"
 
@@ -58,6 +58,11 @@ class Config:
     def __post_init__(self):
         for name in ("env", "origin", "skipped"):
             object.__setattr__(self, name, FrozenDict(getattr(self, name)))
+
+    @property
+    def of_python(self) -> bool:
+        """Whether the environment is a Python one: [env] holds keywords of any type."""
+        return ":" in self.base.env_name
 
     def __getitem__(self, full: str):
         """config['train.gamma']"""
@@ -112,8 +117,7 @@ class Config:
             config = replace(config, **{section: SECTIONS[section](**{
                 **{key.field: config[key.full] for key in table.used_keys(section)},
                 **values})})
-        return replace(config, env={name: float(value) for name, value
-                                    in tree.get("env", {}).items()},
+        return replace(config, env=tree.get("env", {}),
                        origin={**config.origin, **tree.get("origin", {})})
 
     def to_ini(self) -> str:
@@ -127,7 +131,8 @@ class Config:
             origin = self.origin.get(full, "")
             if origin.startswith("auto: "):
                 lines.append(f"# {origin}")
-            lines.append(f"{name} = {show(value)}".rstrip())
+            text = show_literal(value) if head == "env" and self.of_python else show(value)
+            lines.append(f"{name} = {text}".rstrip())
         return "\n".join(lines) + "\n"
 
 

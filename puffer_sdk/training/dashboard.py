@@ -32,7 +32,7 @@ class Dashboard:
         self.run, self.config, self.where = run, config, where
         batch = config.vec.total_agents * config.train.horizon
         self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
-        self.name = run.folder.parent.name
+        self.name = run.env
         self.row: dict = {}
         self.env: dict = {}             # the window's mean of every env/ key; n: of the last epoch
         self.curve: list[float] = []    # perf (or the next of HEADLINE) of each epoch with episodes

@@ -89,7 +89,7 @@ def _labels(groups: list[list[Run]]) -> list[str]:
     several = len({group[0].folder.parent for group in groups}) > 1
     out = []
     for group, settings in zip(groups, each):
-        name = f"{group[0].folder.parent.name} " if several else ""
+        name = f"{group[0].env} " if several else ""
         numbers = ", ".join(str(run.number) for run in group)
         label = f"{name}run {numbers}" if len(group) == 1 else \
             f"{name}runs {numbers} ({len(group)} seeds)"

@@ -13,12 +13,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from ..base import paths
 from ..base.errors import UsageError
-from ..env import build, child
+from ..bridges import sources
+from ..env import child
 from ..env.job import EnvJob
 from ..env.link import Link
-from ..settings import config
 from ..settings.values import Config
 from . import backends
 
@@ -88,23 +87,22 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
     on_progress   called as on_progress("training", done, total)
     Raises UsageError if the settings ask for the PyTorch trainer, and what train raises.
     """
-    folder = paths.find_env(env)
-    built = build.build(folder, verbose=verbose)
-    resolved = config.resolve(folder, settings, spec=built.spec)
+    prepared = sources.find(env).prepare(settings, verbose=verbose)
+    resolved = prepared.config
     if resolved.train.backend != "native":
         raise UsageError("profile looks into the native trainer",
                          where=resolved.origin.get("train.backend"),
                          expected="train.backend = native", actual=resolved.train.backend,
                          hint="leave out what asks for PyTorch: its own profiler sees more of it")
-    backends.require(resolved, folder, verbose=verbose)
-    job = ProfileJob.of(built, resolved, seconds=seconds)
+    backends.require(resolved, prepared.folder, verbose=verbose)
+    job = prepared.job(ProfileJob, seconds=seconds)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
             on_progress("training", payload["done"], seconds)
 
     found = child.run("puffer_sdk.training.profiling:work", job, on_event,
-                      cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
+                      cwd=prepared.cwd, step_timeout=prepared.patience)
     return Profile(**{**found, "phases": [Phase(**phase) for phase in found["phases"]],
                       "kernels": [Kernel(**kernel) for kernel in found.get("kernels", ())]})
 

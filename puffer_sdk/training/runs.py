@@ -45,6 +45,12 @@ class Run:
         return int(self.folder.name)
 
     @property
+    def env(self) -> str:
+        """The environment's name, as commands take it: my_env, gymnasium:CartPole-v1."""
+        name = self.settings().get("base.env_name", "")
+        return name if ":" in name else self.folder.parent.name
+
+    @property
     def info(self) -> dict:
         """run.json, or {} if it cannot be read."""
         try:
@@ -199,6 +205,19 @@ def list_runs(runs_dir: Path) -> list[Run]:
         return []
     return [Run(runs_dir / name) for name in
             sorted((name for name in names if re.fullmatch(r"\d{4,}", name)), key=int)]
+
+
+def folders_of_runs(root: Path) -> list[Path]:
+    """Folders below that hold runs: root/my_env, root/gymnasium/CartPole-v1."""
+    found = []
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if not folder.is_dir() or folder.name.startswith("."):
+            continue
+        if list_runs(folder):
+            found.append(folder)
+        elif not (folder / "sweeps").is_dir():
+            found += folders_of_runs(folder)
+    return found
 
 
 def latest_run(runs_dir: Path, *, with_checkpoint: bool = False) -> Run | None:

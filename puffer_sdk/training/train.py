@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
-from ..env import binding, build, child
-from ..settings import config
+from ..bridges import sources
+from ..env import child
 from ..settings.goal import parse_goal
 from ..settings.values import Config
 from . import backends, checkpoint, runs
@@ -51,24 +51,26 @@ class TrainResult:
 
 
 def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
-          resume: str | None = None, model: str | Path | None = None,
+          resume: str | None = None, model: str | Path | None = None, ini: Path | None = None,
           runs_dir: Path | None = None, wandb: bool = False, tensorboard: bool = False,
           verbose: bool = False) -> TrainResult:
-    """Train on ENV (a folder or a name) and return where the result is.
+    """Train on ENV (a folder, a name, or a Python environment: "gymnasium:ID", "pettingzoo:MODULE",
+    "FILE.py:NAME", "MODULE:NAME") and return where the result is.
 
     settings    {"train.learning_rate": 0.01, "env.size": 9}: over the ini's values
     resume      "latest", or a run's number or folder: go on from its last good checkpoint
     model       start a new run from these weights: "latest", "best", a run's number or folder, or a
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
+    ini         settings, in place of the environment's own file
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
     if tag and not tag.isprintable():
         raise UsageError("the tag holds something that does not print", where="--tag",
                          expected="one line of text", actual=repr(tag))
-    folder = paths.find_env(env)
-    home = paths.runs_dir(folder, runs_dir).resolve()
+    source = sources.find(env)
+    home = source.runs_dir(runs_dir).resolve()
     past = find_resumable(home, resume) if resume else None
     if model and resume:
         raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
@@ -76,26 +78,27 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     start = find_model(home, model) if model else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
-    built = build.build(folder, verbose=verbose)
-    resolved = config.resolve(folder, settings, spec=built.spec,
-                              ini=past.run.config_path if past else None)
-    backends.require(resolved, folder, verbose=verbose)
+    prepared = source.prepare(settings, ini=past.run.config_path if past else ini,
+                              verbose=verbose)
+    resolved, spec = prepared.config, prepared.spec
+    backends.require(resolved, prepared.folder, verbose=verbose)
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
         ui.say(f"the goal {met['goal']} was reached after {met['step']:,} steps: this run is over; "
                "--train.stop-at-goal 0 goes on")
-    binding.write_config_header(built.spec, resolved.env, built.library.parent)
+    prepared.write_config_header()
     with child.Signals() as signals:
         run = past.run if past else runs.create_run(home, tag or "")
-        job = TrainJob.of(built, backends.with_class_file(resolved, folder),
-                          spec_hash=built.spec.hash(), checkpoints=run.checkpoints_path,
-                          best=run.best_path, model=start,
-                          resume=past.checkpoint.path if past else None)
+        job = prepared.job(
+            TrainJob, config=backends.with_class_file(resolved, prepared.folder or prepared.cwd),
+            spec_hash=spec.hash(), checkpoints=run.checkpoints_path, best=run.best_path,
+            model=start, resume=past.checkpoint.path if past else None)
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
-            parent = _Parent(run, resolved, built.spec, past, job, tag=tag, wanted=wanted,
-                             again=shlex.join(again), cwd=paths.working_dir(folder))
+            parent = _Parent(run, resolved, spec, past, job, tag=tag, wanted=wanted,
+                             again=shlex.join(again), cwd=prepared.cwd,
+                             patience=prepared.patience)
             return parent.run_child(signals)
 
 
@@ -139,9 +142,10 @@ class _Parent:
     """
 
     def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: TrainJob,
-                 *, tag: str | None, wanted: dict, again: str, cwd: Path):
+                 *, tag: str | None, wanted: dict, again: str, cwd: Path, patience: float):
         self.run, self.config, self.spec, self.past = run, resolved, spec, past
         self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
+        self.patience = patience
         self.last: dict = {}
         self.saved: Path | None = past.checkpoint.path if past else None
         self.ready, self.board, self.goal = False, None, None
@@ -154,7 +158,7 @@ class _Parent:
                     self.write_folder(epoch=0)
                 done = child.run("puffer_sdk.training.worker:work", self.job, self.on_event,
                                  log=self.run.folder / "env.log", cwd=self.cwd,
-                                 step_timeout=self.config.vec.step_timeout, signals=signals)
+                                 step_timeout=self.patience, signals=signals)
                 status = "finished"
             except Interrupted as error:
                 status = "interrupted"

@@ -54,13 +54,13 @@ def work(job: TrainJob, link: Link) -> dict:
 def make_vec(library, resolved: Config, epoch: int, link: Link):
     """Fresh envs. Their seeds depend only on the run's seed and the epoch."""
     from ..base import philox
-    from ..env.vec import VecEnv
+    from ..env import vec as envs
 
     vec = resolved.vec
-    return VecEnv(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
-                  seed=philox.env_seed(resolved.train.seed, 0, epoch),
-                  threads=min(vec.num_threads, page.WORKERS), adaptive=True,
-                  env_settings=resolved.env, watches=link.watches())
+    return envs.make_vec(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
+                         seed=philox.env_seed(resolved.train.seed, 0, epoch),
+                         threads=min(vec.num_threads, page.WORKERS), adaptive=True,
+                         env_settings=resolved.env, watches=link.watches())
 
 
 class _Worker:

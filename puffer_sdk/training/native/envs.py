@@ -113,10 +113,10 @@ class CompiledEnvs(Envs):
 
     def __init__(self, vec, handle: Handle, threads: int, program: Path | None = None):
         ffi = handle.ffi
-        self.watches, self.settings = vec.watches_for(threads), Settings(vec.env_settings)
+        self.watches = vec.watches_for(threads)
+        self.settings = Settings(vec.env_settings if program else {})
         self.program = ffi.new("char[]", os.fsencode(program)) if program else ffi.NULL
-        super().__init__(vec, handle, vec.first_row, api=vec.library.api, vec=vec.handle,
-                         whole_steps=int(vec.description.whole_steps), watches=self.watches,
+        super().__init__(vec, handle, vec=vec.handle, **vec.trainer_fields, watches=self.watches,
                          ticks=vec.ticks, block=ffi.cast("void*", vec.block.ctypes.data),
                          block_bytes=vec.block.nbytes, program=self.program,
                          settings=self.settings.c)
@@ -126,6 +126,9 @@ class CompiledEnvs(Envs):
 
     def after(self, ticks: int) -> None:
         self.owner.ticks += ticks
+
+    def failed(self) -> BaseException | None:
+        return self.owner.failure()
 
 
 class PythonEnvs(Envs):

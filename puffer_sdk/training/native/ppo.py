@@ -65,7 +65,7 @@ class NativePPO(Schedules):
                  program: Path | None = None):
         self.config, self.settings, self.device = config, config.train, device
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
-        self.threads = choose_threads(config, threads)
+        self.threads = max(choose_threads(config, threads), getattr(vec, "trainer_threads", 1))
         check_arrays(vec)
         check_sizes(vec, train := self.settings)
         plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
@@ -80,16 +80,16 @@ class NativePPO(Schedules):
                               self.agents),
             **{name: float(getattr(train, name)) for name in FROM_TRAIN},
             "horizon": self.horizon, "minibatch_size": train.minibatch_size,
-            "threads": self.threads,
             **{name: int(getattr(vec, array, None) is not None) for name, array in (
                 ("has_masks", "action_mask"), ("has_finals", "has_final"), ("has_alive", "alive"))},
-            "block_agents": block_agents, "path": choose_path(path),
-            "reset_state": int(config.base.reset_state), "norm_adv": int(train.norm_adv),
-            "anneal_lr": int(train.anneal_lr), "anneal_ent_coef": int(train.anneal_ent_coef),
-            "first_agent": first_agent, "total_epochs": self.total_epochs,
-            "slices": count_slices(vec), "timed": int(timed), "gpus": len(self.gpus),
-            "plays": int(self.program is not None), "devices": self.gpus,
-            "overlap": int(train.async_)}, library_for(device))
+            "block_agents": block_agents or getattr(vec, "block_agents", 0),
+            "path": choose_path(path), "reset_state": int(config.base.reset_state),
+            "norm_adv": int(train.norm_adv), "anneal_lr": int(train.anneal_lr),
+            "anneal_ent_coef": int(train.anneal_ent_coef), "first_agent": first_agent,
+            "total_epochs": self.total_epochs, "slices": count_slices(vec),
+            "timed": int(timed), "gpus": len(self.gpus), "devices": self.gpus,
+            "plays": int(self.program is not None), "overlap": int(train.async_),
+            "threads": self.threads}, library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
         self._meter = _Meter(self._handle)

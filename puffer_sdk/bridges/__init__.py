@@ -1,0 +1,1 @@
+"""Python environments: Gymnasium, PettingZoo; worker processes behind the arrays of VecEnv."""

@@ -1,0 +1,1 @@
+"""The environments of one worker, by kind: Gymnasium, PettingZoo, vectorised by itself."""

@@ -1,0 +1,49 @@
+"""The log of a pool.  sums that the workers keep in shared memory -> means
+
+Each environment has a row of `log`: the number of episodes, the sums of their returns and lengths,
+and for each name that its infos add, how often it came and its sum. A lane lists its names in
+`names`. Sums are added in the environments' order: the means do not depend on the workers.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import shared
+from .games.base import Part
+from .shared import Block
+
+
+def collect(block: Block, parts: Sequence[Part], first: int, count: int) -> dict[str, float]:
+    """Means over the episodes of these environments since the last call, and their number `n`;
+    then cleared. {} where none has ended."""
+    rows = block.log[first:first + count]
+    n = float(rows[:, shared.LOG_COUNT].sum())
+    if not n:
+        return {}
+    found = {"episode_return": float(rows[:, shared.LOG_RETURN].sum()) / n,
+             "episode_length": float(rows[:, shared.LOG_LENGTH].sum()) / n}
+    extras: dict[str, list[tuple[float, float]]] = {}
+    for part in parts:
+        mine = block.log[max(first, part.first):min(first + count, part.first + len(part.seeds))]
+        if not len(mine):
+            continue
+        for place, name in enumerate(names(block, part.lane)):
+            column = shared.LOG_EXTRAS + 2 * place
+            extras.setdefault(name, []).extend(
+                (row[column], row[column + 1]) for row in mine if row[column])
+    for name in sorted(extras):
+        times = sum(pair[0] for pair in extras[name])
+        if times and name not in found and name != "n":
+            found[name] = float(sum(pair[1] for pair in extras[name]) / times)
+    rows[:] = 0
+    return {**found, "n": n}
+
+
+def names(block: Block, lane: int) -> list[str]:
+    """What this lane's environments add to the log, in the order of its columns."""
+    raw = block.names[lane]
+    size = int(raw[:4].view(np.int32)[0])
+    return json.loads(raw[4:4 + size].tobytes()) if size else []

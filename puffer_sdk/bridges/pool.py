@@ -1,0 +1,106 @@
+"""What opens a Python environment.  Maker, Facts -> PoolLibrary, in place of a Library"""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from ..base.errors import RunError
+from ..settings.automatic import available_cores
+from .games.base import SAME_STEP
+from .lanes import library
+from .makers import Maker
+from .probing import Facts, probe
+from .processes import Process, raised
+from .serial import serial_api
+from .vec import PoolVec
+
+
+class PoolLibrary:
+    """What opens an environment in Python, in place of a compiled one's Library.
+
+    maker, facts    the environment
+    workers         processes; 0: none, everything happens in this process
+    free            in training, let each worker go on at its own pace within a rollout
+    autoreset       one of AUTORESET
+    restarts        how often each copy may be made anew after it raised something
+    step_timeout, start_timeout     seconds without an answer, in a step, and while it is made
+    as_itself       raise what an environment raised, and not a RunError about it
+    """
+
+    folder = path = None
+    vec_kind = PoolVec
+
+    def __init__(self, maker: Maker, facts: Facts, *, workers: int | str = "auto",
+                 free: bool = False, autoreset: str = SAME_STEP, restarts: int = 0,
+                 step_timeout: float = 10.0, start_timeout: float = 60.0,
+                 as_itself: bool = False, idle: Sequence[Process] = ()):
+        self.maker, self.facts, self.name = maker, facts, maker.name
+        self.workers = available_cores() if workers == "auto" else int(workers)
+        self.free, self.autoreset, self.restarts = free, autoreset, restarts
+        self.step_timeout, self.start_timeout = step_timeout, start_timeout
+        self.as_itself = as_itself
+        self.idle: list[Process] = list(idle)
+
+    @property
+    def api(self):
+        """The PufferApi that VecEnv and the trainer call."""
+        return library().lanes_api() if self.workers else serial_api()
+
+    def describe(self, env_settings: Mapping | None = None):
+        return self.facts.description(self.name)
+
+    def agents_per_env(self, env_settings: Mapping | None = None, watches=None) -> int:
+        return self.facts.rows
+
+    @contextlib.contextmanager
+    def among_resources(self):
+        yield
+
+    def take(self, count: int) -> list[Process]:
+        """So many processes, those that are idle first."""
+        self.idle = [process for process in self.idle if process.alive]
+        taken, self.idle = self.idle[:count], self.idle[count:]
+        return taken + [Process() for _ in range(count - len(taken))]
+
+    def close(self) -> None:
+        """End all processes that no vec holds."""
+        for process in self.idle:
+            process.end()
+        self.idle.clear()
+
+
+def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:
+    """The Facts of what this makes, found in a worker process, which is then idle.
+
+    Raises UsageError where it is no environment that we know how to play, RunError where its code
+    raises something, dies or does not return.
+    """
+    library()                           # compiled, if it must be, before a worker needs it
+    process = Process()
+    try:
+        process.send(("probe", maker))
+        kind, found = process.answer(timeout)
+        if kind == "raised":
+            raise raised(found, None)
+    except TimeoutError:
+        process.end()
+        raise RunError(f"the environment was not made within {timeout:g} seconds",
+                       where=maker.name, hint="a longer limit is [vec] start_timeout") from None
+    except EOFError:
+        process.end()
+        raise RunError(f"the worker process ended while it made the environment: {process.cause}",
+                       where=maker.name) from None
+    except BaseException:
+        process.end()
+        raise
+    return found, process
+
+
+def facts_here(maker: Maker) -> Facts:
+    """find_facts in this process, for a vec without workers."""
+    env = maker()
+    try:
+        return probe(env)
+    finally:
+        with contextlib.suppress(Exception):
+            env.close()

@@ -1,0 +1,219 @@
+"""What ENV means to a command: a compiled environment, or a Python one.  ENV -> Source -> Prepared
+
+    source = sources.find("gymnasium:CartPole-v1")      # or a folder, a name, None
+    source.runs_dir(None)                               # runs/gymnasium/CartPole-v1
+    prepared = source.prepare({"train.seed": 7})        # built, or probed; settings resolved
+    job = prepared.job(TrainJob, ...)                   # for a child process
+"""
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base import paths
+from ..base.errors import UsageError
+from ..env.job import CompiledEnv, EnvJob
+from . import makers
+from .makers import CALLABLE, Maker
+
+if TYPE_CHECKING:
+    from ..settings.values import Config
+    from .probing import Facts
+
+# what a Python environment begins with: its steps cost a hundred times as much as those in C, and
+# a small network learns from fewer of them
+DEFAULTS = {"train.total_timesteps": 500_000, "train.horizon": 32, "train.minibatch_size": 256,
+            "train.learning_rate": 0.015, "train.replay_ratio": 2.0, "train.gamma": 0.99,
+            "train.gae_lambda": 0.95, "train.ent_coef": 0.005, "policy.hidden_size": 64,
+            "policy.num_layers": 1, "eval.episodes": 100}
+AGENTS = 64
+WHY = "a Python environment"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An environment that can be opened, with its settings.
+
+    spec    name, hash(), to_dict() for a run's spec.json, no_finals
+    folder  of a compiled environment; None for a Python one
+    cwd     where its code runs
+    """
+
+    opener: CompiledEnv | PythonEnv
+    config: Config
+    spec: object
+    folder: Path | None
+    cwd: Path
+
+    @property
+    def patience(self) -> float:
+        """Seconds of silence after which the parent of a child takes it for hung. A vec of Python
+        environments knows better which of its workers hangs, and says so before."""
+        vec = self.config.vec
+        return vec.step_timeout if self.folder else max(vec.step_timeout, vec.start_timeout) + 5.0
+
+    def job(self, kind: type[EnvJob], *, config: Config | None = None, **more):
+        """A job for a child process; more: what its kind adds."""
+        return kind(opener=self.opener, config=config or self.config, **more)
+
+    def write_config_header(self) -> None:
+        """NAME_config.h of a compiled environment, for the programs beside it."""
+        from ..env import binding
+
+        if self.folder is not None:
+            binding.write_config_header(self.spec, self.config.env, self.opener.library.parent)
+
+
+def find(env=None) -> CompiledSource | PythonSource:
+    """What ENV means. Raises UsageError with the nearest name."""
+    if makers.is_name(env):
+        return PythonSource(env)
+    return CompiledSource(paths.find_env(env))
+
+
+@dataclass(frozen=True)
+class CompiledSource:
+    """A folder with a header."""
+
+    folder: Path
+
+    name = property(lambda self: self.folder.name)
+
+    def runs_dir(self, runs: Path | None = None) -> Path:
+        return paths.runs_dir(self.folder, runs)
+
+    def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
+                verbose: bool = False) -> Prepared:
+        """Built, and its settings resolved; ini: in place of its own. Raises UsageError,
+        BuildError."""
+        from ..env import build
+        from ..settings import config
+
+        built = build.build(self.folder, verbose=verbose)
+        resolved = config.resolve(self.folder, settings, spec=built.spec, ini=ini)
+        return Prepared(CompiledEnv.of(built), resolved, built.spec, self.folder,
+                        paths.working_dir(self.folder))
+
+
+@dataclass(frozen=True)
+class PythonSource:
+    """A name with a colon (makers.py)."""
+
+    name: str
+
+    @property
+    def place(self) -> Path:
+        """Where its runs and its ini are, relative to what holds those of all environments:
+        gymnasium/CartPole-v1."""
+        maker = makers.read_name(self.name)
+        first, _, rest = self.name.rpartition(":") if maker.kind == CALLABLE \
+            else self.name.partition(":")
+        first = Path(first).stem if first.endswith(".py") else first
+        parts = [re.sub(r"[^\w.+-]", "_", part) for part in f"{first}/{rest}".split("/")]
+        return Path(*(part for part in parts if part.strip(".")))
+
+    def runs_dir(self, runs: Path | None = None) -> Path:
+        root = runs if runs is not None else paths.project_root(Path.cwd() / "x") / "runs"
+        return Path(root).resolve() / self.place
+
+    @property
+    def ini(self) -> Path | None:
+        """gymnasium/CartPole-v1.ini in the current folder or at the project's root, if it is
+        there."""
+        for root in (Path.cwd(), paths.project_root(Path.cwd() / "x")):
+            path = root / self.place.parent / f"{self.place.name}.ini"
+            if path.is_file():
+                return path
+        return None
+
+    def resolve(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
+                rows: int = 1) -> Config:
+        """Its settings; rows: agents of one copy."""
+        from ..settings import config
+
+        agents = math.ceil(AGENTS / rows) * rows
+        why = WHY if rows == 1 else f"{WHY} of {rows} agents"
+        defaults = {**{full: (value, WHY) for full, value in DEFAULTS.items()},
+                    "vec.total_agents": (agents, why)}
+        return config.resolve_python(self.name, settings, ini or self.ini, defaults)
+
+    def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
+                verbose: bool = False) -> Prepared:
+        """One copy is made in a worker process, and its spaces are read; settings are resolved.
+
+        Raises UsageError where the name leads nowhere or the spaces cannot be rows, RunError where
+        its code fails.
+        """
+        from . import lanes
+        from .pool import find_facts
+
+        first = self.resolve(settings, ini=ini)
+        if first.vec.device == "cuda":
+            raise UsageError("a Python environment cannot run on a GPU", where="vec.device cuda",
+                             hint="leave vec.device at cpu; train.device cuda trains on the GPU")
+        lanes.build(verbose=verbose)
+        maker = makers.read_name(self.name, first.env)
+        facts, process = find_facts(maker, first.vec.start_timeout)
+        process.end()
+        resolved = self.resolve(settings, ini=ini, rows=facts.rows)
+        return Prepared(PythonEnv(maker, facts), resolved, PythonSpec(self.name, facts), None,
+                        Path.cwd())
+
+
+@dataclass(frozen=True)
+class PythonSpec:
+    """A Python environment as its spaces state it."""
+
+    name: str
+    facts: Facts
+    no_finals = ""
+    has_truncations, finals = True, "handed over by the environment"
+
+    obs_dtype = property(lambda self: "u8" if self.facts.observations.dtype.itemsize == 1
+                         else "f32")
+    act_widths = property(lambda self: self.facts.actions.sizes)
+
+    def row(self):
+        """The Row of an observation: its parts are the leaves of the space."""
+        from ..env.row import Row
+        from .spaces import parts_of
+
+        parts = parts_of(self.facts.observations.leaves)
+        size = self.facts.observations.size
+        heads = tuple(leaf.name if len(leaf.widths) == 1 else f"{leaf.name}[{number}]"
+                      for leaf in self.facts.actions.leaves
+                      for number in range(leaf.count if leaf.kind == "Box"
+                                          else len(leaf.widths)))
+        heads = heads if all(heads) and len(heads) > 1 else ()
+        if len(parts) == 1 and not parts[0].name:
+            return Row(size, whole=parts[0], heads=heads)
+        return Row(size, parts, heads=heads)
+
+    def hash(self) -> str:
+        return self.facts.hash()
+
+    def to_dict(self) -> dict:
+        return self.facts.to_dict(self.name)
+
+
+@dataclass(frozen=True)
+class PythonEnv:
+    """What opens a Python environment, in a child process."""
+
+    maker: Maker
+    facts: Facts
+
+    name = property(lambda self: self.maker.name)
+    folder = None
+
+    def open(self, resolved: Config):
+        from .pool import PoolLibrary
+
+        vec = resolved.vec
+        return PoolLibrary(self.maker, self.facts, workers=vec.num_workers, free=vec.free,
+                           restarts=vec.restarts, step_timeout=vec.step_timeout,
+                           start_timeout=vec.start_timeout)

@@ -1,0 +1,381 @@
+"""Python environments behind the arrays of VecEnv.  Maker, Facts -> PoolLibrary -> PoolVec
+
+A vec's copies are dealt to worker processes in one block of shared memory: workers write straight
+into the rows that the trainer reads (lanes.h, games.py). The same seed gives the same bytes
+whatever the number of workers, where an environment draws from its own generator.
+"""
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+
+from ..base.errors import RunError, UsageError
+from ..env import abi
+from ..env.vec import VecEnv, mix_seed
+from . import logs, shared
+from .games.base import Part, seed_parts
+from .games.opening import open_lane
+from .lanes import ffi, library
+from .processes import DOING, Process, as_itself, printed, raised
+from .shared import Block, Sizes
+from .worker import CALL, STEP, Failure
+
+FINE, RAISED, DEAD, SILENT = range(4)       # of lanes.h
+SPINS = 200             # looks before the parent sleeps: on a busy machine more of them cost others
+LOOK = 0.1              # seconds between two looks at the processes
+MOST_WORKERS = 1024
+
+
+class PoolVec(VecEnv):
+    """A VecEnv whose copies are Python, in worker processes.
+
+    Besides what VecEnv has: send() and recv() for whoever comes first, render(), and log() with
+    the names that the environment's infos add.
+    """
+
+    def _allocate(self) -> None:
+        facts, about = self.library.facts, self.description
+        copies, rest = divmod(self.num_agents, facts.rows)
+        if rest:
+            raise UsageError("whole environments do not fill total_agents",
+                             expected=f"a multiple of {facts.rows} agents",
+                             actual=self.num_agents,
+                             hint=f"set vec.total_agents to {max(1, copies) * facts.rows} or "
+                                  f"{(copies + 1) * facts.rows}")
+        self._seeds = [mix_seed(self.seed & (2**64 - 1), env) for env in range(copies)]
+        self.num_workers = min(self.library.workers, copies, MOST_WORKERS)
+        self._block = block = Block(self._sizes())
+        self.block = block.bytes
+        for name in ("observations", "actions", "rewards", "terminals", "truncations",
+                     "final_observations", "has_final"):
+            setattr(self, f"_{name}", getattr(block, name))
+        self._action_mask = block.action_mask if about.mask_size else None
+        self._alive = block.alive if about.has_alive else None
+        block.action_mask[:] = 1
+        block.alive[:] = 1
+
+    def _create(self, env_settings, vec_settings, num_buffers, threads):
+        lib, sizes = self.library, self._sizes()
+        self._lane_parts = [
+            Part(lib.maker, lib.facts, sizes, lane, first, seeds, lib.autoreset, lib.restarts)
+            for lane, (first, seeds) in enumerate(seed_parts(self._seeds, max(
+                1, self.num_workers)))]
+        self._failure: BaseException | None = None
+        self._processes: list[Process] = []
+        self._asked = np.zeros(max(1, self.num_workers), np.uint8)     # lanes that were sent
+        self._row_edges = np.arange(len(self._seeds) + 1, dtype=np.int64) * lib.facts.rows
+        return self._create_workers() if self.num_workers else self._create_serial()
+
+    def _sizes(self) -> Sizes:
+        about = self.description
+        return Sizes(lanes=max(1, self.num_workers), envs=len(self._seeds), rows=self.num_agents,
+                     obs_size=about.obs_size, obs_dtype=about.obs_dtype, heads=self.num_atns,
+                     mask_size=about.mask_size, alive=about.has_alive)
+
+    def _create_serial(self):
+        self._lane = None
+        try:
+            self._lane = open_lane(self._lane_parts[0], self._block)
+        except BaseException as error:
+            self._block.close_fd()
+            raise self._shown(self._raised(Failure.of(error))) from None
+        self._block.close_fd()
+        self._itself = abi.ffi().new_handle(self)
+        return abi.ffi().cast("PufferVec*", self._itself)
+
+    def _create_workers(self):
+        lib, block, new = self.library, self._block, ffi().new
+        self._sent = np.zeros(self.num_workers, np.int32)
+        self._c_seeds = np.array(self._seeds, np.uint32)
+        self._lanes = new("Lanes*", {
+            "lanes": ffi().cast("Lane*", block.lanes.ctypes.data),
+            "bell": ffi().cast("LaneCounter*", block.bell.ctypes.data),
+            "sent": ffi().cast("int32_t*", self._sent.ctypes.data),
+            "count": self.num_workers, "num_envs": len(self._seeds), "spins": SPINS,
+            "bad_lane": -1, "limit": int(lib.step_timeout * 1e9),
+            "seeds": ffi().cast("uint32_t*", self._c_seeds.ctypes.data),
+            "first_row": ffi().cast("int64_t*", self._row_edges.ctypes.data)})
+        self._processes = lib.take(self.num_workers)
+        try:
+            for part, process in zip(self._lane_parts, self._processes):
+                process.send(("open", part), block.fd)
+            for lane, process in enumerate(self._processes):
+                self._opened(lane, process)
+        except BaseException:
+            for process in self._processes:
+                process.end()
+            raise
+        finally:
+            block.close_fd()
+        self._closing = threading.Event()
+        self._monitor = threading.Thread(target=self._look_after, daemon=True)
+        self._monitor.start()
+        return abi.ffi().cast("PufferVec*", int(ffi().cast("uintptr_t", self._lanes)))
+
+    def _opened(self, lane: int, process: Process) -> None:
+        notes = self._block.lanes[lane].view(np.int64)
+        try:
+            kind, *found = process.answer(self.library.start_timeout,
+                                          lambda: int(notes[shared.PULSE]))
+        except TimeoutError:
+            raise RunError(f"env {int(notes[shared.ENV])} was not made within "
+                           f"{self.library.start_timeout:g} seconds", where=self.library.name,
+                           hint="a longer limit is [vec] start_timeout") from None
+        except EOFError:
+            raise RunError("the worker process ended while it made env "
+                           f"{int(notes[shared.ENV])}: {process.cause}",
+                           where=self.library.name) from None
+        if kind == "raised":
+            raise self._shown(self._raised(found[0]))
+
+    def _bind(self) -> None:
+        self.first_row = self._row_edges.copy()
+
+    def _look_after(self) -> None:
+        """Runs on a thread: a process that has ended is noted where C sees it."""
+        while not self._closing.wait(LOOK):
+            for lane, process in enumerate(self._processes):
+                if not process.alive:
+                    words = self._block.lanes[lane].view(np.int32)
+                    if words[shared.STATE] == FINE:
+                        words[shared.STATE] = DEAD
+
+    # -- what went wrong
+
+    def failure(self) -> BaseException | None:
+        """What ended this vec: its steps do nothing any more. None while it is fine."""
+        if self._failure is None and self._processes and self._lanes.bad_lane >= 0:
+            self._failure = self._shown(self._find_failure())
+        return self._failure
+
+    def _find_failure(self) -> BaseException:
+        lane, state = self._lanes.bad_lane, self._lanes.bad_state
+        process, part = self._processes[lane], self._lane_parts[lane]
+        words, notes = (self._block.lanes[lane].view(kind) for kind in (np.int32, np.int64))
+        env, phase = int(notes[shared.ENV]), int(words[shared.PHASE])
+        if state == RAISED:
+            with contextlib.suppress(EOFError, TimeoutError):
+                return self._raised(process.answer(1.0)[1])
+            state = DEAD
+        if state == DEAD:
+            where = self._place(env) if phase else f"envs {part.first} to " \
+                f"{part.first + len(part.seeds) - 1}"
+            return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}",
+                            where=where, detail=printed(),
+                            hint="its packages may have crashed: what they printed says more")
+        process.popen.kill()
+        return RunError(f"the environment did not return for {self.library.step_timeout:g} seconds "
+                        f"{DOING.get(phase, '')}".rstrip(), where=self._place(env),
+                        hint="look for a loop that never ends; a longer limit is "
+                             "[vec] step_timeout")
+
+    def _raised(self, failure: Failure) -> BaseException:
+        return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
+
+    def _place(self, env: int) -> str:
+        step = self._lanes.bad_step if self._processes else self.ticks
+        return f"env {env}, seed {self._seeds[env]}, step {step}"
+
+    def _shown(self, error: BaseException) -> BaseException:
+        return as_itself(error) if self.library.as_itself else error
+
+    def _raise_failure(self) -> None:
+        error = self.failure()
+        if error is not None:
+            raise error
+
+    # -- running
+
+    def reset(self) -> np.ndarray:
+        """Begin episodes everywhere, the first time from the seeds. Returns observations."""
+        self._check_open()
+        if self._processes:
+            self._wait_for_all()
+            self._lanes.limit = int(self.library.start_timeout * 1e9)
+        super().reset()
+        if self._processes:
+            self._lanes.limit = int(self.library.step_timeout * 1e9)
+        self._raise_failure()
+        return self.observations
+
+    def step(self, actions=None):
+        """As VecEnv.step(). What an environment raised is raised here."""
+        if self._asked.any():
+            raise UsageError("some environments were sent and not received",
+                             hint="use send() and recv(), or step(), not both at a time")
+        found = super().step(actions)
+        self._raise_failure()
+        return found
+
+    def send(self, ids: np.ndarray | None = None) -> None:
+        """Begin a step of these environments with what `actions` holds; recv() waits for them.
+
+        ids     environments, as recv() returned them: whole workers. None: all that are not at work
+        """
+        self._check_open()
+        lanes = self._lanes_of(ids)
+        if not self._processes:
+            self.step()
+            self._asked[:] = 1
+            return
+        self.ticks += 1
+        self._watches[0].step = self.ticks
+        for lane in lanes:
+            if self._asked[lane]:
+                raise UsageError("these environments are at work already",
+                                 hint="recv() says which are ready")
+            self._asked[lane] = 1
+            library().lanes_send(self._lanes, int(lane), 1, STEP)
+
+    def recv(self, count: int | None = None) -> np.ndarray:
+        """(n,) int64: the environments whose step is done, of the first workers to be done.
+
+        count   environments to wait for, at least; None: all that were sent
+        Their rows are first_row[id] to first_row[id + 1].
+        """
+        self._check_open()
+        busy = np.flatnonzero(self._asked)
+        if not len(busy):
+            raise UsageError("nothing was sent", hint="send() begins a step")
+        sizes = [len(part.seeds) for part in self._lane_parts]
+        if not self._processes:
+            self._asked[:] = 0
+            return np.arange(len(self._seeds))
+        count = sum(sizes[lane] for lane in busy) if count is None else count
+        wanted = 1
+        while True:
+            if library().lanes_any(self._lanes, abi.ffi().from_buffer(self._asked),
+                                   min(wanted, len(busy))):
+                self._raise_failure()
+            ready = [lane for lane in busy if library().lanes_ready(self._lanes, int(lane))]
+            if sum(sizes[lane] for lane in ready) >= count or len(ready) == len(busy):
+                break
+            wanted = len(ready) + 1
+        self._asked[ready] = 0
+        return np.concatenate([np.arange(self._lane_parts[lane].first,
+                                         self._lane_parts[lane].first + sizes[lane])
+                               for lane in ready])
+
+    def _lanes_of(self, ids) -> np.ndarray:
+        if ids is None:
+            return np.flatnonzero(self._asked == 0)
+        chosen = np.zeros(len(self._seeds), bool)
+        chosen[np.asarray(ids, np.int64)] = True
+        lanes = []
+        for part in self._lane_parts:
+            mine = chosen[part.first:part.first + len(part.seeds)]
+            if mine.any() and not mine.all():
+                raise UsageError("a worker steps all its environments together",
+                                 expected=f"all of {part.first} to "
+                                          f"{part.first + len(part.seeds) - 1}, or none",
+                                 hint="send the ids that recv() returned")
+            if mine.any():
+                lanes.append(part.lane)
+        return np.array(lanes, int)
+
+    def _wait_for_all(self) -> None:
+        if self._asked.any():
+            self.recv()
+
+    def render(self, env: int = 0):
+        """What environment number `env` returns from its render(): (H, W, 3) uint8 where it was
+        made with render_mode="rgb_array"."""
+        self._check_open()
+        if not self._processes:
+            return self._lane.render(env)
+        lane = next(part.lane for part in self._lane_parts
+                    if part.first <= env < part.first + len(part.seeds))
+        kind, found = self._call(lane, ("render", env - self._lane_parts[lane].first),
+                                 self.library.step_timeout)
+        if kind == "raised":
+            raise self._shown(self._raised(found))
+        return found
+
+    def _call(self, lane: int, message: tuple, timeout: float) -> tuple:
+        process = self._processes[lane]
+        process.send(message)
+        library().lanes_send(self._lanes, lane, 1, CALL)
+        try:
+            found = process.answer(timeout)
+        except EOFError:
+            raise RunError(f"the worker process ended: {process.cause}") from None
+        except TimeoutError:
+            raise RunError(f"the environment did not return for {timeout:g} seconds") from None
+        library().lanes_receive(self._lanes, lane, 1, abi.ffi().NULL)
+        return found
+
+    # -- logs
+
+    def log_of(self, first: int, count: int = 1) -> dict[str, float]:
+        """log() of some envs only. Besides `episode_return` and `episode_length`, the means of the
+        numbers in the last info of each episode, by their names there."""
+        self._check_open()
+        return logs.collect(self._block, self._lane_parts, first, count)
+
+    def env_seed(self, env: int) -> int:
+        return self._seeds[env]
+
+    # -- for the trainer
+
+    @property
+    def trainer_fields(self) -> dict:
+        """As VecEnv's; where workers are free, an env of the trainer is a lane."""
+        if not (self.library.free and self._processes):
+            return super().trainer_fields
+        rows = self.library.facts.rows
+        edges = np.array([part.first * rows for part in self._lane_parts] + [self.num_agents],
+                         np.int64)
+        return {"first_row": edges, "api": library().lanes_api_free(), "whole_steps": 0}
+
+    @property
+    def trainer_threads(self) -> int:
+        """Threads that a trainer should have, at least: one waits for each free lane."""
+        return min(self.num_workers, 64) if self.library.free else 1
+
+    @property
+    def block_agents(self) -> int:
+        """Rows of a lane, where lanes are free; else 0."""
+        if not (self.library.free and self._processes):
+            return 0
+        return max(len(part.seeds) for part in self._lane_parts) * self.library.facts.rows
+
+    # -- the end
+
+    def close(self) -> None:
+        """Close every environment. The processes wait for the library's next vec. The arrays stay
+        readable; stepping is an error."""
+        if self._handle is None:
+            return
+        self._handle = None
+        if not self._processes:
+            self._lane.close()
+            return
+        self._closing.set()
+        self._monitor.join()
+        end = time.monotonic() + self.library.step_timeout
+        fine = [self._lanes.bad_lane < 0] * len(self._processes)
+        for lane, process in enumerate(self._processes):
+            words = self._block.lanes[lane].view(np.int32)
+            if not process.alive or words[shared.STATE] != FINE or not fine[lane]:
+                process.end()
+                continue
+            if self._asked[lane] and library().lanes_receive(self._lanes, lane, 1,
+                                                             abi.ffi().NULL):
+                process.end()
+                continue
+            process.send(("close",))
+            library().lanes_send(self._lanes, lane, 1, CALL)
+        for process in self._processes:
+            if process.alive:
+                with contextlib.suppress(EOFError, TimeoutError):
+                    process.answer(max(0.1, end - time.monotonic()))
+                    self.library.idle.append(process)
+                    continue
+                process.end()
+        if self.library.as_itself:
+            self.library.close()
+
+

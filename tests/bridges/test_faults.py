@@ -1,0 +1,153 @@
+"""What goes wrong in an environment: named in a moment, and nothing is left behind."""
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.places import SPECIMENS
+
+import puffer_sdk
+from puffer_sdk.base.errors import RunError, UsageError
+
+GAMES = SPECIMENS / "python_envs" / "games.py"
+
+
+def wrap(fault, workers=2, num_envs=4, **options):
+    return puffer_sdk.wrap(f"{GAMES}:Count", num_envs, workers=workers, seed=5,
+                           keywords={"fault": fault}, **options)
+
+
+def children(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in path.read_text().split()]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_exception_arrives_as_itself(workers):
+    """PufferLib's parent went on waiting; Gymnasium's says EOFError."""
+    with wrap("raise", workers) as envs:
+        envs.reset()
+        envs.step(np.zeros(4))
+        envs.step(np.zeros(4))
+        with pytest.raises(ValueError, match="no such lever") as raised:
+            envs.step(np.zeros(4))
+        text = "".join(traceback.format_exception(raised.value))
+        assert "games.py" in text and 'raise ValueError("no such lever")' in text
+        if sys.version_info >= (3, 11):
+            assert f"env 0, seed {envs.env_seed(0)}, step 3" in raised.value.__notes__[0]
+        with pytest.raises(ValueError, match="no such lever"):      # it stays so
+            envs.step(np.zeros(4))
+
+
+def test_an_exception_that_cannot_leave_its_process_is_told():
+    with puffer_sdk.wrap(f"{GAMES}:unpicklable", workers=1) as envs:
+        envs.reset()
+        with pytest.raises(RunError, match="raised Odd: odd in step") as raised:
+            envs.step([0])
+        assert "games.py" in raised.value.detail and "env 0" in raised.value.where
+
+
+@pytest.mark.parametrize(("fault", "cause"), [("die", "SIGSEGV"), ("exit", r"exit\(3\)")])
+def test_a_worker_that_dies_is_named_in_a_second(fault, cause):
+    with wrap(fault) as envs:
+        envs.reset()
+        envs.step(np.zeros(4))
+        envs.step(np.zeros(4))
+        began = time.monotonic()
+        with pytest.raises(RunError, match=f"ended in step: {cause}") as raised:
+            envs.step(np.zeros(4))
+        assert time.monotonic() - began < 5 and "step 3" in raised.value.where
+
+
+def test_a_worker_that_hangs_is_named_after_the_timeout():
+    with wrap("hang", step_timeout=0.5) as envs:
+        envs.reset()
+        envs.step(np.zeros(4))
+        envs.step(np.zeros(4))
+        with pytest.raises(RunError, match="did not return for 0.5 seconds in step") as raised:
+            envs.step(np.zeros(4))
+        assert f"env 0, seed {envs.env_seed(0)}, step 3" in raised.value.where
+
+
+def test_an_observation_outside_its_space_is_named():
+    with wrap("shape") as envs:
+        envs.reset()
+        envs.step(np.zeros(4))
+        envs.step(np.zeros(4))
+        with pytest.raises(ValueError, match=r"the shape \(4,\), the space says \(3,\)"):
+            envs.step(np.zeros(4))
+
+
+def test_the_old_interface_is_told_what_to_do():
+    with puffer_sdk.wrap(f"{GAMES}:OldGym", workers=1) as envs:
+        envs.reset()
+        with pytest.raises(UsageError, match="does not return five values") as raised:
+            envs.step([0])
+        assert "shimmy" in raised.value.hint
+
+
+def test_a_constructor_that_hangs_or_raises_is_an_error_before_the_first_step():
+    def slow():
+        import time
+        time.sleep(30)
+    with pytest.raises(RunError, match="was not made within 1 seconds"):
+        puffer_sdk.wrap(slow, workers=1, start_timeout=1.0)
+    with pytest.raises(TypeError, match="surprise|keyword"):
+        puffer_sdk.wrap(lambda surprise: None, workers=1)
+    with pytest.raises(UsageError, match="takes no keyword 'no_such'"):
+        puffer_sdk.wrap("gymnasium:CartPole-v1", workers=1, keywords={"no_such": 1})
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_flaky_environment_is_made_anew_and_its_episode_is_truncated(workers):
+    with wrap("raise", workers, restarts=2) as envs:
+        envs.reset()
+        for step in range(1, 9):
+            _, rewards, terminals, truncations = envs.step(np.ones(4))
+            cut = step % 3 == 0
+            assert terminals.tolist() == truncations.tolist() == [cut] * 4
+            assert rewards.tolist() == [not cut] * 4
+        with pytest.raises(ValueError, match="no such lever"):
+            envs.step(np.ones(4))
+
+
+def test_closing_leaves_no_process_and_no_memory():
+    before = children(os.getpid())
+    shared = {*os.listdir("/dev/shm")}
+    envs = wrap("")
+    assert len(children(os.getpid())) == len(before) + 2
+    envs.reset()
+    envs.close()
+    envs.close()
+    assert children(os.getpid()) == before and {*os.listdir("/dev/shm")} == shared
+    with pytest.raises(UsageError, match="closed"):
+        envs.step()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
+def test_no_worker_outlives_its_parent(number):
+    """Ctrl-C, a closed terminal, kill -9: in the middle of a step that takes long."""
+    script = ("import puffer_sdk, os, sys\n"
+              f"envs = puffer_sdk.wrap({str(GAMES) + ':Count'!r}, 4, workers=2, "
+              "keywords={'slow': 0.2})\n"
+              "envs.reset()\n"
+              "print(*[p.popen.pid for p in envs._processes], flush=True)\n"
+              "while True: envs.step([0] * 4)\n")
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.DEVNULL, start_new_session=True)
+    pids = [int(word) for word in parent.stdout.readline().split()]
+    assert len(pids) == 2
+    time.sleep(0.3)
+    parent.send_signal(number)
+    parent.wait(20)
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            break
+        time.sleep(0.1)
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    parent.stdout.close()

@@ -1,0 +1,162 @@
+"""train, eval, profile, runs and config on Python environments, through the command line."""
+import json
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from helpers.places import SPECIMENS
+from helpers.playground import wait_until
+
+import puffer_sdk
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.bridges import sources
+from puffer_sdk.training import checkpoint
+
+pytest_plugins = ["helpers.playground_fixtures"]
+
+GAMES = SPECIMENS / "python_envs" / "games.py"
+SMALL = {"train.horizon": 16, "train.minibatch_size": 128, "vec.total_agents": 16,
+         "policy.hidden_size": 16, "train.total_timesteps": 16 * 16 * 6}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    shutil.copy(GAMES, tmp_path / "games.py")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def weights(run) -> bytes:
+    return checkpoint.load(run.checkpoint).tensors["encoder"].tobytes()
+
+
+def test_workers_and_pace_change_no_bit_of_what_is_learned(here):
+    """0, 1, 2 and 4 workers, in step or each at its own pace: the same weights."""
+    runs = [puffer_sdk.train("gymnasium:CartPole-v1", {
+        **SMALL, "vec.num_workers": workers, "vec.free": free, "vec.num_threads": threads})
+        for workers, free, threads in ((0, 0, 1), (1, 0, 2), (2, 0, 1), (4, 0, 2), (2, 1, 1),
+                                       (4, 1, 2))]
+    assert len({weights(run) for run in runs}) == 1
+    assert runs[0].metrics["window/episode_return"] > 5
+    assert len({run.metrics["window/episode_return"] for run in runs}) == 1
+
+
+@pytest.mark.parametrize("name", ["Guess", "Walkers"])
+def test_masks_and_agents_train_through_every_pace(here, name):
+    settings = {**SMALL, "vec.total_agents": 24, "train.minibatch_size": 192}
+    runs = [puffer_sdk.train(f"games.py:{name}", {**settings, "vec.free": free})
+            for free in (0, 1)]
+    assert weights(runs[0]) == weights(runs[1])
+
+
+def test_guess_is_learned(here):
+    """The right number is in the observation: from chance among four to nearly always."""
+    result = puffer_sdk.train("games.py:Guess", {"train.total_timesteps": 40_000,
+                                                 "policy.hidden_size": 32})
+    assert result.reached["episode_return"] > 7
+
+
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(here, start, cli):
+    words = [word for name, value in {**SMALL, "train.total_timesteps": 16 * 16 * 40}.items()
+             for word in (f"--{name.replace('_', '-')}", value)]
+    whole = puffer_sdk.train("games.py:Count", {**SMALL, "train.total_timesteps": 16 * 16 * 40})
+    command = start("train", "games.py:Count", *words, "--env.slow", 0.001, cwd=here)
+    saved = here / "runs" / "games" / "Count" / "0002" / "checkpoints"
+    wait_until(lambda: saved.is_dir() and any(saved.iterdir()), seconds=60)
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=60)
+    assert command.returncode == 130, err
+    resumed = cli("train", "games.py:Count", "--resume", "--env.slow", 0, cwd=here)
+    assert resumed.returncode == 0, resumed.stderr
+    last = sorted(saved.glob("*.safetensors"))[-1]
+    assert checkpoint.load(last).step == whole.steps
+    assert checkpoint.load(last).tensors["encoder"].tobytes() == weights(whole)
+
+
+def test_the_road_of_a_gymnasium_environment(here, cli):
+    """train, runs, eval, profile, config: each says where it is and what comes next."""
+    words = [word for name, value in SMALL.items()
+             for word in (f"--{name.replace('_', '-')}", value)]
+    trained = cli("train", "gymnasium:CartPole-v1", *words, cwd=here)
+    assert trained.returncode == 0, trained.stderr
+    assert "runs/gymnasium/CartPole-v1/0001" in trained.stdout
+    assert "next     puffer-sdk eval gymnasium:CartPole-v1" in trained.stdout
+    listed = cli("runs", cwd=here)
+    assert "gymnasium:CartPole-v1" in listed.stdout or "return" in listed.stdout
+    rows = json.loads(cli("runs", "--format", "json", cwd=here).stdout)["runs"]
+    assert [row["env"] for row in rows] == ["gymnasium:CartPole-v1"]
+    found = cli("eval", "gymnasium:CartPole-v1", "--eval.episodes", 8, "--format", "json", cwd=here)
+    scores = json.loads(found.stdout)["policies"]
+    assert {*scores} == {"trained", "random", "idle"}
+    assert scores["idle"]["mean"]["episode_length"] < 12
+    profiled = cli("profile", "gymnasium:CartPole-v1", "--seconds", 0.5, *words, cwd=here)
+    assert "rollout: environments" in profiled.stdout, profiled.stderr
+    shown = cli("config", "gymnasium:CartPole-v1", "--vec.num-workers", 3, cwd=here)
+    assert "num_workers" in shown.stdout and "4 floats" in shown.stdout and "2 ids" in shown.stdout
+    spec = json.loads((here / "runs/gymnasium/CartPole-v1/0001/spec.json").read_text())
+    assert spec["obs_size"] == 4 and spec["act_sizes"] == [2] and "gymnasium" in spec["packages"]
+
+
+def test_keywords_keep_their_types_through_a_resume(here):
+    """--env.KEY is a Python value; the run's config.ini holds it so that it comes back."""
+    given = {"env.length": "4", "env.fault": "", "env.slow": "0.0"}
+    run = puffer_sdk.train("games.py:Count", {**SMALL, **given})
+    source = sources.find("games.py:Count")
+    config = source.resolve(ini=run.folder / "config.ini")
+    assert dict(config.env) == {"length": 4, "fault": "", "slow": 0.0}
+    assert [type(value) for value in config.env.values()] == [int, str, float]
+    assert run.reached["episode_length"] == 4
+
+
+def test_settings_come_from_an_ini_beside_the_runs(here):
+    (here / "gymnasium").mkdir()
+    (here / "gymnasium" / "CartPole-v1.ini").write_text("[train]\nlearning_rate = 0.5\n")
+    other = here / "other.ini"
+    other.write_text("[train]\nlearning_rate = 0.25\n[env]\nsutton_barto_reward = true\n")
+    source = sources.find("gymnasium:CartPole-v1")
+    assert source.resolve().train.learning_rate == 0.5
+    config = source.resolve({"train.gamma": 0.5}, ini=other)
+    assert (config.train.learning_rate, config.train.gamma) == (0.25, 0.5)
+    assert config.env["sutton_barto_reward"] is True
+
+
+@pytest.mark.parametrize(("name", "place"), [
+    ("gymnasium:CartPole-v1", "gymnasium/CartPole-v1"),
+    ("gymnasium:ALE/Pong-v5", "gymnasium/ALE/Pong-v5"),
+    ("pettingzoo:zoo.pistonball_v6", "pettingzoo/zoo.pistonball_v6"),
+    ("games.py:Count", "games/Count"), ("some/where/games.py:Count", "games/Count"),
+    ("my.module:make", "my.module/make")])
+def test_runs_lie_under_the_name(here, name, place):
+    assert sources.find(name).runs_dir() == here / "runs" / place
+
+
+def test_agents_fill_whole_environments(here):
+    """Where nobody says how many: 64 agents, or the next number that whole environments fill."""
+    prepared = sources.find("games.py:Walkers").prepare()
+    assert prepared.config.vec.total_agents == 66
+    with pytest.raises(UsageError, match="whole environments"):
+        puffer_sdk.train("games.py:Walkers", {**SMALL, "vec.total_agents": 16})
+
+
+def test_an_error_of_the_environment_ends_the_command_with_its_traceback(here, cli):
+    failed = cli("train", "games.py:Count", "--env.fault", "raise", cwd=here)
+    assert failed.returncode == 4
+    assert "the environment raised ValueError: no such lever in step" in failed.stderr
+    assert "games.py" in failed.stderr and "env 0, seed" in failed.stderr
+    missing = cli("train", "gymnasium:NoSuch-v0", cwd=here)
+    assert missing.returncode == 2 and "Gymnasium knows no environment" in missing.stderr
+    gpu = cli("train", "games.py:Count", "--vec.device", "cuda", "--train.device", "cuda", cwd=here)
+    assert gpu.returncode == 2, gpu.stderr
+
+
+def test_a_policy_of_a_run_acts_in_a_wrap(here):
+    run = puffer_sdk.train("gymnasium:CartPole-v1", SMALL)
+    policy = puffer_sdk.Policy.load(run.folder)
+    with puffer_sdk.wrap("gymnasium:CartPole-v1", 4, workers=1) as envs:
+        envs.reset()
+        for _ in range(20):
+            actions = policy.act(envs.observations)
+            assert {*np.unique(actions)} <= {0, 1}
+            envs.step(actions)
+            policy.ended(envs.terminals)

@@ -1,0 +1,240 @@
+"""wrap(): rows, endings, seeds, masks, agents and logs, the same for any number of workers."""
+import numpy as np
+import pytest
+from helpers.places import SPECIMENS
+
+import puffer_sdk
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.env.vec import mix_seed
+
+GAMES = SPECIMENS / "python_envs" / "games.py"
+WORKERS = (0, 1, 2, 3)
+
+
+def play(name, workers, ticks=40, num_envs=5, seed=7, **options):
+    """All rows of a random play, and the log."""
+    with puffer_sdk.wrap(name, num_envs, workers=workers, seed=seed, **options) as envs:
+        rng, seen = np.random.default_rng(0), [envs.reset().copy()]
+        for _ in range(ticks):
+            draw = rng.random((envs.num_agents, envs.num_atns))
+            envs.actions = np.floor(draw * np.array(envs.act_sizes))
+            found = envs.step()
+            seen.append(np.concatenate([np.ravel(array) for array in (
+                *found, envs.final_observations, envs.has_final)]))
+        return seen, envs.log()
+
+
+@pytest.mark.parametrize("name", [f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
+                                  "gymnasium:CartPole-v1"])
+def test_the_number_of_workers_changes_no_byte(name):
+    first, log = play(name, WORKERS[0])
+    assert log["n"] > 0
+    for workers in WORKERS[1:]:
+        other, theirs = play(name, workers)
+        assert theirs == log
+        assert all(np.array_equal(a, b) for a, b in zip(first, other))
+
+
+def test_each_env_has_a_seed_of_its_own_however_they_are_dealt():
+    """PufferLib gave envs of neighbouring workers the same seeds."""
+    for workers in (0, 2):
+        with puffer_sdk.wrap(f"{GAMES}:Count", 8, workers=workers, seed=42) as envs:
+            digits = envs.reset()[:, 0]
+            seeds = [envs.env_seed(env) for env in range(8)]
+        assert seeds == [mix_seed(42, env) for env in range(8)] and len({*seeds}) == 8
+        assert digits.tolist() == [seed % 1000 for seed in seeds]
+
+
+def test_an_ending_shows_the_next_episode_and_keeps_the_last_observation():
+    with puffer_sdk.wrap(f"{GAMES}:Count", 2, workers=1, keywords={"length": 4}) as envs:
+        envs.reset()
+        for tick in range(1, 13):
+            _, _, terminals, truncations = envs.step(np.ones(2))
+            over = tick % 4 == 0
+            episode = (tick - 1) // 4 + 1
+            assert terminals.tolist() == [over] * 2
+            assert truncations.tolist() == [over and episode == 3] * 2
+            assert envs.has_final.tolist() == [over] * 2
+            if over:
+                assert envs.final_observations[:, 1:].tolist() == [[episode, 4]] * 2
+                assert envs.observations[:, 1:].tolist() == [[episode + 1, 0]] * 2
+            else:
+                assert envs.observations[:, 1:].tolist() == [[episode, tick % 4]] * 2
+
+
+def test_a_time_limit_of_gymnasium_is_a_truncation():
+    with puffer_sdk.wrap("gymnasium:Pendulum-v1", 2, workers=0) as envs:
+        envs.reset()
+        ends = [tick for tick in range(1, 401) if envs.step()[2].any()]
+        assert ends == [200, 400] and envs.truncations.tolist() == [1, 1]
+        log = envs.log()
+        assert (log["episode_length"], log["n"]) == (200, 4) and log["episode_return"] < -500
+        assert np.abs(envs.final_observations).max() <= 8 and envs.has_final.all()
+
+
+def test_next_step_resets_in_the_following_step_and_disabled_never():
+    """With next_step the step after an ending takes no action and earns nothing."""
+    with puffer_sdk.wrap(f"{GAMES}:Count", 1, workers=1, autoreset="next_step",
+                         keywords={"length": 2}) as envs:
+        envs.reset()
+        rows = []
+        for _ in range(6):
+            observations, rewards, terminals, _ = envs.step([2])
+            rows.append((*observations[0, 1:], rewards[0], terminals[0]))
+        assert rows == [(1, 1, 2, 0), (1, 2, 2, 1), (2, 0, 0, 0),
+                        (2, 1, 2, 0), (2, 2, 2, 1), (3, 0, 0, 0)]
+        assert envs.log()["n"] == 2
+    with puffer_sdk.wrap(f"{GAMES}:Count", 1, workers=0, autoreset="disabled",
+                         keywords={"length": 2}) as envs:
+        envs.reset()
+        envs.step([0])
+        assert envs.step([0])[0][0, 1:].tolist() == [1, 2]
+        with pytest.raises(UsageError, match="was not reset"):
+            envs.step([0])
+
+
+def test_infos_of_an_episode_are_means_under_their_own_names():
+    """Numbers only; PufferLib sent every info through a pipe."""
+    with puffer_sdk.wrap(f"{GAMES}:Count", 3, workers=2, keywords={"length": 2}) as envs:
+        envs.reset()
+        assert envs.log() == {}
+        for actions in ([0, 0, 0], [0, 1, 2], [0, 0, 0], [2, 2, 2]):
+            envs.step(actions)
+        assert envs.log_of(1) == {"episode_return": 1.5, "episode_length": 2, "levers": 1.5, "n": 2}
+        log = envs.log()
+        assert log["levers"] == 1.5 and log["n"] == 4 and envs.log() == {}
+
+
+def test_agents_of_pettingzoo_come_and_go():
+    """ann leaves at 3, cy joins at 2, all are cut at 5, and the next episode begins at once."""
+    with puffer_sdk.wrap(f"{GAMES}:Walkers", 2, workers=2) as envs:
+        envs.reset()
+        assert envs.num_agents == 6 and envs.alive.tolist() == [1, 1, 0] * 2
+        lived, over, cut = [], [], []
+        for _ in range(5):
+            envs.step(np.ones(6))
+            lived.append(envs.alive[:3].tolist())
+            over.append(envs.terminals[:3].tolist())
+            cut.append(envs.truncations[:3].tolist())
+        assert lived == [[1, 1, 0], [1, 1, 1], [0, 1, 1], [0, 1, 1], [1, 1, 0]]
+        assert over == [[0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 1, 1]]
+        assert cut == [[0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 1, 1]]
+        assert envs.final_observations[1].tolist() == [1, 5]
+        assert envs.observations[:2].tolist() == [[0, 0], [1, 0]]
+        log = envs.log()
+        assert log["n"] == 6 and log["left_at"] == pytest.approx((3 + 5 + 5) / 3)
+        assert log["episode_length"] == pytest.approx((3 + 5 + 3) / 3)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["info", "observation"])
+def test_masks_reach_the_sampler(inside):
+    """Guess raises if a masked action comes: random play by the mask, then a training."""
+    from puffer_sdk.policy.players import random_actions
+
+    with puffer_sdk.wrap(f"{GAMES}:Guess", 16, workers=2,
+                         keywords={"in_observation": inside}) as envs:
+        assert envs.obs_size == 8
+        envs.reset()
+        assert envs.action_mask.sum(1).tolist() == [4] * 16
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            envs.step(random_actions(envs, rng))
+        with puffer_sdk.Trainer(envs, {"train.total_timesteps": 16 * 512, "train.horizon": 16,
+                                       "train.minibatch_size": 256, "policy.hidden_size": 32,
+                                       "policy.num_layers": 1}) as trainer:
+            while not trainer.finished:
+                trainer.rollout()
+                trainer.update()
+        assert envs.action_mask.sum(1).tolist() == [4] * 16
+
+
+def test_who_is_done_first_is_received_first():
+    """PufferLib's pool could not be reached: its sync_traj was forced."""
+    with puffer_sdk.wrap(f"{GAMES}:Count", 6, workers=3) as envs:
+        envs.reset()
+        envs.send()
+        first = envs.recv(2)
+        assert len(first) in (2, 4, 6) and {*first.tolist()} <= {*range(6)}
+        rest = envs.recv() if len(first) < 6 else np.array([], int)
+        assert sorted([*first, *rest]) == [0, 1, 2, 3, 4, 5]
+        assert envs.observations[:, 2].tolist() == [1] * 6
+        envs.send(np.array([2, 3]))
+        assert envs.recv().tolist() == [2, 3]
+        assert envs.observations[:, 2].tolist() == [1, 1, 2, 2, 1, 1]
+        with pytest.raises(UsageError, match="nothing was sent"):
+            envs.recv()
+        with pytest.raises(UsageError, match="whole|together"):
+            envs.send(np.array([3]))
+        envs.send()
+        with pytest.raises(UsageError, match="sent and not received"):
+            envs.step()
+        envs.recv()
+
+
+def test_slow_workers_do_not_hold_up_fast_ones():
+    """One worker sleeps; the other one has been around several times by then."""
+    with puffer_sdk.wrap(f"{GAMES}:Uneven", 2, workers=2) as envs:
+        envs.reset()
+        envs.send()
+        rounds = 0
+        while True:
+            ids = envs.recv(1)
+            if 0 in ids:
+                break
+            rounds += 1
+            envs.send(ids)
+        assert rounds >= 3
+
+
+def test_render_is_what_the_env_returns():
+    with puffer_sdk.wrap(f"{GAMES}:Count", 3, workers=2,
+                         keywords={"render_mode": "rgb_array"}) as envs:
+        envs.reset()
+        envs.step([0, 0, 0])
+        assert envs.render(2).shape == (24, 32, 3)
+        envs.step([0, 0, 0])            # the lane steps on after it
+        assert envs.observations[:, 2].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (("gymnasium:Nothing-v0",), "Gymnasium knows no environment"),
+    (("gymnasium:CartPole-v7",), "knows no environment"),
+    (("nowhere.at.all:Env",), "there is no module"),
+    ((f"{GAMES}:Cuont",), "has no Cuont"),
+    (("no_such_file.py:Env",), "no such file"),
+    (("pettingzoo:games",), "there is no module|no environment of PettingZoo"),
+    (("CartPole-v1",), "not the name of an environment"),
+    ((f"{GAMES}:texts",), "fixed length: Text at says"),
+    ((f"{GAMES}:Count", 0), "num_envs cannot be 0"),
+    ((object(),), "neither a name nor something to call"),
+    (("json:dumps",), "dumps")])
+def test_names_that_lead_nowhere(arguments, says):
+    with pytest.raises(Exception, match=says):
+        puffer_sdk.wrap(*arguments, workers=1)
+
+
+def test_a_function_of_ones_own_is_sent_to_the_workers():
+    limit = 3
+
+    def make(length=limit):
+        import sys
+        sys.path.insert(0, str(GAMES.parent))
+        from games import Count
+        return Count(length=length)
+    with puffer_sdk.wrap(make, 2, workers=2) as envs:
+        envs.reset()
+        assert [bool(envs.step([0, 0])[2][0]) for _ in range(6)] == [False, False, True] * 2
+    with puffer_sdk.wrap(make, 2, workers=0, keywords={"length": 2}) as envs:
+        envs.reset()
+        assert [bool(envs.step([0, 0])[2][0]) for _ in range(4)] == [False, True] * 2
+
+
+def test_more_workers_than_envs_or_cores_are_fine():
+    """PufferLib refused more workers than cores."""
+    with puffer_sdk.wrap(f"{GAMES}:Count", 3, workers=24) as envs:
+        assert envs.num_workers == 3
+        envs.reset()
+        envs.step([1, 1, 1])
+    with puffer_sdk.wrap(f"{GAMES}:Count", 8, workers=8) as envs:
+        envs.reset()
+        assert envs.step(np.ones(8))[1].tolist() == [1] * 8

@@ -1,0 +1,197 @@
+"""Small environments in Python, as users write them: for tests of the bridges."""
+import os
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from puffer_sdk.env.vec import mix_seed
+
+
+class Count(gymnasium.Env):
+    """Counts up from its seed's digit. Says all that it is told, so that tests can look.
+
+    length      steps of an episode; every third one is truncated in place of terminated
+    fault       what happens at step `at` of each episode: raise, die, hang, nan, shape
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+
+    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0):
+        self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
+        self.action_space = spaces.Discrete(3)
+        self.length, self.fault, self.at, self.render_mode = length, fault, at, render_mode
+        self.slow, self.episode = slow, 0
+
+    def look(self):
+        return np.array([self.np_random_seed % 1000, self.episode, self.t], np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.episode, self.t = self.episode + 1, 0
+        return self.look(), {}
+
+    def step(self, action):
+        self.t += 1
+        if self.slow:
+            time.sleep(self.slow)
+        if self.fault and self.t == self.at:
+            if self.fault == "raise":
+                raise ValueError("no such lever")
+            if self.fault == "die":
+                os.kill(os.getpid(), 11)
+            if self.fault == "exit":
+                os._exit(3)
+            if self.fault == "hang":
+                time.sleep(60)
+            if self.fault == "shape":
+                return np.zeros(4, np.float32), 0.0, False, False, {}
+        over = self.t >= self.length
+        cut = over and self.episode % 3 == 0
+        info = {"levers": float(action), "text": "no number"} if over else {}
+        return self.look(), float(action), over and not cut, cut, info
+
+    def render(self):
+        frame = np.zeros((24, 32, 3), np.uint8)
+        frame[:, :self.t + 1] = (0, 200, 0)
+        return frame
+
+
+class Rich(gymnasium.Env):
+    """Every space that can be a row, nested; it repeats what it samples."""
+
+    def __init__(self):
+        self.observation_space = spaces.Dict({
+            "where": spaces.Box(-2.0, 2.0, (2, 2), np.float64),
+            "tool": spaces.Discrete(4, start=-1),
+            "bag": spaces.Tuple((spaces.MultiDiscrete([2, 3]), spaces.MultiBinary(3))),
+            "deep": spaces.Dict({"pixels": spaces.Box(0, 255, (2, 3), np.uint8)})})
+        self.action_space = spaces.Dict({
+            "go": spaces.Discrete(3, start=1), "press": spaces.MultiBinary(2),
+            "pick": spaces.Tuple((spaces.MultiDiscrete([2, 4]), spaces.Discrete(2)))})
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self.t, self.last = 0, self.observation_space.sample()
+        return self.last, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.t, self.last = self.t + 1, self.observation_space.sample()
+        return self.last, 1.0, self.t == 4, False, {}
+
+
+class Guess(gymnasium.Env):
+    """One of eight numbers is right, and the observation says which. The lower half is legal, or
+    the upper one."""
+
+    def __init__(self, in_observation=False):
+        simple = spaces.Box(0, 1, (8,), np.float32)
+        self.inside = in_observation
+        self.observation_space = spaces.Dict({
+            "observation": simple, "action_mask": spaces.MultiBinary(8)}) if in_observation \
+            else simple
+        self.action_space = spaces.Discrete(8)
+
+    def say(self):
+        self.right = int(self.np_random.integers(8))
+        row = np.zeros(8, np.float32)
+        row[self.right] = 1
+        self.mask = np.zeros(8, np.int8)
+        self.mask[4 * (self.right // 4):4 * (self.right // 4) + 4] = 1
+        if self.inside:
+            return {"observation": row, "action_mask": self.mask}, {}
+        return row, {"action_mask": self.mask}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return self.say()
+
+    def step(self, action):
+        assert self.mask[action], "a mask forbids this"
+        hit, self.t = float(action == self.right), self.t + 1
+        ob, info = self.say()
+        return ob, hit, False, self.t == 8, info
+
+
+class Walkers:
+    """PettingZoo's parallel interface: three walkers; each leaves after a number of steps of its
+    own, and the third one joins late."""
+
+    metadata = {"name": "walkers", "render_modes": []}
+    possible_agents = ["ann", "bob", "cy"]
+
+    def __init__(self, joins=2):
+        self.joins = joins
+
+    def observation_space(self, agent):
+        return spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+    def action_space(self, agent):
+        return spaces.Discrete(2)
+
+    def look(self, agent):
+        return np.array([self.possible_agents.index(agent), self.t], np.float32)
+
+    def reset(self, seed=None, options=None):
+        self.t, self.agents = 0, ["ann", "bob"]
+        return {agent: self.look(agent) for agent in self.agents}, {a: {} for a in self.agents}
+
+    def step(self, actions):
+        assert set(actions) == set(self.agents), actions
+        self.t += 1
+        over = {agent: self.t == 3 and agent == "ann" for agent in self.agents}
+        cut = {agent: self.t == 5 for agent in self.agents}
+        rewards = {agent: float(actions[agent]) for agent in self.agents}
+        looks = {agent: self.look(agent) for agent in self.agents}
+        infos = {agent: {"left_at": self.t} for agent in self.agents}
+        self.agents = [a for a in self.agents if not (over[a] or cut[a])]
+        if self.t == self.joins:
+            self.agents.append("cy")
+            looks["cy"], infos["cy"] = self.look("cy"), {}
+        return looks, rewards, over, cut, infos
+
+    def close(self):
+        pass
+
+
+class OldGym:
+    """Gym's interface of 2021: four values."""
+
+    observation_space, action_space = spaces.Box(0, 1, (1,), np.float32), spaces.Discrete(2)
+
+    def reset(self, seed=None):
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, False, {}
+
+
+def texts():
+    env = Count()
+    env.observation_space = spaces.Dict({"says": spaces.Text(10)})
+    return env
+
+
+def unpicklable():
+    class Odd(Exception):
+        def __init__(self, a, b):
+            super().__init__(a)
+
+    class Raises(Count):
+        def step(self, action):
+            raise Odd("odd", 1)
+    return Raises()
+
+
+class Uneven(Count):
+    """The first copy of a vec with seed 0 is slow."""
+
+    def step(self, action):
+        if self.np_random_seed == mix_seed(0, 0):
+            time.sleep(0.3)
+        return super().step(action)
