@@ -55,15 +55,15 @@ class Claim:
     """What should hold: the fields of puffer_repro.h's Repro that say so."""
 
     expect: str
-    array: str = ""
-    agent: int = -1
-    first: int = 0
-    last: int = -1
-    low: float = 0.0
-    high: float = 0.0
-    field: str = ""
-    pointer: int = -1           # "shown": where the word lies, and how the element shows it
-    offset: int = 0
-    is_float: int = 0
-    scale: float = 0.0
-    shift: float = 0.0
+    array: str
+    agent: int
+    first: int
+    last: int
+    low: float
+    high: float
+    field: str
+    pointer: int                # "shown": where the word lies, and how the element shows it
+    offset: int
+    is_float: int
+    scale: float
+    shift: float

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
-from ..checking.claims import Claim
 from ..checking.repro import program as repro
 from ..checking.repro import replaying
 from . import debugger
@@ -85,7 +84,7 @@ def _warn_if_stale(program: replaying.Program) -> None:
 
 def _play(program: replaying.Program, verbose: bool) -> tuple[Path, repro.Run, bool]:
     """Compiled without optimization if that still shows the fault, else with check's flags."""
-    spec, flags = program.spec, repro.flags_of(Claim(program.expect))
+    spec, flags = program.spec, repro.flags_of(program.expect)
     folder = paths.writable(paths.build_dir(spec.folder) / "debug", purpose="debugging")
     target = folder / program.source.stem
     plain = tuple("-O0" if flag == "-O1" else flag for flag in flags)

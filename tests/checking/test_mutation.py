@@ -67,6 +67,36 @@ def test_drawing_is_left_alone(planted):
                     if m.file.endswith(".h") and begin < m.line < end], folder.name
 
 
+def test_statements_are_found_however_they_are_written(probe):
+    """Without braces, with ++ and -- on either side; every use of the generator is another's."""
+    folder = probe(("    int tick;\n", "    int tick, left, right;\n"), ("    env->tick++;\n", """\
+    if (env->tick > 1) env->rewards[0] = 1.0f;
+    else env->right = 4;
+    ++env->left;
+    --env->right;
+    env->tick++;
+    env->tick--;
+    env->left = (int)(env->rng % 3) + rand_r(&env->rng);
+    env->rng = env->rng * 5 + 1;
+"""), ("        env->terminals[a] += env->tick == env->limit;\n", ""),
+        ("    if (env->tick >= env->limit) {", """\
+    if (env->left > 9) { env->terminals[0] = 1; c_reset(env); }
+    if (env->tick >= env->limit) {"""))
+    found = places.find(folder)
+
+    def gone(operator: str) -> set[str]:
+        return {line[1:].strip() for m in found if m.operator == operator
+                for line in m.diff.splitlines()[2:] if line.startswith("-")}
+
+    assert "if (env->tick > 1) env->rewards[0] = 1.0f;" in gone("drop-bonus")
+    assert {"else env->right = 4;", "++env->left;", "--env->right;", "env->tick++;",
+            "env->tick--;"} <= gone("drop-update")
+    # negating a condition on which terminal and reset both depend is another game, not a fault
+    assert gone("negate-ending") == {"if (env->tick >= env->limit) {"}
+    (shared,) = (m for m in found if m.operator == "shared-rng")
+    assert b"env->rng" not in shared.text and shared.text.count(b"shared") == 5
+
+
 def test_samples_spread_over_operators(planted):
     found = next(iter(planted.values()))
     drawn = list(sample(found, 7))

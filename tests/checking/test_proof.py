@@ -18,6 +18,8 @@ from helpers.playground import wait_until
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
+from puffer_sdk.checking.claims import Proof
+from puffer_sdk.checking.finding import Elements, Finding
 from puffer_sdk.checking.repro import program as repro
 from puffer_sdk.checking.repro import proof, replaying
 from puffer_sdk.checking.repro.shrinking import RESET, shrink
@@ -142,6 +144,15 @@ def test_unproven_and_unwanted(tmp_path):
     result = check(folder, prove=False)
     assert result.findings and all(f.repro is None for f in result.findings)
     assert not (folder / "build" / "check").exists()
+
+
+@pytest.mark.parametrize("element, block", [
+    (None, (0, -1)), (3, (3, 3)), (Elements(4, 6, "4-6, 9"), (4, 6))])
+def test_a_program_looks_at_the_elements_that_a_finding_names(element, block):
+    """At the whole row, from its first element to its last, where none is named."""
+    finding = Finding("PUF302", "not written", agent=1, element=element)
+    claim = proof._claim(finding, Proof("written", "observations"))
+    assert (claim.expect, claim.agent, claim.first, claim.last) == ("written", 1, *block)
 
 
 def plays(wanted):

@@ -1,6 +1,7 @@
 """What check reads in the source alone: calls, shared state, layout, and the rules over them."""
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -275,6 +276,19 @@ def test_layout_of_structs_that_point_to_themselves(game):
     assert set(lay.pointees) == {"first"}
     assert lay.pointees["first"].find("first[].v").offset == 8
     assert lay.pointees["first"].pointees["first[].leaf"].find("first[].leaf[].w").size == 4
+
+
+def test_what_differs_between_two_structs_is_named(game):
+    """Of numbers alone: the caller clears the log, and pointers differ between any two copies."""
+    facts = game(helpers="void f(void);")
+    lay = facts.source.layout(facts.spec)
+    one, other = bytes(lay.size), bytearray(lay.size)
+    assert lay.differences(one, other) == []
+    for path, value in (("tick", struct.pack("i", -3)), ("speed", struct.pack("f", 0.25)),
+                        ("wide", b"\1"), ("map", b"\1"), ("log.n", struct.pack("f", 1))):
+        begin = lay.find(path).offset
+        other[begin:begin + len(value)] = value
+    assert lay.differences(one, other) == [("tick", 0, -3), ("speed", 0.0, 0.25), ("wide", 0, 1)]
 
 
 def test_layout_of_templates(squared, target):
@@ -566,6 +580,7 @@ def ids(facts: Facts) -> list[tuple[int, int]]:
     ("int a = env->actions[0]; if (a >= 8) env->tick++;", [8]),
     ("int a = env->actions[0]; if (a > 5) env->tick++;", [5]),
     ("int a = env->actions[0]; env->tick += a == -1;", [-1]),
+    ("int a = env->actions[0]; if (!a || a & 1) env->tick++; if (a == 5) env->tick--;", [5]),
     ("int a = env->actions[0]; switch (a) { case 3 ... 7: env->tick++; }", [7]),
     ("switch ((int)env->actions[0]) { case 1: switch (env->tick) { case 9: break; } }", []),
     ("int a = env->actions[0]; if (a >= 5) a = 4; if (a > 4) a = 4; if (a == 4) a++;", []),

@@ -507,6 +507,9 @@ def test_profile_shows_each_kernel(target, monkeypatch):
                   "--format", "json")
     found = json.loads(done.stdout)
     assert found["gpu"]["name"] and found["busy"] > 0 and found["copy_rate"] > 0
+    assert [phase["name"] for phase in found["phases"]] == [        # the host's
+        "rollout: environments", "rollout: hand over", "rollout: wait for actions",
+        "rollout: launch", "update: launch", "update: wait", "waiting"]
     kernels = {each["name"]: each for each in found["kernels"]}
     assert {"gates_step", "scan_forward", "heads_sample"} <= set(kernels)
     assert sum(each["share"] for each in kernels.values()) == pytest.approx(1)

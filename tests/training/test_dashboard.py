@@ -60,6 +60,12 @@ def test_the_panel_holds_what_a_person_wants_to_know(board, monkeypatch):
         assert part in text, part
 
 
+def test_a_run_of_one_epoch_is_said_to_be_one(board, monkeypatch):
+    board.total = 512
+    board.update(ROW)
+    assert "1 of 1" in "\n".join(drawn(board, monkeypatch, 80)).split("epoch")[1]
+
+
 def test_columns_line_up(board, monkeypatch):
     board.update(ROW)
     lines = drawn(board, monkeypatch, 80)
@@ -121,3 +127,4 @@ def test_the_curve_fills_its_width_and_spans_its_range(count):
     line = sparkline([float(i) for i in range(count)], 40)
     assert len(line) == 40 and list(line) == sorted(line)
     assert line[0] == "▁" and (line[-1] == "█" or count == 1)
+    assert sparkline([float(i) - 500 for i in range(count)], 40) == line

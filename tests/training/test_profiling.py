@@ -3,6 +3,7 @@ import json
 import re
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from helpers.places import ROOT
@@ -44,6 +45,22 @@ def test_replayed_steps_count_three_times_and_only_if_replayed(faulty, found):
     forward = found.flops_per_step / 4
     less = puffer_sdk.profile(faulty, {"train.replay_ratio": 0.5}, seconds=0.5)
     assert less.flops_per_step == pytest.approx(forward * 2.5, rel=0.05)
+
+
+def test_three_epochs_are_measured_however_long_each_takes():
+    class Trainer:
+        epochs = 0
+
+        def rollout(self):
+            pass
+
+        def update(self):
+            self.epochs += 1
+
+    trainer = Trainer()
+    link = SimpleNamespace(stop=False, emit=lambda kind, **payload: None)
+    profiling.train(trainer, 0.0, link, 0.0)
+    assert trainer.epochs == profiling.EPOCHS == 3
 
 
 def test_what_no_phase_claims_is_waiting():

@@ -161,6 +161,12 @@ def test_runs_are_found(folder):
         with pytest.raises(UsageError, match="there is no run") as caught:
             find_run(folder, text)
         assert caught.value.expected == "one of 1, 2"
+    for text in ("0003", "notes"):              # folders that are no run
+        (folder / text).mkdir()
+    (folder / "notes" / "run.json").write_text("{}")
+    for text in ("0003", "notes"):
+        with pytest.raises(UsageError, match="there is no run"):
+            find_run(folder, str(folder / text))
     with pytest.raises(UsageError, match="no runs yet"):
         find_run(folder.parent / "none", "latest")
 
@@ -217,7 +223,8 @@ def three(folder, tmp_path):
     finished(folder, "base", "[train]\ngamma = 0.9\nseed = 1\n",
              [{"step": 1_500_000, "sps": 9e5, "seconds": 6.0, "env/perf": 0.5, "time/env": 1.0}])
     finished(folder, "long", "[train]\ngamma = 0.99\nseed = 1\n",
-             [{"step": 3_000_000, "sps": 260_000.0, "env/perf": 0.75, "env/score": 0.1}])
+             [{"loss/value": 0.2, "step": 3_000_000, "sps": 260_000.0, "env/perf": 0.75,
+               "env/score": 0.1}])
     create_run(folder, "now")
     return folder
 
@@ -256,6 +263,8 @@ def test_comparing(three, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["settings"] == {"train.gamma": ["0.9", "0.99"]}
     assert document["metrics"]["env/score"] == [None, 0.1]
+    assert list(document["metrics"]) == ["env/perf", "env/score", "step", "sps", "seconds",
+                                         "loss/value"]      # what people look for comes first
 
 
 def test_deleting_asks_first(three, capsys, monkeypatch):

@@ -27,7 +27,7 @@ from helpers.playground import (
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.settings import config
-from puffer_sdk.training import backends, checkpoint, runs
+from puffer_sdk.training import backends, checkpoint, locks, runs
 from puffer_sdk.training import train as training
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -100,6 +100,15 @@ def test_an_episode_longer_than_the_interval_of_checkpoints_ends(tmp_path):
     ends = [row for row in runs.Run(run.folder).metrics() if "env/episode_length" in row]
     assert [row["env/episode_length"] for row in ends] == [20_000, 20_000]
     assert run.metrics["env/perf"] == 1
+
+
+def test_the_checkpoint_at_which_envs_start_anew_is_kept(faulty, tmp_path):
+    """16,384 ticks on, between two that the interval asks for."""
+    done = train(faulty, tmp_path, {
+        "vec.total_agents": 1, "train.horizon": 1024, "train.minibatch_size": 1024,
+        "base.checkpoint_interval": 10, "train.total_timesteps": 18 * 1024})
+    names = [path.stem for path in runs.Run(done.folder).checkpoints()]
+    assert names == [f"{1024 * epoch:012d}" for epoch in (10, 16, 18)]
 
 
 def test_an_env_that_dies_leaves_a_run_that_can_be_resumed(faulty, tmp_path):
@@ -293,6 +302,15 @@ def test_a_run_that_is_going_on_is_not_resumed(faulty, start, tmp_path):
         train(faulty, tmp_path, resume="1")
     assert str(process.pid) in caught.value.actual
     assert process.poll() is None
+
+
+def test_a_run_that_has_just_begun_is_not_resumed_either(tmp_path):
+    """It has no checkpoint yet: to start anew, as for a run that left none, is no advice."""
+    run = runs.create_run(tmp_path / "faulty")
+    with locks.locked(run), pytest.raises(UsageError, match="still going on"):
+        training.find_resumable(tmp_path / "faulty", "1")
+    with pytest.raises(UsageError, match="no checkpoint to resume from"):
+        training.find_resumable(tmp_path / "faulty", "1")
 
 
 def test_a_run_of_a_machine_that_is_gone_can_be_resumed(faulty, finished, tmp_path):

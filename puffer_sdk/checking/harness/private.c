@@ -106,13 +106,9 @@ void experiment_private(void) {
     Secret secrets[MAX_SECRETS];
     int count = parse_secrets(secrets);
     Batch b = batch_open(PACKED);
-    size_t most = 0;
-    for (int e = 0; e < b.envs; e++) {
-        size_t bytes = row_bytes(OBSERVATIONS) * (size_t)b.count[e];
-        most = bytes > most ? bytes : most;
-    }
-    char* plain = shared(most + sizeof(uint64_t));
-    char* exchanged = shared(most + sizeof(uint64_t));
+    size_t most = row_bytes(OBSERVATIONS) * (size_t)b.agents + sizeof(uint64_t);    // of any env
+    char* plain = shared(most);
+    char* exchanged = shared(most);
     batch_reset(&b, -1);
     int64_t t = 0;
     for (int64_t forks = 0, sample = 0; count > 0 && forks < options.steps; sample++) {

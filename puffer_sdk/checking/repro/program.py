@@ -164,7 +164,7 @@ def render(facts: Facts, finding: Finding, claim: Claim, world: World,
         name=target.name, sentence=[" ".join(line.split()).rstrip("\\") for line in sentence],
         shown=paths.shown(target) if spec.folder not in target.parents
         else target.relative_to(spec.folder),
-        command=_command_lines(spec, target, flags_of(claim)),
+        command=_command_lines(spec, target, flags_of(claim.expect)),
         binding=os.path.relpath(binding_path(spec), target.parent),
         settings=[(key, _number(value)) for key, value in settings.items()],
         vec=[(key, _number(value)) for key, value in vec.items()],
@@ -232,14 +232,14 @@ def _world_text(world: World) -> str:
 
 # -- compiling and running
 
-def flags_of(claim: Claim) -> tuple[str, ...]:
+def flags_of(expect: str) -> tuple[str, ...]:
     """How a program is compiled. Runs that are compared go without sanitizers: what they find
     there is not in the way, and memory holds what it holds in training."""
-    if claim.expect == "same-on-threads":
+    if expect == "same-on-threads":
         return ("-g", "-O1", "-fsanitize=thread", "-w")
-    if claim.expect.startswith("same-"):
+    if expect.startswith("same-"):
         return ("-g", "-O1", "-w")
-    watched = ("-finstrument-functions",) if claim.expect in ("reset", "terminal") else ()
+    watched = ("-finstrument-functions",) if expect in ("reset", "terminal") else ()
     return ("-g", "-O1", *watched, *SANITIZERS, "-w")
 
 

@@ -139,7 +139,7 @@ class _Proof:
         self.left, self.slow = seconds, 0.0
         self.proof = registry.load()[finding.code].proof
         self.claim = _claim(finding, self.proof)
-        self.flags = repro.flags_of(self.claim)
+        self.flags = repro.flags_of(self.claim.expect)
         self.script = workshop.lab.folder / f"proof-{finding.code}.txt"
         self.cost = workshop.lab.sizes.seconds * SLOWER
 

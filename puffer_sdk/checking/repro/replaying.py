@@ -12,7 +12,6 @@ from ...base import paths
 from ...base.errors import FINDINGS, OK, BuildError, RunError, UsageError, did_you_mean
 from ...base.spec import Spec
 from ...env import header
-from ..claims import Claim
 from . import program as repro
 
 UNABLE = 2              # the program's status when it could not play
@@ -46,7 +45,7 @@ def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     """
     program = find(file, env)
     source, spec = program.source, program.spec
-    flags = repro.flags_of(Claim(program.expect))
+    flags = repro.flags_of(program.expect)
     try:
         executable = repro.compile_source(spec, source, source.with_suffix(""), flags,
                                           verbose=verbose)

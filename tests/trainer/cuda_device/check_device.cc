@@ -345,6 +345,7 @@ static void failures() {
     {
         Open open;
         Stream* stream = stream_open(open.device);
+        Event* event = event_open(open.device);
         uint16_t* place = (uint16_t*)device_memory(open.device, 64);
         FloatsNarrowArgs args = {1, NULL, place};
         stream_launch(stream, KERNEL_floats_narrow, &args, 1, 257);
@@ -354,6 +355,8 @@ static void failures() {
         stream_fill(stream, place, 1, 64);
         stream_launch(stream, -1, &args, 1, 1);
         CHECK(fake::calls["cudaMemsetAsync"] == copies && place[0] == 0);
+        stream_mark(stream, event);                     // CUDA is asked for nothing any more
+        CHECK(fake::calls["cudaEventRecord"] == 0);
         CHECK(stream_wait(stream) == -1 && first == open.failure());
         CHECK(!device_memory(open.device, 1) && !event_open(open.device));
     }

@@ -1,0 +1,85 @@
+"""The harness alone: single experiments of a few hundred steps, and what they write."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from puffer_sdk.checking.facts import Outcome
+from puffer_sdk.checking.harness.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.env import header
+from puffer_sdk.settings import config
+
+PLAIN = Kind("plain", ("-O0", OURS))        # compiled in no time
+
+
+@pytest.fixture
+def play(tmp_path):
+    """play(env, "memory", envs=2, steps=64) -> Outcome"""
+    def run(env: Path, experiment: str, **options) -> Outcome:
+        spec = header.read(env)
+        runner = Runner(spec, tmp_path, 42, config.resolve(env, None, spec).env, {}, 10.0, {})
+        outcome = runner.run(experiment, build_program(PLAIN),
+                             build_library(spec, PLAIN, tmp_path),
+                             experiment, agents=1, **options)
+        assert outcome.ended, outcome.stderr
+        return outcome
+    return run
+
+
+STEP = ("        env->observations[2 * a] = env->tick;\n"
+        "        env->observations[2 * a + 1] = env->actions[a];\n")
+
+
+def test_every_action_is_played_and_held_and_no_other(probe, play, tmp_path):
+    """Of each head; one phase of 128 steps holds one value of one head."""
+    env = probe(("#define ACT_SIZES {3}", "#define ACT_SIZES {3, 2}"))
+    path = tmp_path / "actions.f32"
+    play(env, "script", envs=2, steps=9 * 128, dump=path, dump_env=0)
+    played = np.fromfile(path, np.float32).reshape(-1, 2)
+    for head, width in enumerate((3, 2)):
+        values = played[:, head]
+        assert set(values) == set(range(width))
+        begins = np.flatnonzero(np.diff(values, prepend=-1, append=-1))
+        held = {values[begin] for begin, length in zip(begins, np.diff(begins)) if length >= 100}
+        assert held == set(range(width))
+
+
+@pytest.mark.parametrize("close, leaks", [("free(env->list);", set()), ("(void)env;", {"close"})])
+def test_a_list_that_realloc_moves_is_one_block(probe, play, close, leaks):
+    env = probe(("    int limit;\n", "    int limit, *list;\n"),
+                ("    env->tick = 0;\n", "    env->tick = 0;\n    env->rng = env->rng * 5 + 1;\n"
+                 "    env->list = realloc(env->list, 4 << (env->rng >> 29));\n"),
+                ("c_close(Probe* env) { (void)env; }", f"c_close(Probe* env) {{ {close} }}"),
+                ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"))
+    found = play(env, "memory", envs=2, repeat=64, steps=64)
+    assert {leak.how for leak in found.all("leak")} == leaks
+
+
+def test_a_step_that_moves_nothing_owes_no_observation(probe, play):
+    """A count of steps is no move."""
+    env = probe((STEP, "        if (env->actions[a] == 2) {\n"
+                 "            env->limit = -1 - env->limit;\n"
+                 "            env->observations[0] = env->observations[1] = env->limit;\n"
+                 "        }\n"),
+                ("env->tick == env->limit", "0"), ("env->tick >= env->limit", "0"))
+    (row,) = play(env, "rewrite", envs=4, steps=200).all("row")
+    assert row.blank > 100 and row.full > 100 and row.blank_moved == 0
+
+
+def test_few_of_many_forgotten_observations_are_played_on(probe, play):
+    """The first, the second, the fourth, ...: each costs two forks of 48 steps."""
+    env = probe((STEP, "        env->limit = -1 - env->limit;\n        if (env->tick % 2)\n"
+                 "            env->observations[0] = env->observations[1] = env->limit;\n"),
+                ("env->tick == env->limit", "0"), ("env->tick >= env->limit", "0"))
+    (row,) = play(env, "rewrite", envs=2, steps=200).all("row")
+    assert row.blank_moved > 100 and 4 <= row.tried <= 10
+
+
+def test_bytes_have_a_least_and_a_largest(probe, play, tmp_path):
+    env = probe(("float* observations", "unsigned char* observations"))
+    path = tmp_path / "run.samples"
+    play(env, "run", envs=2, steps=64, samples=path)
+    low, high = np.fromfile(path, np.float32, count=4).reshape(2, 2)
+    assert low.tolist() == [0, 0] and high.tolist() == [3, 2]

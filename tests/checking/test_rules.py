@@ -1,0 +1,76 @@
+"""What rules make of facts that specimens seldom show: echoes, thresholds, arrays that few have."""
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from puffer_sdk.checking.facts import Difference, Facts, Outcome
+from puffer_sdk.checking.finding import Finding
+from puffer_sdk.checking.harness import kinds
+from puffer_sdk.checking.rules import registry
+
+ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
+        "STACK": []}
+
+
+def fact(kind: str, **values):
+    """A fact as the harness writes it, 0 where nothing is said."""
+    zeros = {one.name: ZERO[one.macro] for one in kinds.all_fields()[kind] if not one.optional}
+    return kinds.parse({"fact": kind, **zeros, **values})
+
+
+def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> Facts:
+    """Experiments that came to their end, with what they found."""
+    source = SimpleNamespace(clears_observations=lambda: False, reset_only_stores=list)
+    facts = Facts(Path("/games/dock"), None, None, [], source, 42)
+    facts.shape = SimpleNamespace(obs_size=8, env_agents=agents, truncations=truncations)
+    facts.outcomes = {name.replace("_", "-"): Outcome(name, found, True)
+                      for name, found in experiments.items()}
+    return facts
+
+
+def found(facts: Facts, code: str) -> list[Finding]:
+    return list(registry.load()[code].function(facts))
+
+
+@pytest.mark.parametrize("endings, kept, words", [
+    (3, 3, ["every ending"]), (40, 3, ["3 of 40 endings"]), (2, 2, []), (40, 2, [])])
+def test_three_endings_without_a_reset_are_no_accident(endings, kept, words):
+    facts = facts_of(audit=[fact("endings", endings=endings, kept=kept, resets=9)])
+    assert [f.message for f in found(facts, "PUF401")] == [
+        f"after {word} the env is not reset" for word in words]
+
+
+def test_truncations_are_written_on_every_step_as_terminals_are():
+    stale = fact("stale", array="truncations", count=5, total=10, step=7)
+    (finding,) = found(facts_of(truncations=1, stale=[stale]), "PUF321")
+    assert (finding.severity, finding.step) == ("error", 7)
+    assert finding.message == "c_step does not always write truncations: the previous value stays"
+
+
+def test_an_element_that_no_step_writes_is_of_the_episode():
+    """Drawn anew when one agent of several begins again, which no step between endings does."""
+    both = {"seen": 64, "changed": 4, "fell": 1, "rose": 1, "varied": 1}
+    never, some = ([fact("cell", element=3, written=written, **both)] for written in (0, 9))
+    assert found(facts_of(agents=2, poison=[], rewrite=never), "PUF302") == []
+    (finding,) = found(facts_of(agents=2, poison=[], rewrite=some), "PUF302")
+    assert finding.element == 3 and "some steps leave" in finding.message
+
+
+@pytest.mark.parametrize("code", ["PUF501", "PUF503", "PUF504", "PUF505"])
+def test_memory_errors_explain_any_difference(code):
+    """The one finding that has to be mended first is not followed by its echoes."""
+    names = ("trace-base", "trace-moved", "trace-debug", "trace-threads")
+    facts = facts_of(**{name: [] for name in names})
+    difference = Difference(0, 4, "rewards", 0, None, 1.0, 2.0)
+    facts.differences = {"trace-moved": difference} if code == "PUF501" else \
+        {"trace-alone-first": difference} if code == "PUF503" else {}
+    facts.build_differences = {"trace-debug": difference, "trace-threads": difference}
+    facts.traces = dict.fromkeys(("trace-reversed", *names))
+    (finding,) = found(facts, code)
+    assert finding.code == code
+    facts.outcomes["sanitized-high"] = Outcome("sanitized-high", [fact("asan")], False)
+    with pytest.raises(registry.NotTested, match="memory errors"):
+        found(facts, code)
