@@ -4,7 +4,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 
-from ..base.errors import RunError
+import numpy as np
+
+from ..base.errors import RunError, UsageError
 from ..settings.automatic import available_cores
 from .games.base import SAME_STEP
 from .lanes import library
@@ -56,6 +58,10 @@ class PoolLibrary:
     def among_resources(self):
         yield
 
+    def screen(self) -> Frames:
+        """What takes pictures of this environment."""
+        return Frames(self.facts)
+
     def take(self, count: int) -> list[Process]:
         """So many processes, those that are idle first."""
         self.idle = [process for process in self.idle if process.alive]
@@ -67,6 +73,33 @@ class PoolLibrary:
         for process in self.idle:
             process.end()
         self.idle.clear()
+
+
+class Frames:
+    """Pictures of an environment that draws itself: render_mode="rgb_array".
+
+    asked_fps   frames per second that its metadata ask for; 0: none
+    """
+
+    def __init__(self, facts: Facts):
+        if "rgb_array" not in facts.modes:
+            raise UsageError("this environment draws no pictures",
+                             expected="a render mode rgb_array",
+                             actual=", ".join(facts.modes) or "no render modes",
+                             hint="metadata = {'render_modes': ['rgb_array']}, and render() that "
+                                  "returns (H, W, 3) uint8")
+        self.asked_fps = facts.fps
+
+    def render(self, vec: PoolVec, env: int) -> np.ndarray:
+        """(H, W, 3) uint8"""
+        frame = vec.render(env)
+        found = np.asarray(frame)
+        if frame is None or found.ndim != 3 or found.shape[2] not in (3, 4):
+            raise RunError("render() returns no picture", where=f"env {env}",
+                           expected="(H, W, 3) uint8",
+                           actual="None" if frame is None else f"{found.shape} {found.dtype}",
+                           hint="it was made with render_mode='rgb_array'")
+        return np.ascontiguousarray(found[..., :3].astype(np.uint8))
 
 
 def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:

@@ -30,7 +30,7 @@ class Facts:
     masked      whether it gives action masks
     mask_key    whether these are in its observations, and not in infos
     limit       steps after which a TimeLimit that was taken off ends an episode; 0: none
-    modes       render modes
+    modes, fps  render modes, and the frames per second that its metadata ask for
     packages    {"gymnasium": "1.4.0"} that it was made with
     """
 
@@ -42,6 +42,7 @@ class Facts:
     mask_key: bool = False
     limit: int = 0
     modes: tuple[str, ...] = ()
+    fps: float = 0.0
     packages: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -98,7 +99,7 @@ def probe(env) -> Facts:
     if hasattr(env, "num_envs") and hasattr(env, "single_observation_space"):
         observations, actions = env.single_observation_space, env.single_action_space
         return Facts(BATCH, spaces.observations_of(observations), spaces.actions_of(actions),
-                     packages=versions(), modes=modes_of(env))
+                     packages=versions(), **drawing_of(env))
     observations = spaces.observations_of(env.observation_space)
     actions = spaces.actions_of(env.action_space)
     ob, info = start(env, 0)
@@ -108,7 +109,7 @@ def probe(env) -> Facts:
     if masked:
         spaces.flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
     return Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
-                 limit=peel(env)[1], modes=modes_of(env), packages=versions())
+                 limit=peel(env)[1], **drawing_of(env), packages=versions())
 
 
 def start(env, seed: int | None):
@@ -179,7 +180,7 @@ def _probe_parallel(env) -> Facts:
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     return Facts(PARALLEL, observations, actions, agents=agents, masked=masked, mask_key=in_ob,
-                 modes=modes_of(env), packages=versions())
+                 **drawing_of(env), packages=versions())
 
 
 def peel(env) -> tuple[object, int]:
@@ -200,9 +201,13 @@ def peel(env) -> tuple[object, int]:
             return inner, limit
 
 
-def modes_of(env) -> tuple[str, ...]:
+def drawing_of(env) -> dict:
+    """modes and fps, of its metadata."""
     metadata = getattr(env, "metadata", None) or {}
-    return tuple(str(mode) for mode in metadata.get("render_modes", ()) or ())
+    modes = metadata.get("render_modes", metadata.get("render.modes", ())) or ()
+    fps = metadata.get("render_fps") or 0
+    return {"modes": tuple(str(mode) for mode in modes),
+            "fps": float(fps) if isinstance(fps, (int, float)) else 0.0}
 
 
 def versions() -> dict[str, str]:

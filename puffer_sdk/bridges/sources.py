@@ -82,18 +82,19 @@ class CompiledSource:
     folder: Path
 
     name = property(lambda self: self.folder.name)
+    in_c = True
 
     def runs_dir(self, runs: Path | None = None) -> Path:
         return paths.runs_dir(self.folder, runs)
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-                verbose: bool = False) -> Prepared:
+                raylib_headers: Path | None = None, verbose: bool = False) -> Prepared:
         """Built, and its settings resolved; ini: in place of its own. Raises UsageError,
         BuildError."""
         from ..env import build
         from ..settings import config
 
-        built = build.build(self.folder, verbose=verbose)
+        built = build.build(self.folder, raylib_headers=raylib_headers, verbose=verbose)
         resolved = config.resolve(self.folder, settings, spec=built.spec, ini=ini)
         return Prepared(CompiledEnv.of(built), resolved, built.spec, self.folder,
                         paths.working_dir(self.folder))
@@ -104,6 +105,7 @@ class PythonSource:
     """A name with a colon (makers.py)."""
 
     name: str
+    in_c = False
 
     @property
     def place(self) -> Path:
@@ -142,9 +144,10 @@ class PythonSource:
         return config.resolve_python(self.name, settings, ini or self.ini, defaults)
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-                verbose: bool = False) -> Prepared:
+                mode: str = "", verbose: bool = False) -> Prepared:
         """One copy is made in a worker process, and its spaces are read; settings are resolved.
 
+        mode    the render_mode that it is made with, such as "rgb_array"
         Raises UsageError where the name leads nowhere or the spaces cannot be rows, RunError where
         its code fails.
         """
@@ -156,7 +159,8 @@ class PythonSource:
             raise UsageError("a Python environment cannot run on a GPU", where="vec.device cuda",
                              hint="leave vec.device at cpu; train.device cuda trains on the GPU")
         lanes.build(verbose=verbose)
-        maker = makers.read_name(self.name, first.env)
+        drawn = {"render_mode": mode} if mode else {}
+        maker = makers.read_name(self.name, {**first.env, **drawn})
         facts, process = find_facts(maker, first.vec.start_timeout)
         process.end()
         resolved = self.resolve(settings, ini=ini, rows=facts.rows)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..base import paths, ui
+from ..bridges.makers import is_name
 from .options import (
     config_option,
     env_argument,
@@ -86,7 +87,7 @@ def command(env, settings, model, baselines, greedy, output, ini, runs_dir, form
     shot, film = read_shot(recording), None
     bar = ui.Progress()
     with bar:
-        if shot:                # what it draws with, before anything is played
+        if shot and not is_name(env):       # what it draws with, before anything is played
             from ..raylib.drawing import shared
             shared("headless", on_progress=bar.update, verbose=verbose)
         result = evaluate(env, settings, model=model, output=output, ini=ini, runs_dir=runs_dir,

@@ -80,8 +80,8 @@ class FilmJob(PlayersJob):
     """What the child needs to film; the options are those of record.Options."""
 
     policies: tuple[str, ...]       # one pane each
-    raylib: Path                    # the library to draw with ...
-    director: Path                  # ... and ours around it
+    raylib: Path | None             # the library to draw with ...
+    director: Path | None           # ... and ours around it; None: the environment draws itself
     ring: Path                      # the file that frames go through
     env_index: int
     grid: tuple[int, int]
@@ -93,10 +93,12 @@ class FilmJob(PlayersJob):
 
 def work(job: FilmJob, link: Link) -> None:
     """The child's target."""
-    from .screen.canvas import Screen
-
-    screen = Screen.load(job.director, job.raylib, visible=False)
+    screen = None
+    if job.director:                # before the library: it finds its raylib among what is open
+        from .screen.canvas import Screen
+        screen = Screen.load(job.director, job.raylib, visible=False)
     resolved, library = job.config, job.open()
+    screen = screen or library.screen()
     players = load_players(job, library)
     camera = Camera(screen, job, link)
     camera.endings = _has_endings(library, resolved, players["random"], link)
@@ -106,6 +108,8 @@ def work(job: FilmJob, link: Link) -> None:
         vec = make_envs(library, resolved, link, max(LEAST_ENVS, camera.last))
         _never_closed.append(vec)
         camera.film(policy, vec, players[policy](vec, resolved))
+        if not job.director:
+            vec.close()
 
 
 def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import files, paths
+from ..base import files
 from ..base.errors import UsageError
-from ..env import build, child
+from ..bridges import sources
+from ..env import child
 from ..raylib import drawing
-from ..settings import config
 from ..training import backends, checkpoint
 from ..training.models import find_model, run_folder
 from . import montage
@@ -177,8 +177,8 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
                    verbose: bool = False) -> Recording:
     """record(), for Options."""
     options.check()
-    folder = paths.find_env(env)
-    found = find_model(paths.runs_dir(folder, runs_dir).resolve(), model) if model else None
+    source = sources.find(env)
+    found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
     policies = ["trained" if found else "random"] + ([options.beside] if options.beside else [])
     if len(set(policies)) < len(policies):
         raise UsageError("the recording already shows random play", where="--beside random",
@@ -186,23 +186,24 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
     past = checkpoint.load(found) if found else None
     if past:
         backends.require_actor(past.config, verbose=verbose)
-    served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
-    built = build.build(folder, raylib_headers=served.headers, verbose=verbose)
-    resolved = config.resolve(folder, settings, spec=built.spec)
+    if source.in_c:
+        served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
+        prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)
+        with_what = {"raylib": served.library, "director": canvas.build(served, verbose=verbose)}
+    else:
+        prepared = source.prepare(settings, mode="rgb_array", verbose=verbose)
+        with_what = {"raylib": None, "director": None}
     folder_of_run = run_folder(found)
-    director = canvas.build(served, verbose=verbose)
     with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
-        job = FilmJob.of(built, resolved, model=found, greedy=greedy, policies=tuple(policies),
-                         raylib=served.library, director=director, ring=Path(home) / "ring",
-                         env_index=options.env_index, grid=options.grid,
-                         episodes=options.episodes, ticks=options.ticks, fps=options.fps,
-                         width=options.width)
+        job = prepared.job(FilmJob, model=found, greedy=greedy, policies=tuple(policies),
+                           **with_what, ring=Path(home) / "ring", env_index=options.env_index,
+                           grid=options.grid, episodes=options.episodes, ticks=options.ticks,
+                           fps=options.fps, width=options.width)
         with Compositor(options, policies, job.ring, on_progress) as compositor:
             child.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
                       log=folder_of_run / "eval.log" if folder_of_run else None,
-                      cwd=paths.working_dir(folder),
-                      step_timeout=resolved.vec.step_timeout)
-            return compositor.finish(built.spec.name)
+                      cwd=prepared.cwd, step_timeout=prepared.patience)
+            return compositor.finish(prepared.spec.name)
 
 
 class Compositor:

@@ -160,3 +160,18 @@ def test_a_policy_of_a_run_acts_in_a_wrap(here):
             assert {*np.unique(actions)} <= {0, 1}
             envs.step(actions)
             policy.ended(envs.terminals)
+
+
+def test_a_recording_is_what_the_environment_draws(here, cli):
+    """Pictures come from render(); the frame rate from its metadata."""
+    from PIL import Image
+
+    made = cli("eval", "games.py:Count", "--baselines", "--gif", "count.gif", "--grid", "1x2",
+               "--episodes", 2, "--eval.episodes", 8, cwd=here)
+    assert made.returncode == 0 and "at 10 fps" in made.stdout, made.stderr
+    with Image.open(here / "count.gif") as gif:
+        frame = np.asarray(gif.convert("RGB"))
+        assert gif.n_frames >= 9 and (frame[:, :, 1] > 150).any()
+    plain = cli("eval", "games.py:Guess", "--baselines", "--gif", "no.gif", cwd=here)
+    assert plain.returncode == 2 and "draws no pictures" in plain.stderr
+    assert not (here / "no.gif").exists()
