@@ -65,9 +65,6 @@ class Maker:
             return self.function()(**self.keywords)
         except TypeError as error:
             unknown = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
-            if unknown and unknown[2] == "render_mode":
-                raise UsageError("the environment draws no pictures", actual=unknown[0],
-                                 expected="a keyword render_mode, as Gymnasium has it") from error
             if unknown and unknown[2] in self.keywords:
                 raise UsageError(f"the environment takes no keyword '{unknown[2]}'",
                                  where=f"[env] {unknown[2]}", actual=unknown[0]) from error

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..base.errors import RunError, UsageError
+from ..base.errors import RunError
 from ..settings.automatic import available_cores
 from .games.base import SAME_STEP
 from .lanes import library
@@ -82,12 +82,6 @@ class Frames:
     """
 
     def __init__(self, facts: Facts):
-        if "rgb_array" not in facts.modes:
-            raise UsageError("this environment draws no pictures",
-                             expected="a render mode rgb_array",
-                             actual=", ".join(facts.modes) or "no render modes",
-                             hint="metadata = {'render_modes': ['rgb_array']}, and render() that "
-                                  "returns (H, W, 3) uint8")
         self.asked_fps = facts.fps
 
     def render(self, vec: PoolVec, env: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,19 @@ class Prepared:
     def job(self, kind: type[EnvJob], *, config: Config | None = None, **more):
         """A job for a child process; more: what its kind adds."""
         return kind(opener=self.opener, config=config or self.config, **more)
+
+    def drawn(self, mode: str) -> Prepared:
+        """The same Python environment made with render_mode = "rgb_array" or "human". UsageError
+        where its metadata have no such mode."""
+        modes = self.opener.facts.modes
+        if mode not in modes:
+            raise UsageError(f"this environment has no render mode {mode}", where=self.spec.name,
+                             expected=f"metadata = {{'render_modes': ['{mode}']}}, and a keyword "
+                                      "render_mode",
+                             actual=", ".join(modes) or "no render modes")
+        maker = self.opener.maker
+        maker = replace(maker, keywords={**maker.keywords, "render_mode": mode})
+        return replace(self, opener=replace(self.opener, maker=maker))
 
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""
@@ -144,10 +157,9 @@ class PythonSource:
         return config.resolve_python(self.name, settings, ini or self.ini, defaults)
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-                mode: str = "", verbose: bool = False) -> Prepared:
+                verbose: bool = False) -> Prepared:
         """One copy is made in a worker process, and its spaces are read; settings are resolved.
 
-        mode    the render_mode that it is made with, such as "rgb_array"
         Raises UsageError where the name leads nowhere or the spaces cannot be rows, RunError where
         its code fails.
         """
@@ -159,8 +171,7 @@ class PythonSource:
             raise UsageError("a Python environment cannot run on a GPU", where="vec.device cuda",
                              hint="leave vec.device at cpu; train.device cuda trains on the GPU")
         lanes.build(verbose=verbose)
-        drawn = {"render_mode": mode} if mode else {}
-        maker = makers.read_name(self.name, {**first.env, **drawn})
+        maker = makers.read_name(self.name, first.env)
         facts, process = find_facts(maker, first.vec.start_timeout)
         process.end()
         resolved = self.resolve(settings, ini=ini, rows=facts.rows)

@@ -191,7 +191,7 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
         prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)
         with_what = {"raylib": served.library, "director": canvas.build(served, verbose=verbose)}
     else:
-        prepared = source.prepare(settings, mode="rgb_array", verbose=verbose)
+        prepared = source.prepare(settings, verbose=verbose).drawn("rgb_array")
         with_what = {"raylib": None, "director": None}
     folder_of_run = run_folder(found)
     with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:

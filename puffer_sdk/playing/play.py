@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import BuildError, UsageError
+from ..bridges import sources
 from ..env import child
 from ..training import backends, checkpoint
 from ..training.models import find_model
@@ -40,12 +41,23 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     from ..pictures.screen import canvas
     from ..raylib import drawing
 
-    folder = paths.find_env(env)
-    _require_display(folder)
-    found = _find_policy(folder, runs_dir, model, on_said)
+    source = sources.find(env)
+    _require_display(source.name)
+    found = _find_policy(source.runs_dir(runs_dir), model, on_said)
     past = checkpoint.load(found) if found else None
     if past:
         backends.require_actor(past.config, verbose=verbose)
+    if not source.in_c:
+        if watch or paused:
+            raise UsageError("an environment in Python opens a window of its own",
+                             where="--watch" if watch else "--paused",
+                             hint="leave the option out")
+        from .watching import watch as watch_play
+        prepared = source.prepare(settings, verbose=verbose)
+        return Played(**watch_play(
+            prepared, found, greedy=greedy, ticks=ticks,
+            seed=prepared.config.eval.seed if seed is None else seed))
+    folder = source.folder
     served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
     overrides = {name: str(value) for name, value in (settings or {}).items()}
     built, resolved = build_player(folder, served.headers, overrides, verbose=verbose)
@@ -67,12 +79,12 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     return Played(**result)
 
 
-def _find_policy(folder: Path, runs_dir: Path | None, model, on_said) -> Path | None:
+def _find_policy(home: Path, model, on_said) -> Path | None:
     """The checkpoint; None, and a message, if none was named and none exists."""
     if model is None:
         return None
     try:
-        return find_model(paths.runs_dir(folder, runs_dir), model)
+        return find_model(home, model)
     except UsageError:
         if model != "latest":
             raise
@@ -80,10 +92,10 @@ def _find_policy(folder: Path, runs_dir: Path | None, model, on_said) -> Path | 
         return None
 
 
-def _require_display(folder: Path) -> None:
+def _require_display(name: str) -> None:
     if sys.platform == "linux" and not (os.environ.get("DISPLAY")
                                         or os.environ.get("WAYLAND_DISPLAY")):
         raise UsageError("there is no display to open a window on",
                          expected="DISPLAY or WAYLAND_DISPLAY", actual="neither is set",
-                         hint=f"without a screen: puffer-sdk eval {folder.name} --gif out.gif; "
+                         hint=f"without a screen: puffer-sdk eval {name} --gif out.gif; "
                               "over ssh: ssh -Y")

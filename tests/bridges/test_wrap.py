@@ -238,3 +238,21 @@ def test_more_workers_than_envs_or_cores_are_fine():
     with puffer_sdk.wrap(f"{GAMES}:Count", 8, workers=8) as envs:
         envs.reset()
         assert envs.step(np.ones(8))[1].tolist() == [1] * 8
+
+
+def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
+    """docs/guides/python.md, its Python blocks as they stand; the ini is one."""
+    from helpers.places import ROOT
+    from helpers.sessions import blocks
+
+    page = ROOT / "docs" / "guides" / "python.md"
+    monkeypatch.chdir(tmp_path)
+    programs = blocks(page, "python")
+    assert len(programs) == 2
+    for program in programs:
+        exec(program, {})
+    from puffer_sdk.bridges import sources
+    (text,) = blocks(page, "ini")
+    (tmp_path / "given.ini").write_text(text)
+    config = sources.find("gymnasium:CartPole-v1").resolve(ini=tmp_path / "given.ini")
+    assert config.env["sutton_barto_reward"] is True and config.vec.num_workers == 4

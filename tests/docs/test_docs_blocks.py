@@ -19,7 +19,7 @@ from helpers.sessions import session, shape
 from puffer_sdk.base import paths
 
 # What stands in the folder in which a page's sessions run, beside what they make themselves
-BRINGS = {"tutorials/ten-minutes.html": {},
+BRINGS = {"tutorials/ten-minutes.html": {}, "guides/python.html": {},
           "tutorials/first.html": {"drips": "docs/tutorials/drips/step6"},
           "tutorials/porting.html": {"hilo": "docs/tutorials/porting/hilo"},
           "tutorials/ocean.html": {"drum": "tests/specimens/ocean/drum"}}
@@ -41,6 +41,7 @@ CLAIMED = {
                       "test_the_programs_page_shows_code_of_the_template"),
     "guides/recording.html": ("pictures/test_recording.py", "docs/guides/recording.md"),
     "guides/check.html": ("checking/test_check_cli.py", '"docs" / "guides" / "check.md"'),
+    "guides/python.html": ("bridges/test_wrap.py", '"docs" / "guides" / "python.md"'),
     "guides/sweep.html": ("sweeping/test_guide.py", '"docs" / "guides" / "sweep.md"'),
     "reference/files.html": ("docs/test_docs_blocks.py", "test_the_files_page_reads_a_checkpoint"),
     "guides/raylib.html": ("raylib/test_raylib.py", "raylib"),
