@@ -69,10 +69,14 @@ def make(name: str, home: Path | None = None) -> Task:
     return tasks[name]
 
 
-def search(task: Task, sampler, seed: int, workers: int, failures: float) -> dict:
-    """One search in simulated time: each worker is busy for its trial's cost."""
+def search(task: Task, sampler, seed: int, workers: int, failures: float,
+           means: float = BUDGET) -> dict:
+    """One search in simulated time: each worker is busy for its trial's cost.
+
+    means   the budget, in mean costs of the task
+    """
     rng = np.random.default_rng([seed, 7])
-    budget, spent, count = BUDGET * task.mean_cost, 0.0, 0
+    budget, spent, count = means * task.mean_cost, 0.0, 0
     seen: list[tuple] = []
     early, asked, busy, now = None, 0.0, [], 0.0
     bad = seed % len(task.space)
@@ -112,12 +116,12 @@ def judge(task: Task, row: dict) -> None:
 
 def one(job) -> tuple[str, str, int, dict]:
     """(task, sampler, seed, ...) -> one search, in a process of its own."""
-    name, label, seed, workers, failures = job
+    name, label, seed, *rest = job
     task = make(name)
     if isinstance(task, Noisy):
         task.reseed(seed)
     try:
-        found = search(task, samplers(task, seed)[label](), seed, workers, failures)
+        found = search(task, samplers(task, seed)[label](), seed, *rest)
     finally:
         task.close()
     if not isinstance(task, Environment):
@@ -143,15 +147,15 @@ def pool():
 
 
 def measure(names, labels, seeds: int, workers: int, failures: float,
-            home: Path | None = None) -> dict:
+            home: Path | None = None, means: float = BUDGET) -> dict:
     """{sampler: {task: [a result a seed]}}"""
     found: dict = {label: {name: [None] * seeds for name in names} for label in labels}
     for name in names:
         make(name, home)
-    jobs = [(name, label, seed, workers, failures)
+    jobs = [(name, label, seed, workers, failures, means)
             for name in names for seed in range(seeds) for label in labels]
-    with pool() as workers_:
-        for name, label, seed, row in workers_.imap_unordered(one, jobs):
+    with pool() as processes:
+        for name, label, seed, row in processes.imap_unordered(one, jobs):
             found[label][name][seed] = row
     settle(found, [name for name in names if isinstance(tasks[name], Environment)])
     return found
@@ -163,8 +167,8 @@ def settle(found: dict, names: list[str]) -> None:
     jobs = [(name, key) for name in names for key in sorted(
         {key for row in rows[name] for key in (*row["early"], *row["front"])})]
     trained: dict = {name: {} for name in names}
-    with pool() as workers:
-        for name, key, result in workers.imap_unordered(retrain, jobs):
+    with pool() as processes:
+        for name, key, result in processes.imap_unordered(retrain, jobs):
             trained[name][key] = result
     for name in names:
         drawn = [score for row in found["random"][name] for score in row["scores"]]
@@ -217,6 +221,7 @@ def parse():
     parser.add_argument("--seeds", type=int, help="20; noisy: 10; environments: 3")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--failures", type=float, default=0.0)
+    parser.add_argument("--budget", type=float, default=BUDGET, help="in mean costs of a task")
     parser.add_argument("--slow", action="store_true", help="GPSampler, too")
     parser.add_argument("--protein", metavar="FILE", type=Path,
                         help="Protein, too: pufferlib/sweep.py of an unpacked PufferLib 3.0")
@@ -245,9 +250,11 @@ def main() -> int:
         versions["pufferlib"] = load_protein(given.protein)
         labels += ("Protein",)
     with tempfile.TemporaryDirectory(prefix="puffer-sweep-") as home:
-        found = measure(names, labels, seeds, given.workers, given.failures, Path(home))
+        found = measure(names, labels, seeds, given.workers, given.failures, Path(home),
+                        given.budget)
     made = {"seeds": seeds, "workers": given.workers, "failures": given.failures,
-            "date": datetime.date.today().isoformat(), "versions": versions, **summary(found)}
+            "budget": given.budget, "date": datetime.date.today().isoformat(),
+            "versions": versions, **summary(found)}
     print(rows(made))
     for field in ("quarter", "whole"):
         row = made[field]
