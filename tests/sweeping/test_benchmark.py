@@ -8,6 +8,7 @@ from helpers.places import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import bench_sweep
+import sweep_page
 import sweep_peers
 import sweep_tasks
 
@@ -46,7 +47,7 @@ def test_the_short_form_is_ahead_of_chance(workers, failures):
     mean = {label: np.mean([each["whole"] for rows in tables.values() for each in rows])
             for label, tables in found.items()}
     assert mean["ours"] < mean["random"]
-    made = bench_sweep.summary(found)
+    made = sweep_page.summary(found)
     assert made["whole"]["low"] <= made["whole"]["ratio"] <= made["whole"]["high"]
 
 
@@ -102,11 +103,20 @@ def test_protein_that_cannot_run_is_one_sentence(tmp_path):
     assert "pufferlib" not in sys.modules
 
 
-@pytest.mark.parametrize("part", DATA)
-def test_the_page_shows_what_was_written(part):
-    made = DATA[part]
-    assert bench_sweep.rows(made) in PAGE
-    for field in ("quarter", "whole"):
-        row = made[field]
-        assert f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})" in PAGE
-    assert f"{made['seeds']} seeds" in PAGE
+def test_the_page_shows_what_was_written():
+    assert set(DATA) <= set(sweep_page.TITLES)
+    assert f"{sweep_page.MARK}\n{sweep_page.page(DATA)}\n{sweep_page.MARK}" in PAGE
+
+
+def test_the_guide_has_the_ratios_of_the_page():
+    guide = (ROOT / "docs" / "guides" / "sweep.md").read_text()
+    for part in ("tables", "unseen"):
+        row = DATA[part]["whole"]
+        assert f"{row['ratio']:.2f} (95 % from {row['low']:.2f} to {row['high']:.2f})" in guide
+
+
+def test_the_page_says_where_a_peer_is_ahead():
+    def regret(value):
+        return {"a/one": {"whole": value, "quarter": 0.2}, "a/two": {"whole": 0.1, "quarter": 0.3}}
+    made = {"regret": {"ours": regret(0.5), "TPE": regret(0.4), "MOTPE": regret(0.6)}}
+    assert sweep_page.losses(made) == "Ours loses: at the end, one (TPE); at a quarter, nowhere."
