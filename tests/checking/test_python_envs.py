@@ -129,6 +129,18 @@ def test_the_command_reports_in_every_format(tmp_path, capsys, monkeypatch):
     assert place.endswith("faulty.py")
 
 
+def test_marks_in_the_file_of_the_class_allow_what_is_placed_there(tmp_path):
+    text = FAULTY.read_text().replace(
+        "class NoOptions(Walk):\n    expect = (\"PUF101\",)\n",
+        "class NoOptions(Walk):\n    # puffer: allow(PUF101) nobody asks for options\n")
+    (tmp_path / "mine.py").write_text(text)
+    result = puffer_sdk.check(f"{tmp_path / 'mine.py'}:NoOptions", budget=0.1, strict=True)
+    assert result.findings == [] and result.verdict == "pass"
+    (allowed,) = result.suppressed
+    assert allowed.finding.code == "PUF101" and allowed.reason == "nobody asks for options"
+    assert allowed.in_source and result.notes == []
+
+
 def test_names_that_lead_nowhere_are_errors_of_usage(capsys):
     with pytest.raises(UsageError, match="knows no environment"):
         puffer_sdk.check("gymnasium:CartPoleee-v1")

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from puffer_sdk.bridges import makers
-from puffer_sdk.checking.python import child, poison
+from puffer_sdk.checking.python import child, poison, watching
 from puffer_sdk.checking.python.facts import PythonFacts
 from puffer_sdk.checking.python.playing import WORDS, Desk
 
@@ -31,6 +31,7 @@ def play(name: str, budget: float) -> PythonFacts:
 
 def main(out: str, file: str, *names: str) -> None:
     poison.install()
+    watching.install()
     module = sys.modules[makers.find_callable(f"{file}:Walk").__module__]
     found = {name: play(f"{file}:{name}", kind.budget) for name, kind in vars(module).items()
              if isinstance(kind, type) and hasattr(kind, "expect") and name not in DEADLY}

@@ -9,7 +9,7 @@ import numpy as np
 from .facts import Chance
 from .playing import Desk, Player
 
-OPENINGS = 6            # resets that are compared
+OPENINGS = 8            # resets that are compared
 STEPS = 24
 
 
@@ -38,7 +38,7 @@ def chances(desk: Desk) -> None:
               if player.reset(desk.seed + 31 * index) is not None}
     player.close()
     desk.put(Chance(owned, process_wide, constant[0], unseeded, (OPENINGS, len(alike)),
-                    len(varied) > 1))
+                    len(varied)))
 
 
 def _unseeded(desk: Desk, player: Player) -> str:

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from ...base.errors import PufferError
 from ...bridges.makers import Maker
 from ...env.link import die_with_parent
-from . import poison, traces
+from . import poison, traces, watching
 from .facts import Done, Play, Skipped
 from .playing import EXPERIMENT, WORDS, Broken, Desk, EnvRaised
 
@@ -149,6 +149,7 @@ def main(fd: int, parent: int, page: str) -> None:
         words = memoryview(mmap.mmap(file.fileno(), 8 * WORDS)).cast("q")
     channel = Connection(fd)
     poison.install()
+    watching.install()
     from ...bridges.worker import Failure
 
     job: Job = channel.recv()

@@ -130,10 +130,30 @@ def _late(facts: PythonFacts, message: str, hint: str) -> Finding:
                    "state", actual="the one before", hint=hint, seen_in="play")
 
 
-@judgement("PUF111", needs=("play",))
-def prints(facts: PythonFacts) -> Iterator[Finding]:
-    play = facts.play
+@judgement("PUF111", "PUF115", "PUF206", needs=("play",))
+def beyond_the_game(facts: PythonFacts) -> Iterator[Finding]:
+    """Prints, files, programs; and what is kept for ever."""
+    play, place = facts.play, facts.at("step")
     if play.printed >= play.steps // 8:
-        yield Finding("PUF111", "the environment prints while it is played", **facts.at("step"),
+        yield Finding("PUF111", "the environment prints while it is played", **place,
                       expected="silence", actual=f"{play.printed:,} bytes in {play.steps:,} steps",
                       seen_in="play", hint="put it into info, or behind render_mode")
+    if play.slept >= 3:
+        yield Finding("PUF111", "the environment sleeps while it is played", **place,
+                      expected="no pause", actual=f"{play.slept:,} calls of time.sleep",
+                      seen_in="play", hint="wait in render(), for a person who watches")
+    if len(play.opened) >= 3:
+        yield Finding("PUF111", "the environment writes files while it is played", **place,
+                      expected="none", actual=", ".join(dict.fromkeys(play.opened[:6])),
+                      seen_in="play", hint="put it into info")
+    if len(play.outside) >= 3:
+        yield Finding("PUF115", "the environment starts programs or connects to others while it is "
+                      "played", **place, expected="neither", actual=play.outside[0],
+                      seen_in="play")
+    for name, (first, last) in sorted(play.grown.items()):
+        if last >= first + 2 * len(play.episodes) // 3 and last >= 20:
+            yield Finding("PUF206", f"'{name}' grows with every episode, and is never cleared",
+                          **facts.at("reset"), expected="as many entries after each reset()",
+                          actual=f"{first:,}, and {last:,} after {len(play.episodes)} episodes",
+                          severity="warning", seen_in="play",
+                          hint="clear it in reset(), or use deque(maxlen=...)")

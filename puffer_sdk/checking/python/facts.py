@@ -174,6 +174,11 @@ class Play:
     truncations: int
     quiet_actions: bool = False     # whether the actions that end an episode change it elsewhere
     printed: int = 0                # bytes written to stdout in steps
+    grown: dict[str, tuple[int, int]] = field(default_factory=dict)     # attribute: entries after
+                                    # the first and the last reset, where it never shrank
+    slept: int = 0                  # calls of time.sleep
+    opened: list[str] = field(default_factory=list)     # files that were opened for writing
+    outside: list[str] = field(default_factory=list)    # programs and connections
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ class Chance:
     constant    calls that made a generator with a constant seed while it was played
     unseeded    reset(seed) leaves np_random as it was: "none", "same" or ""
     alike       openings of resets without a seed: how many, and how many different ones
-    varied      openings of different seeds differ
+    varied      openings of as many seeds: how many different ones
     """
 
     owned: tuple[str, ...] = ()
@@ -226,7 +231,7 @@ class Chance:
     constant: int = 0
     unseeded: str = ""
     alike: tuple[int, int] = (0, 0)
-    varied: bool = False
+    varied: int = 0
 
 
 @dataclass(frozen=True)

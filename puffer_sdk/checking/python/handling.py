@@ -49,6 +49,8 @@ def keeping(desk: Desk) -> None:
                                     for b in _arrays(mine)):
             desk.odd(Oddity("obs-shared", expected="an array of its own", actual="the array of "
                             "another instance"), agent=str(agent))
+    if not player.parallel and "reset-options" not in {kind for kind, *_ in desk.told}:
+        player.reset(options={})
     player.close()
     other.close()
     _close_again(desk, player)
@@ -159,8 +161,13 @@ def drawing(desk: Desk, first: Trace) -> None:
             return
         raise
 
+    frames: list[tuple] = []
+
     def draw(player: Player, actions: dict, turn) -> None:
-        _check_picture(desk, player.render())
+        frame = player.render()
+        _check_picture(desk, frame)
+        if isinstance(frame, np.ndarray):
+            frames.append((frame, frame.copy()))
     lengths = [min(len(first.plays[0]) - 1, FRAMES)]
     undrawn = traces.record(desk, player, lengths=lengths)      # in this mode, and not yet drawn
     player.close()
@@ -174,6 +181,9 @@ def drawing(desk: Desk, first: Trace) -> None:
             return
         raise
     player.close()
+    if any(not np.array_equal(frame, copy_) for frame, copy_ in frames):
+        desk.odd(Oddity("picture-rewritten", expected="an array of its own", actual="one array "
+                        "for all pictures"), when="render")
     desk.put(Compared("drawn", traces.difference(undrawn, found), found.steps))
 
 

@@ -67,6 +67,8 @@ ODD = {
     "info-type": Kind("PUF101", "the info that {when}() returns is no dict", "return {{}}"),
     "picture": Kind("PUF101", "render() returns no picture", "return a (H, W, 3) array of uint8",
                     at="render"),
+    "picture-rewritten": Kind("PUF101", "a picture that render() returned changes later",
+                              "return a new array each time", "warning", "render"),
     "close-twice": Kind("PUF208", "close() of a closed environment raises something",
                         severity="warning", at="close"),
     "gymnasium-refuses": Kind("PUF101", "Gymnasium's own checker refuses the environment",

@@ -14,7 +14,7 @@ from .facts import Oddity, Place, Shape
 from .leaves import leaves_of
 from .playing import Broken, Desk, EnvRaised, Player
 
-UNITS = (4096, 1024, 256, 64, 16)       # steps of the long play: few, so that two checks agree
+UNITS = (8192, 2048, 512, 128, 32, 8)  # steps of the long play: few, so that two checks agree
 SECONDS = 1.0                           # that the long play may take
 TRIED = 48                              # steps that are timed
 GYM = ("reset", "step")

@@ -10,13 +10,14 @@ import numpy as np
 from .acting import CORNERS, HELD, STICKY, UNIFORM, Actor
 from .facts import Episode, Long, Play
 from .playing import Desk, Player, Stopwatch, number
+from .watching import Sizes, Watch
 
 STYLES = (UNIFORM, UNIFORM, STICKY, CORNERS, UNIFORM, HELD)
 KEPT = 1024             # rewards of an episode that are kept
 TIMED = 64              # steps of an episode, in which elements are compared with others'
 WIDE = 4096             # numbers of an observation, up to which bytes and times are followed
 LONG = 30_000           # steps of the quick play
-PATIENCE = 1.5          # seconds of it
+PATIENCE = 3.0          # seconds of it
 MOST = 4.0              # seconds of the long play, where steps take longer than those timed
 STEP = 8                # by which a byte may move, and count as smooth
 
@@ -25,6 +26,7 @@ def play(desk: Desk) -> Play:
     """The long play, with every return compared with what was declared."""
     player = Player(desk, checked=True)
     record = _Record(player, player.plan.sizes)
+    watching, sizes = Watch(desk), Sizes(player.inner)
     cut = max(desk.unit // 4, 8)
     number_of = steps = 0
     most = MOST * max(1.0, desk.budget)
@@ -33,8 +35,10 @@ def play(desk: Desk) -> Play:
         actor = player.actor(2, number_of, style=STYLES[number_of % len(STYLES)])
         seeded = number_of % 2 == 0
         player.reset(desk.seed + number_of if seeded else None)
+        sizes.look()
         if number_of == 0:
             printed = _printed()
+            watching.start()
         record.begin(seeded)
         over = False
         while not over and steps < desk.unit and player.step_number < cut \
@@ -49,7 +53,9 @@ def play(desk: Desk) -> Play:
             record.seen[head] |= seen
         number_of += 1
     found = record.result(steps)
-    found.printed = _printed() - printed
+    watching.stop()
+    found.printed, found.grown = _printed() - printed, sizes.grown()
+    found.slept, found.opened, found.outside = watching.slept, watching.opened, watching.outside
     player.close()
     desk.put(found)
     return found

@@ -112,13 +112,17 @@ def seed_ignored(facts: PythonFacts) -> Iterator[Finding]:
                       actual=f"the same {seeded.steps} steps" + (
                           f", with numbers from {', '.join(drawn)}" if drawn else ""),
                       hint="draw from self.np_random, which super().reset(seed=seed) seeds")
+    elif chance.varied <= resets // 3 and different >= resets - 2:
+        yield Finding("PUF502", f"{resets} seeds begin only {chance.varied} different games",
+                      **place, expected=f"about {different}, as resets without a seed do",
+                      actual=chance.varied, hint="hand the seed on as it is")
     elif chance.unseeded:
         what = "np_random is not made" if chance.unseeded == "none" else \
             "np_random is the same for every seed"
         yield Finding("PUF502", f"reset(seed=...) does not seed the environment: {what}", **place,
                       expected="self.np_random seeded", actual="left alone",
                       hint="begin reset() with super().reset(seed=seed)")
-    elif different == 1 and chance.varied and not any(
+    elif different == 1 and chance.varied > 1 and not any(
             each.kind == "seed-default" for each in facts.oddities.values()):
         yield Finding("PUF502", f"{resets} resets without a seed begin the same game", **place,
                       expected="another game each time", actual="the same opening",

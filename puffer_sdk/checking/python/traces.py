@@ -20,7 +20,7 @@ from .playing import Desk, Player, Stopwatch, number
 SHOWN = 256             # numbers of an observation that are kept as they are
 PLAYS = 3               # seeds
 SHARE = 16              # of the long play: steps for each seed
-LONGEST = 256
+LONGEST = 512
 PATIENCE = 1.5          # seconds of the first trace
 WAYS = {
     "again": "a second instance in the same process",
@@ -56,23 +56,24 @@ def reseed(python: int = 11, numpy: int = 11) -> None:
 
 
 def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed: int | None = None,
-           between=None, after=None, patience: float = PATIENCE) -> Trace:
+           backwards: bool = False, between=None, after=None, patience: float = PATIENCE) -> Trace:
     """Play, and write down what comes back.
 
     lengths     steps for each seed; None: as many as there is time for
+    backwards   the last seed is played first
     between     called before each step
     after       called as after(player, actions, turn) after each step
     """
     wanted = lengths or [max(8, min(LONGEST, desk.unit // SHARE))] * PLAYS
     trace, watch = Trace(), Stopwatch()
-    for index, length in enumerate(wanted):
+    trace.plays = [[] for _ in wanted]
+    for index, length in sorted(enumerate(wanted), reverse=backwards):
         base = (desk.seed if seed is None else seed) + 101 * index
         actor = player.actor(4, index, style=(UNIFORM, STICKY)[index % 2])
         player.reset(base)
-        play = [seen_of(player, None)]
+        play = trace.plays[index] = [seen_of(player, None)]
         if index == 0:
             trace.infos.append(_info(player.infos))
-        trace.plays.append(play)
         while len(play) <= length:
             if between:
                 between()
@@ -87,6 +88,7 @@ def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed
                 player.reset()
                 play[-1]["opening"] = seen_of(player, None)
             if lengths is None and watch.seconds > patience:
+                trace.plays = [each for each in trace.plays if each]
                 return trace
     return trace
 
@@ -201,7 +203,7 @@ def _one(desk: Desk, way: str, lengths: list[int], played: Player, **generators)
         played.reset(desk.seed + 5000)
         _spend(desk, played, 2 * max(lengths))
         reseed()
-        return record(desk, played, lengths=lengths)
+        return record(desk, played, lengths=lengths, backwards=True)
     player = Player(desk)
     if way == "beside":
         return _beside(desk, player, lengths)

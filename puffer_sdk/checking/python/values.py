@@ -68,6 +68,8 @@ def constant(facts: PythonFacts) -> Iterator[Finding]:
         mine = still[first:last + 1]
         if mine.all() and len(facts.shape.leaves) > 1 and len(mine):
             yield _constant(facts, leaf, first, last)
+        elif _is_image(leaf):
+            yield from _frames(facts, leaf, mine.reshape(leaf[3]))
         elif leaf[1] == "Box" and len(leaf[3]) == 1 and not mine.all():
             for pair in _worth_a_word(play, first, last):
                 yield _constant(facts, leaf, *pair)
@@ -82,6 +84,23 @@ def _constant(facts: PythonFacts, leaf: tuple, first: int, last: int) -> Finding
                    element=span(first, last), expected="values that tell the agent something",
                    actual=f"{shown} on every step", seen_in="play",
                    hint="write what was forgotten, or leave it out of the space")
+
+
+def _frames(facts: PythonFacts, leaf: tuple, still: np.ndarray) -> Iterator[Finding]:
+    """A frame of a stack that never changes, although the others do, and alike."""
+    for axis in {0, len(leaf[3]) - 1}:
+        count = leaf[3][axis]
+        if not 4 <= count <= 16 or max(leaf[3]) == count:
+            continue
+        moving = [float(1 - np.take(still, index, axis).mean()) for index in range(count)]
+        dead = [index for index in range(count) if moving[index] == 0]
+        others = [share for share in moving if share]
+        if len(dead) == 1 and min(others) > 0.8 * max(others):
+            where = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
+            yield Finding("PUF305", f"frame {dead[0]} of {count} of {where} never changes",
+                          **facts.at("step"), expected="a frame like the others",
+                          actual="the same on every step", seen_in="play",
+                          hint="move frames by one place in each step")
 
 
 def _worth_a_word(play: Play, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -163,7 +182,7 @@ def wraps(facts: PythonFacts) -> Iterator[Finding]:
                       hint="shift, scale or clamp it into 0..255, or declare floats")
 
 
-@judgement("PUF313", "PUF314", "PUF311", needs=("play",))
+@judgement("PUF313", "PUF311", needs=("play",))
 def rewards(facts: PythonFacts) -> Iterator[Finding]:
     play = facts.play
     low, high = play.reward

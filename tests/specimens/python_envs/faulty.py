@@ -778,3 +778,64 @@ class Strangers(Pair):
 
     def observation_space(self, agent):
         return spaces.Box(-1, 1, (2 if agent == "a" else 3,), np.float32)
+
+
+# ---- beyond the game
+
+class Remembers(Walk):
+    """Keeps the return of each episode, for ever."""
+
+    expect, budget = ("PUF206",), 0.25
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.history = []
+
+    def reset(self, *, seed=None, options=None):
+        self.history.append((seed, self.np_random))
+        return super().reset(seed=seed)
+
+
+class Sleeps(Walk):
+    expect = ("PUF111",)
+
+    def move(self, action):
+        time.sleep(1e-6)
+        super().move(action)
+
+
+class Writes(Walk):
+    expect = ("PUF111",)
+
+    def move(self, action):
+        with open(os.devnull, "w") as file:
+            file.write(f"{action}\n")
+        super().move(action)
+
+
+class TwoSeeds(Walk):
+    expect = ("PUF502",)
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=None if seed is None else seed % 2)
+
+
+class OnePicture(Walk):
+    expect = ("PUF101",)
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.frame = np.zeros((8, 11, 3), np.uint8)
+
+    def render(self):
+        self.frame[:] = super().render()
+        return self.frame
+
+
+class LostFrame(Stacked):
+    expect, budget = ("PUF305",), 0.25
+
+    def look(self):
+        ob = super().look()
+        ob["frames"][1] = 0
+        return ob
