@@ -12,7 +12,9 @@ In the order in which data passes:
     claims          what a repro program looks for
     repro/          a C program that shows a finding
     fixes/          edits that --fix makes
-    check           all of this: folder -> CheckResult
+    result          CheckResult
+    python/         the same for environments in Python
+    check           all of this: a folder or a name -> CheckResult
     report/         a CheckResult as text or SARIF
     mutants/        faults planted on purpose, to measure the rules
 """

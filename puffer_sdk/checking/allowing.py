@@ -3,10 +3,11 @@
     // puffer: allow(PUF305, PUF306) the first input is a constant bias
     [check] allow = PUF403 rounds are fixed; PUF313 scores are small on purpose
 
-In C and in the ini (after # or ;) a mark covers its own line. On a line of its own it covers the
-code below, up to the next brace or semicolon: above a function, the findings placed at that
-function. The ini's key covers every finding of a code, also those without a line. A mark needs a
-reason. What is wrong with a mark is a Note, and notes never change the verdict.
+In C, in Python (after #) and in the ini (after # or ;) a mark covers its own line. On a line of
+its own it covers the code below, up to the next brace or semicolon, in Python the next line that
+is no decorator: above a function, the findings placed at that function. The ini's key covers every
+finding of a code, also those without a line. A mark needs a reason. What is wrong with a mark is a
+Note, and notes never change the verdict.
 """
 from __future__ import annotations
 
@@ -19,10 +20,12 @@ from ..base.errors import nearest
 from .finding import Finding
 
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
+_PYTHON_MARK = re.compile(r"(?P<open>#)\s*puffer\s*:\s*(?P<text>.*)")
 _ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")
 _KEY = re.compile(r"(?P<codes>PUF\w*(?:[\s,]+PUF\w*)*)[\s:,-]*(?P<reason>.*)", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(//|/\*|\*/|\*\s|\*$|#(?!\s*\w)|;)")
 _HEAD_ENDS = re.compile(r"[{;=]|^\s*#")
+_PYTHON_ENDS = re.compile(r":\s*(#.*)?$|^(?!\s*(@|def\b|class\b))")
 
 
 class Allowed(NamedTuple):
@@ -104,10 +107,10 @@ def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str,
 
 def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
     """The marks in a file's comments. What looks like one and is none becomes a Note."""
-    lines = text.splitlines()
+    lines, python = text.splitlines(), name.endswith(".py")
     for number, line in enumerate(lines, 1):
-        found = _MARK.search(line)
-        if not found or (found["open"].strip() in "#;") != name.endswith(".ini"):
+        found = (_PYTHON_MARK if python else _MARK).search(line)
+        if not found or (found["open"].strip() in "#;") != name.endswith((".ini", ".py")):
             continue
         said = found["text"].partition("*/")[0] if found["open"] == "/*" else found["text"]
         match = _ALLOW.match(said.strip())
@@ -117,18 +120,18 @@ def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
             continue
         first = last = number
         if not line[:found.start()].strip():
-            first, last = _code_below(lines, number)
+            first, last = _code_below(lines, number, _PYTHON_ENDS if python else _HEAD_ENDS)
         yield Mark(name, number, _codes(match["codes"]), match["reason"].strip(), first, last)
 
 
-def _code_below(lines: list[str], number: int) -> tuple[int, int]:
+def _code_below(lines: list[str], number: int, ends: re.Pattern) -> tuple[int, int]:
     """The lines of the statement, or of the head of the function, that follows a comment."""
     first = number + 1
     while first <= len(lines) and (not lines[first - 1].strip()
                                    or _COMMENT.match(lines[first - 1])):
         first += 1
     last = first
-    while last < min(len(lines), first + 8) and not _HEAD_ENDS.search(lines[last - 1]):
+    while last < min(len(lines), first + 8) and not ends.search(lines[last - 1]):
         last += 1
     return first, last
 

@@ -1,4 +1,4 @@
-"""Find the bugs that silently ruin training.  an env folder -> CheckResult
+"""Find the bugs that silently ruin training.  an env folder or name -> CheckResult
 
     result = check("my_env")
     result.verdict          "pass" or "fail"
@@ -15,64 +15,28 @@ import os
 import re
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base import paths
-from ..base.errors import FINDINGS, OK, BuildError, RunError
+from ..base.errors import BuildError, RunError, UsageError
+from ..bridges import makers
 from ..env import header
 from ..settings.config import find_ini, resolve
 from . import allowing
-from .allowing import Allowed, Note
 from .experiments import learning, plan
 from .facts import Facts
 from .finding import Finding
 from .harness import lines
 from .harness.bound import GIB, MEMORY
+from .python import checking
 from .repro import proof
+from .result import CheckResult, limit
 from .rules import outside, registry
 from .source import read
 
-PER_RULE = 8            # findings of one rule that are listed
 SEED = 42
-
-
-@dataclass
-class CheckResult:
-    """What a check found. `findings` are sorted, errors first."""
-
-    name: str
-    findings: list[Finding]
-    coverage: dict
-    not_tested: dict[str, str]          # code -> why
-    verdict: str                        # "pass" or "fail"
-    seconds: float
-    suppressed: list[Allowed] = field(default_factory=list)
-    more: dict[str, int] = field(default_factory=dict)      # code -> findings beyond PER_RULE
-    learning: dict | None = None        # what learning.py found, with `learn`
-    notes: list[Note] = field(default_factory=list)         # on the marks that allow findings
-    folder: Path = Path()
-    files: dict[str, bytes] = field(default_factory=dict)   # as they were checked, by name
-
-    @property
-    def exit_status(self) -> int:
-        return OK if self.verdict == "pass" else FINDINGS
-
-    def to_dict(self) -> dict:
-        """The JSON document; only `seconds` differs between two runs."""
-        return {"findings": [finding.to_dict() for finding in self.findings],
-                "coverage": {**self.coverage, "not_tested": self.not_tested, "more": self.more,
-                             "suppressed": [{"code": finding.code, "message": finding.message,
-                                             "file": finding.file, "line": finding.line,
-                                             "reason": reason, "allowed_at": where}
-                                            for finding, reason, where, _ in self.suppressed],
-                             "notes": [note.to_dict() for note in self.notes],
-                             **({"learning": self.learning} if self.learning else {}),
-                             "seconds": round(self.seconds, 3)},
-                "verdict": self.verdict}
 
 
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
@@ -81,7 +45,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
-    """Run every rule on an environment.
+    """Run every rule on an environment: a folder, a name, or a Python environment, of which every
+    rule is asked that has a meaning for objects and arrays.
 
     settings    overrides, {'env.size': 9}
     strict      warnings count as well
@@ -95,6 +60,12 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     Raises UsageError for a refused setting, BuildError for a header that does not compile for
     reasons that no rule names, RunError when the checker cannot run.
     """
+    if makers.is_name(env):
+        if deep or learn:
+            raise UsageError(f"{'deep' if deep else 'learn'} is for environments in C", where=env)
+        return checking.check(env, settings=settings, strict=strict, seed=seed, budget=budget,
+                              memory=int(memory * GIB),
+                              on_progress=on_progress or (lambda *progress: None))
     began = time.perf_counter()
     folder = paths.find_env(env)
     files = _read_files(folder)
@@ -119,7 +90,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
             learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
         findings, not_tested = _apply(facts)
         findings, suppressed, notes = _suppress(facts, findings, not_tested)
-        findings, more = _limit(findings)
+        findings, more = limit(findings)
         if prove and not facts.exceeded:
             proof.prove(facts, findings, lab, verbose=verbose)
     bad = [f for f in findings if f.severity == "error" or strict]
@@ -206,16 +177,6 @@ def _suppress(facts: Facts, findings: list[Finding], not_tested: dict[str, str])
     timed = {code for code, rule in known.items() if rule.timed}
     return allowing.apply(findings, files, key, {code: rule.name for code, rule in known.items()},
                           {*not_tested, *timed})
-
-
-def _limit(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
-    counts: Counter = Counter()
-    kept = []
-    for finding in findings:
-        counts[finding.code] += 1
-        if counts[finding.code] <= PER_RULE:
-            kept.append(finding)
-    return kept, {code: n - PER_RULE for code, n in sorted(counts.items()) if n > PER_RULE}
 
 
 def _coverage(facts: Facts) -> dict:

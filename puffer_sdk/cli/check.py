@@ -17,6 +17,7 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk check my_env", "what is wrong, where, and how to fix it"),
     ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
+    ("puffer-sdk check gymnasium:CartPole-v1", "an environment in Python"),
     ("puffer-sdk check --replay my_env/build/check/repro_PUF303.c", "does it still fail?")],
     groups={"While you work": ["fix", "yes", "watch", "replay"],
             "Looking harder": ["budget", "memory", "deep", "learn", "learn_seconds", "mutate",
@@ -68,10 +69,12 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
 
     Plays ENV for some seconds: fast, with sanitizers, between guard pages, as twins, with other
     settings and compiler flags. Reports each fault with its file and line, and writes a short
-    program that shows it. `puffer-sdk explain CODE` tells why a fault matters; `puffer-sdk debug
-    ENV` opens a debugger there.
+    program that shows it. Of a Python environment (gymnasium:ID, pettingzoo:MODULE, FILE.py:NAME,
+    MODULE:NAME), asks what can be asked of objects and arrays. `puffer-sdk explain CODE` tells why
+    a fault matters; `puffer-sdk debug ENV` opens a debugger there.
     """
     from ..base import paths
+    from ..bridges import makers
     from ..checking import check as checking
     from ..checking.report import terminal, watching
 
@@ -79,7 +82,11 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
                            format_=format_, output=output, learn=options["learn"])
     if replay is not None:
         return _replay(replay, env, options["verbose"])
-    folder = paths.find_env(env)
+    python = makers.is_name(env)
+    if python:
+        _refuse_for_python(env, fix=fix, watch=watch, mutate=mutate, deep=options["deep"],
+                           learn=options["learn"])
+    folder = env if python else paths.find_env(env)
     if mutate:
         return _mutate(folder, settings, format_, mutants, **options)
 
@@ -104,6 +111,13 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
                     ui.out if format_ == "text" and not output else ui.say)
     write(result)
     return result.exit_status
+
+
+def _refuse_for_python(env, **modes) -> None:
+    for name, on in modes.items():
+        if on:
+            raise UsageError(f"--{name} is for environments in C", where=env,
+                             hint=f"puffer-sdk check {env}")
 
 
 def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, learn) -> None:

@@ -10,10 +10,11 @@ import pytest
 from helpers.check_fixtures import QUICK, made, specimen
 
 from puffer_sdk.base.errors import RunError
-from puffer_sdk.checking.check import CheckResult, check
+from puffer_sdk.checking.check import check
 from puffer_sdk.checking.finding import Finding, span
 from puffer_sdk.checking.fixes import fixing, remedies
 from puffer_sdk.checking.fixes.edits import Edit
+from puffer_sdk.checking.result import CheckResult
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch
 

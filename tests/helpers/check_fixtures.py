@@ -7,7 +7,8 @@ from pathlib import Path
 from helpers.forms import LONG
 from helpers.places import SPECIMENS
 
-from puffer_sdk.checking.check import CheckResult, check
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.result import CheckResult
 from puffer_sdk.checking.rules import registry
 
 QUICK = ["--budget", "0.01"]

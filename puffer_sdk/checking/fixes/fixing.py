@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ...base import files
 from ...base.errors import RunError
-from ..check import CheckResult
 from ..finding import Finding
 from ..report import watching
+from ..result import CheckResult
 from ..rules import registry
 from ..rules.registry import FixFunction
 from .edits import Edit, Fix

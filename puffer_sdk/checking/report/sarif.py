@@ -14,8 +14,8 @@ from collections import Counter
 from ... import __version__
 from ...base import paths
 from ..allowing import Allowed
-from ..check import CheckResult
 from ..finding import Finding
+from ..result import CheckResult
 from ..rules import registry
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...base import paths
-from ..check import CheckResult
 from ..experiments import learning, moments
 from ..finding import Finding
+from ..result import CheckResult
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 STACK = 6           # frames of a stack that are shown
@@ -103,7 +103,7 @@ def _exercised(result: CheckResult) -> Iterator[Line]:
     items = [f"{seen['env_steps']:,} env steps" + (f" of {agents} agents" if agents > 1 else "")
              + f", {seen['terminals']:,} endings, {seen['nonzero_rewards']:,} rewards"
              + (f", actions {actions}" if actions else "")
-             + ("" if seen["sanitized"] else ", without sanitizers")]
+             + (", without sanitizers" if seen["sanitized"] is False else "")]
     if "lines" in seen:
         items.append(_lines(seen["lines"]))
     for text in _labelled("exercised", items):

@@ -1,0 +1,165 @@
+"""The process in which experiments run.  a Job on a socket -> facts on the same socket
+
+The parent watches a page of numbers: which experiment runs, which call the environment's code is
+in, and whether it comes back. Messages:
+
+    ("fact", fact)              for PythonFacts.add
+    ("trace", Trace)            the first trace, which another process has to repeat
+    ("refused", Failure)        the name leads nowhere: no finding, an error of usage
+    ("bug", text)               our own code failed
+    ("end", steps)              all experiments have been run
+"""
+from __future__ import annotations
+
+import faulthandler
+import mmap
+import os
+import signal
+import sys
+import traceback
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from ...base.errors import PufferError
+from ...bridges.makers import Maker
+from ...env.link import die_with_parent
+from . import poison, traces, watching
+from .facts import Done, Play, Skipped
+from .playing import EXPERIMENT, WORDS, Broken, Desk, EnvRaised
+
+BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
+             "from puffer_sdk.checking.python.child import main; "
+             "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])")
+MAIN, FRESH = "main", "fresh"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one child does.
+
+    role    MAIN: every experiment; FRESH: the first trace, in a process that did nothing else
+    """
+
+    maker: Maker
+    seed: int
+    budget: float
+    role: str
+
+
+EXPERIMENTS = ("opening", "traces", "play", "long", "chances", "keeping", "overwriting", "effects",
+               "drawing", "gymnasium")
+
+
+class _Run:
+    """The experiments in their order; what one finds, another may need."""
+
+    def __init__(self, desk: Desk, job: Job, send):
+        self.desk, self.job, self.send = desk, job, send
+        self.trace: traces.Trace | None = None
+        self.play: Play | None = None
+
+    def opening(self) -> None:
+        from .opening import begin
+
+        begin(self.desk)
+
+    def traces(self) -> None:
+        if self.job.role == FRESH:
+            traces.reseed()
+            poison.fill(1)
+            from .playing import Player
+            self.trace = traces.record(self.desk, Player(self.desk))
+        else:
+            self.trace = traces.traces(self.desk)
+        self.send(("trace", self.trace))
+
+    def playing(self) -> None:
+        from .play import play
+
+        self.play = play(self.desk)
+
+    def long(self) -> None:
+        from .play import long
+
+        long(self.desk, self.play)
+
+    def chances(self) -> None:
+        from .chances import chances
+
+        chances(self.desk)
+
+    def keeping(self) -> None:
+        from .handling import keeping
+
+        keeping(self.desk)
+
+    def overwriting(self) -> None:
+        from .handling import overwriting
+
+        if self.trace:
+            overwriting(self.desk, self.trace)
+
+    def effects(self) -> None:
+        from .effects import effects
+
+        effects(self.desk)
+
+    def drawing(self) -> None:
+        from .handling import drawing
+
+        if self.trace:
+            drawing(self.desk, self.trace)
+
+    def gymnasium(self) -> None:
+        from .handling import gymnasium_check
+
+        gymnasium_check(self.desk)
+
+    def all(self) -> None:
+        names = EXPERIMENTS if self.job.role == MAIN else EXPERIMENTS[:2]
+        for number, name in enumerate(names):
+            self.desk.words[EXPERIMENT], self.desk.experiment = number, name
+            before = self.desk.steps
+            try:
+                getattr(self, "playing" if name == "play" else name)()
+                self.desk.put(Done(name, self.desk.steps - before))
+                continue
+            except Broken:
+                self.desk.put(Skipped(name, "the interface is broken"))
+            except EnvRaised as error:
+                if name == "opening" and isinstance(error.error, PufferError):
+                    raise error.error from None
+                self.desk.put(self.desk.raised(error, self.desk.seed))
+            if name == "opening":
+                return
+
+
+def run(desk: Desk, job: Job, send) -> None:
+    """All experiments of a job. send: takes messages other than facts, which go to the desk."""
+    _Run(desk, job, send).all()
+
+
+def main(fd: int, parent: int, page: str) -> None:
+    """The process: one job."""
+    die_with_parent(parent, watch=sys.platform != "linux")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    with open(page, "r+b") as file:
+        words = memoryview(mmap.mmap(file.fileno(), 8 * WORDS)).cast("q")
+    channel = Connection(fd)
+    poison.install()
+    watching.install()
+    from ...bridges.worker import Failure
+
+    job: Job = channel.recv()
+    desk = Desk(job.maker, job.seed, job.budget, lambda fact: channel.send(("fact", fact)), words)
+    try:
+        run(desk, job, channel.send)
+        channel.send(("end", desk.steps))
+    except PufferError as error:
+        channel.send(("refused", Failure.of(error)))
+    except BaseException:
+        channel.send(("bug", traceback.format_exc()))
+    sys.stdout.flush()
+    os._exit(0)
