@@ -83,3 +83,25 @@ def test_bytes_have_a_least_and_a_largest(probe, play, tmp_path):
     play(env, "run", envs=2, steps=64, samples=path)
     low, high = np.fromfile(path, np.float32, count=4).reshape(2, 2)
     assert low.tolist() == [0, 0] and high.tolist() == [3, 2]
+
+
+MASKED = (("    float* terminals;\n", "    float* terminals;\n    unsigned char* action_mask;\n"),
+          ("#define ACT_SIZES {3}", "#define ACT_SIZES {4}"),
+          ("void c_reset(Probe* env) {\n",
+           "static void mask(Probe* env) {\n"
+           "    for (int i = 0; i < 4; i++) env->action_mask[i] = i / 2 == env->tick % 2;\n}\n\n"
+           "void c_reset(Probe* env) {\n"),
+          ("    env->tick = 0;\n", "    env->tick = 0;\n    mask(env);\n"),
+          ("    env->tick++;\n", "    env->tick++;\n    mask(env);\n"))
+
+
+@pytest.mark.parametrize("shown, alike", [("env->actions[a]", []),
+                                          ("(int)env->actions[a] / 2", [[0, 1], [2, 3]])])
+def test_actions_that_no_mask_allows_together_are_not_compared(probe, play, shown, alike):
+    """Bids and then moves of one head: 0 and 1 on even ticks, 2 and 3 on the others."""
+    env = probe(*MASKED, ("env->observations[2 * a + 1] = env->actions[a]",
+                          f"env->observations[2 * a + 1] = {shown}"),
+                ("env->rewards[a] += env->actions[a];", "env->rewards[a] = 0;"))
+    (effect,) = play(env, "effect", envs=2, steps=400).all("effect")
+    assert [pair[:2] for pair in effect.same if pair[2] > 0] == alike
+    assert not effect.never
