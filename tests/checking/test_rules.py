@@ -74,3 +74,19 @@ def test_memory_errors_explain_any_difference(code):
     facts.outcomes["sanitized-high"] = Outcome("sanitized-high", [fact("asan")], False)
     with pytest.raises(registry.NotTested, match="memory errors"):
         found(facts, code)
+
+
+@pytest.mark.parametrize("fields, words", [
+    ({"cuts": 9, "blank": 3}, ["3 of 9 truncations leave final_observations as it was"]),
+    ({"cuts": 9, "moved": 9, "next": 9},
+     ["final_observations holds the first observation of the next episode"]),
+    ({"cuts": 9, "moved": 9, "next": 8}, []),       # alike by chance
+    ({"cuts": 2, "moved": 2, "next": 2}, None)])
+def test_a_final_observation_is_what_was_seen_last(fields, words):
+    facts = facts_of(finals=[fact("finals", **fields)])
+    facts.spec = SimpleNamespace(writes_finals=True, functions={})
+    if words is None:
+        with pytest.raises(registry.NotTested, match="fewer than 3"):
+            found(facts, "PUF323")
+    else:
+        assert [f.message for f in found(facts, "PUF323")] == words

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..claims import FAILED, RACE, Proof, Shows
 from ..facts import Difference, Facts
 from ..finding import Finding
+from ..source import generators
 from ..source.model import Function
 from .memory import damaged
 from .registry import NotTested, need, rule
@@ -132,14 +133,36 @@ def seed_ignored(facts: Facts):
 
     A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
     is reported as well: what it draws is the same in every episode. For a map that is meant to
-    stay, draw it once, in init.
+    stay, draw it once, in init. So is a copy of the env's generator that is never stored back:
+
+        unsigned int rng = env->rng;                    // env->rng stays as it is
+        env->x = draw(&rng);
+
+    and an env whose episodes all begin with the same observation, although other seeds begin with
+    another one.
     """
     for function, name, line in _local_generators(facts):
         yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
                       file=function.file, line=line, expected="other numbers in another episode",
                       actual="the same in all envs and episodes",
                       hint="draw from env->rng; what is meant to stay belongs into init")
+    copies = list(generators.copies(facts.source))
+    for copy in copies:
+        yield Finding("PUF502", f"{copy.function} draws from '{copy.name}', a copy of the "
+                                f"generator '{copy.of}' that is not stored back", file=copy.file,
+                      line=copy.line, expected="other numbers at the next call",
+                      actual="the same ones, until something else draws",
+                      hint=f"pass the address of {copy.of}, or store '{copy.name}' back into it")
     _need_sound_memory(facts)
+    again = facts.fact("again", "again")
+    if again and not copies and again.tests >= 24 and again.same == again.tests and \
+            4 * again.by_seed > again.tests:
+        yield Finding("PUF502", "every episode of an env begins with the same observation, "
+                                "although another seed makes another episode",
+                      **facts.at("c_reset"), seed=facts.seed, seen_in="again",
+                      expected="another episode after c_reset",
+                      actual=f"the same one, {again.same} times of {again.tests}",
+                      hint="does the state of the generator move on? a copy of it does not count")
     need(facts, "trace-base", "trace-seeded")
     base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
     if base.shape != other.shape or (base != other).any():
