@@ -1,6 +1,7 @@
 """What rules make of facts that specimens seldom show: echoes, thresholds, arrays that few have."""
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -90,3 +91,21 @@ def test_a_final_observation_is_what_was_seen_last(fields, words):
             found(facts, "PUF323")
     else:
         assert [f.message for f in found(facts, "PUF323")] == words
+
+
+@pytest.mark.parametrize("fields, severity", [
+    ({"unlogged": 60, "summed": 60, "all": 40}, "error"),
+    ({"unlogged": 60, "summed": 60, "elsewhere": 5}, None),     # sums grow with every step
+    ({"unlogged": 60, "after": 40, "own": 40}, "warning"),
+    ({"unlogged": 60, "after": 40, "all": 40}, None),           # entries of several lives
+    ({"unlogged": 60, "after": 40, "own": 40, "partial": 9}, None)])
+def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, severity):
+    facts = facts_of(run=[fact("omitted", endings=100, **fields),
+                          fact("run", terminals=100, entries=40, rounds=100)])
+    facts.source = SimpleNamespace(assigned_logs=list, cleared_logs=lambda struct: [])
+    facts.spec = SimpleNamespace(functions={}, struct="Dock")
+    findings = []
+    with suppress(registry.NotTested):      # of what the log does tell
+        for finding in registry.load()["PUF422"].function(facts):
+            findings.append(finding)
+    assert [f.severity for f in findings] == ([severity] if severity else [])
