@@ -11,6 +11,7 @@ from puffer_sdk.checking.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.harness import kinds
 from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.source.sites import Site
 
 ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
         "STACK": []}
@@ -109,3 +110,22 @@ def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, se
         for finding in registry.load()["PUF422"].function(facts):
             findings.append(finding)
     assert [f.severity for f in findings] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize("fields, told", [
+    ({"inexact": 30, "low": 2, "high": 40}, True), ({"inexact": 30, "low": 7, "high": 7}, False),
+    ({"inexact": 30, "low": 2, "high": 40, "beyond": 1}, False)])
+def test_a_perf_that_is_divided_as_whole_numbers(fields, told):
+    facts = facts_of(run=[fact("run", entries=30)], audit=[fact("site", count=30, **fields)])
+    facts.sites = [Site("quotient", "dock.h", 7, 0, 5, 2, "int", "a / b", "perf", "log.perf")]
+    facts.spec = SimpleNamespace(functions={}, log_fields=())
+    assert [(f.element, f.line) for f in found(facts, "PUF423")] == ([("perf", 7)] if told else [])
+
+
+@pytest.mark.parametrize("greed, told", [(0.7, ["[env] greed = 0.7 counts as 0: it is made a whole "
+                                                "number before it is used"]), (2.0, [])])
+def test_a_setting_whose_fraction_nothing_sees(greed, told):
+    facts = facts_of(probe=[])
+    facts.source = SimpleNamespace(cut_short=lambda struct: {"greed": ("dock.h", 9, "(int)greed")})
+    facts.spec, facts.config = SimpleNamespace(struct="Dock"), SimpleNamespace(env={"greed": greed})
+    assert [f.message for f in found(facts, "PUF113")] == told

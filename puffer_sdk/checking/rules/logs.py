@@ -238,13 +238,15 @@ def log_range(facts: Facts):
 
         env->log.perf += env->score / MAX_SCORE;
 
-    A NaN in one entry makes the mean of all entries NaN, and that of the whole window.
+    A NaN in one entry makes the mean of all entries NaN, and that of the whole window. A share that
+    is divided as whole numbers is 0 for all but the best: `(float)(env->score / env->best)`.
 
     Fix: divide by the best that can be reached; put the raw figure into `score`. Where nothing
     was counted, add 0 instead of 0 / 0.
     """
     need(facts, "run")
     run = facts.fact("run", "run")
+    yield from _lost_shares(facts)
     odd = facts.fact("run", "log_not_finite")
     if odd:
         names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
@@ -267,3 +269,14 @@ def log_range(facts: Facts):
                       actual=f"{largest:.6g}" if not isinstance(largest, str) else largest,
                       seed=facts.seed, hint="divide by the best that can be reached",
                       seen_in="run")
+
+
+def _lost_shares(facts: Facts):
+    """A perf that is divided as whole numbers: 0 until all is reached."""
+    for site, fact in facts.counted("quotient", "perf"):
+        if not fact.beyond and fact.inexact >= 10 and fact.high - fact.low >= 3:
+            yield Finding("PUF423", f"Log.perf is 0 or 1 and nothing between: {site.text} is a "
+                                    "division of integers", file=site.file, line=site.line,
+                          element="perf", expected="a fraction",
+                          actual=f"0 for numerators from {fact.low} to {fact.high}",
+                          seed=facts.seed, hint="divide floats: (float)a / b")
