@@ -42,6 +42,8 @@ def obs_constant(facts: Facts):
     Fix: write what was forgotten, or lower OBS_SIZE. If it is meant, say so where the message
     points: // puffer: allow(PUF305) constant bias input
 
+    So is a thing of a declared list that is there, and always the same: oneself among the others.
+
     What is left in peace: a single constant other than 0 (a bias), the walls and borders of a
     board of bytes, a class of a one-hot that never occurred, empty slots behind others of the
     same kind, and the observation of an env whose episodes have one step. Elements named in an
@@ -119,6 +121,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
                 and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
     moved = [e for e in promised if stats.low[e] != 0]
     found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
+    found += [entry for part in facts.row.described for entry in _same_things(stats, part)]
     if not _writes_all(facts):
         return found
     partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
@@ -139,6 +142,20 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
+
+
+def _same_things(stats, part: Part) -> list[tuple[int, int]]:
+    """Things of a list that are there and never differ in anything, as other things of it do."""
+    if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] < 2:
+        return []
+    places = part.first + np.arange(part.count).reshape(part.shape)
+    there = (stats.rows[:, places[:, part.mask]] != 0).sum(axis=0)
+    numbers = np.delete(places, part.mask, axis=1)
+    still = (stats.low == stats.high)[numbers]
+    if still.all(axis=0).any():         # a number that no thing of the list ever shows
+        return []
+    return [(int(numbers[i].min()), int(numbers[i].max()))
+            for i in range(len(numbers)) if there[i] >= 100 and still[i].all()]
 
 
 def _writes_all(facts: Facts) -> bool:
