@@ -10,6 +10,7 @@ import pytest
 from puffer_sdk.checking.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.harness import kinds
+from puffer_sdk.checking.rules import _mirrors as mirrors
 from puffer_sdk.checking.rules import registry
 from puffer_sdk.checking.source.sites import Site
 
@@ -129,3 +130,16 @@ def test_a_setting_whose_fraction_nothing_sees(greed, told):
     facts.source = SimpleNamespace(cut_short=lambda struct: {"greed": ("dock.h", 9, "(int)greed")})
     facts.spec, facts.config = SimpleNamespace(struct="Dock"), SimpleNamespace(env={"greed": greed})
     assert [f.message for f in found(facts, "PUF113")] == told
+
+
+@pytest.mark.parametrize("old, told", [(9, True), (8, False)])
+def test_an_agent_that_begins_anew_alone_is_shown_its_own_beginning(old, told):
+    """Eight of ten may be chance, or a value that an ending does not change."""
+    mirror = fact("mirror", element=4, seen=99, alone=10, alone_old=old, step=7, value=0.0,
+                  expected=1.0)
+    facts = facts_of(agents=3, poison=[], mirror=[mirror])
+    facts.spec = SimpleNamespace(functions={}, struct="Dock")
+    facts.source = SimpleNamespace(layout=lambda spec: None)
+    messages = [f.message for f in mirrors.behind_the_state(facts)]
+    assert messages == (["after an agent's own ending, element 4 of its observation still shows "
+                         "the episode that is over"] if told else [])
