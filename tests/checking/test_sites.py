@@ -24,7 +24,7 @@ def count(probe, tmp_path):
         library = build_library(spec, PLAIN, tmp_path, probed=tmp_path / "probed")
         runner = Runner(spec, tmp_path, 42, config.resolve(folder, None, spec).env, {}, 10.0, {})
         outcome: Outcome = runner.run("guard", build_program(PLAIN), library, "guard", agents=1,
-                                      envs=2, steps=64)
+                                      envs=1, steps=64)
         assert outcome.ended, outcome.stderr
         return [(site, outcome.all("site")[number]) for number, site in enumerate(found)]
     return run
@@ -109,3 +109,15 @@ def test_a_setting_that_is_cut_to_a_whole_number(probe, code, told):
     folder = probe(("    int limit;\n", "    int limit;\n    float speed;\n"),
                    ("    env->tick++;\n", f"    env->tick++;\n    {code} (void)n;\n"))
     assert list(read.read(folder).cut_short("Probe")) == told
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_copy_that_begins_with_the_same_state_again(count, moves):
+    ((site, fact),) = count(
+        ("void c_reset(Probe* env) {\n",
+         "static int draw(unsigned int* s) { *s = *s * 5u + 1u; return (int)(*s >> 30); }\n"
+         "void c_reset(Probe* env) {\n    unsigned int mine = env->rng;\n"
+         "    env->limit = 2 + draw(&mine);\n"),
+        ("    env->tick++;\n", f"    env->tick++;\n    env->rng += {int(moves)};\n"))
+    assert (site.kind, site.text, site.target) == ("copy", "env->rng", "mine")
+    assert fact.count > 10 and (fact.again <= 2 if moves else fact.again > fact.count / 4)

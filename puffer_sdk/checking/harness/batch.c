@@ -74,9 +74,6 @@ Batch batch_open(int layout) {
                                        : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
         }
         placed += b.count[i];
-        if (at[MASK]) {    // all is legal until the env says otherwise
-            memset(at[MASK], 1, row_bytes(MASK) * (size_t)b.count[i]);
-        }
         b.rows[i] = (PufferBuffers){.observations = at[OBSERVATIONS],
                                     .actions = at[ACTIONS],
                                     .rewards = at[REWARDS],

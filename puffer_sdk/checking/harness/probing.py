@@ -12,6 +12,7 @@ from pathlib import Path
 from ..source.sites import Site
 
 HERE = Path(__file__).parent
+CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer_copy"}
 
 
 def write(header: Path, sites: Sequence[Site], folder: Path) -> list[Site]:
@@ -30,7 +31,7 @@ def probed(data: bytes, sites: Sequence[Site]) -> bytes:
     """The text with each site's expression in a call. Expressions may lie inside one another."""
     edits: list[tuple[int, int, int, bytes, int]] = []  # at, order, .., text, bytes that go
     for number, site in enumerate(sites):
-        call = "puffer_narrow" if site.kind == "byte" else "puffer_quotient"
+        call = CALLS[site.kind]
         length = site.end - site.start
         edits += [(site.start, 1, -length, f"(({site.type}){call}({number}, ".encode(), 0),
                   (site.end, 0, length, b"))", 0)]

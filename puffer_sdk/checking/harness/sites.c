@@ -18,6 +18,6 @@ void sites_report(void) {
         const PufferSite* s = &sites[i];
         fact(site, .site = i, .count = s->count, .outside = s->outside, .first = s->first,
              .zeros = s->zeros, .ones = s->ones, .inexact = s->inexact, .beyond = s->beyond,
-             .low = s->low, .high = s->high);
+             .low = s->low, .high = s->high, .again = s->again);
     }
 }

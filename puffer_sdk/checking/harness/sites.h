@@ -1,8 +1,9 @@
 /* sites.h -- places of the author's code whose numbers are looked at while it runs.
  *
  * checking/harness/probing.py writes a copy of the header in which the operand of a narrowing store
- * is passed through puffer_narrow, and an integer division through puffer_quotient; both return what
- * the code would have had. sites.c reports what went through.
+ * is passed through puffer_narrow, an integer division through puffer_quotient, and a generator's
+ * state that is copied through puffer_copy; all return what the code would have had. sites.c reports
+ * what went through.
  */
 #pragma once
 #include <stdint.h>
@@ -15,6 +16,8 @@ typedef struct PufferSite {
     int64_t inexact;        // ... those of 0 that are no zero, as 3 / 4
     int64_t beyond;         // results that are no share: below 0, above 1, or 1 with a remainder
     int64_t low, high;      // numerators
+    int64_t last;           // puffer_copy: the state that was copied last; times that it was ...
+    int64_t again;          // ... the same as before
 } PufferSite;
 
 #ifdef PUFFER_SITES    // how many there are: set by the copy that includes this
@@ -42,5 +45,13 @@ PUFFER_LOOKS int64_t puffer_quotient(int site, int64_t a, int64_t b) {
     s->inexact += quotient == 0 && a != 0;
     s->beyond += a < 0 || b < 0 || quotient > 1 || (quotient == 1 && a != b);
     return quotient;
+}
+
+PUFFER_LOOKS int64_t puffer_copy(int site, int64_t state) {
+    PufferSite* s = &puffer_check_sites[site];
+    s->again += s->count > 0 && state == s->last;
+    s->last = state;
+    s->count++;
+    return state;
 }
 #endif

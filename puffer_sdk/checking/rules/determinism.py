@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ..claims import FAILED, RACE, Proof, Shows
 from ..facts import Difference, Facts
 from ..finding import Finding
-from ..source import generators
 from ..source.model import Function
 from .memory import damaged
 from .registry import NotTested, need, rule
@@ -133,7 +132,8 @@ def seed_ignored(facts: Facts):
 
     A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
     is reported as well: what it draws is the same in every episode. For a map that is meant to
-    stay, draw it once, in init. So is a copy of the env's generator that is never stored back:
+    stay, draw it once, in init. So is a copy of the env's generator that is never stored back,
+    where it often begins with the same state:
 
         unsigned int rng = env->rng;                    // env->rng stays as it is
         env->x = draw(&rng);
@@ -146,13 +146,14 @@ def seed_ignored(facts: Facts):
                       file=function.file, line=line, expected="other numbers in another episode",
                       actual="the same in all envs and episodes",
                       hint="draw from env->rng; what is meant to stay belongs into init")
-    copies = list(generators.copies(facts.source))
-    for copy in copies:
-        yield Finding("PUF502", f"{copy.function} draws from '{copy.name}', a copy of the "
-                                f"generator '{copy.of}' that is not stored back", file=copy.file,
-                      line=copy.line, expected="other numbers at the next call",
-                      actual="the same ones, until something else draws",
-                      hint=f"pass the address of {copy.of}, or store '{copy.name}' back into it")
+    copies = [(site, fact) for site, fact in facts.counted("copy", "generator")
+              if fact.again >= 3 and 4 * fact.again >= fact.count]
+    for copy, fact in copies:
+        yield Finding("PUF502", f"'{copy.target}' is a copy of the generator '{copy.text}' that is "
+                                "not stored back", file=copy.file, line=copy.line,
+                      expected="other numbers at the next call", seed=facts.seed,
+                      actual=f"the same numbers as before, {fact.again} times of {fact.count}",
+                      hint=f"pass &{copy.text}, or store '{copy.target}' back into it")
     _need_sound_memory(facts)
     again = facts.fact("again", "again")
     if again and not copies and again.tests >= 24 and again.same == again.tests and \

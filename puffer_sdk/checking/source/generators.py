@@ -3,7 +3,8 @@
     unsigned int rng = env->rng;        // Source -> Copy("place_dog", "rng", "env->rng", ...)
     dog->x = random_between(&rng, 0.0f, env->width);
 
-The next call draws the same numbers: env->rng has not moved.
+The next call draws the same numbers, unless something else has moved env->rng meanwhile: that is
+known when the code runs.
 """
 from __future__ import annotations
 
@@ -27,6 +28,9 @@ class Copy:
     of: str                 # "env->rng"
     file: str
     line: int
+    start: int              # bytes of the file that it is given: "env->rng"
+    end: int
+    type: str
 
 
 def copies(source: Source) -> Iterator[Copy]:
@@ -39,7 +43,8 @@ def copies(source: Source) -> Iterator[Copy]:
                         _may_store(given) and _draws(function, node)
                         and not _is_stored(function, node)):
                     yield Copy(function.name, node.name, source.text(function.file, given),
-                               function.file, node.line)
+                               function.file, node.line, given.cursor.extent.start.offset,
+                               given.cursor.extent.end.offset, node.type)
 
 
 def _is_word(node: Node) -> bool:

@@ -2,6 +2,7 @@
 
     obs[OBS_ROW] = (unsigned char)(start - env->row);           "byte": what does not fit wraps
     obs[OBS_FLOOR] = (float)(lift->floor / (env->floors - 1));  "quotient": a share becomes 0 or 1
+    unsigned int rng = env->rng;                                "copy": it may draw the same again
 
 Whether it does is known when the code runs: harness/probing.py makes it count.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from ...env import syntax
 from ...env.source import hide
 from ...env.syntax import Node
+from . import generators
 from .model import Function, Source
 
 _WIDE = re.compile(r"(?:const )?(?:un)?(?:signed )?(?:int|short|long|long long)")
@@ -27,7 +29,7 @@ MOST = 64
 class Site:
     """An expression, from byte `start` to `end` of its file."""
 
-    kind: str               # "byte", "quotient"
+    kind: str               # "byte", "quotient", "copy"
     file: str
     line: int
     start: int
@@ -35,13 +37,16 @@ class Site:
     slash: int              # byte of a quotient's operator; -1
     type: str               # C type of the expression
     text: str
-    goes: str               # "observations", or "perf" of the log
-    target: str             # what it is stored to: "obs[OBS_ROW]"
+    goes: str               # "observations", "perf" of the log, or "generator"
+    target: str             # what it is stored to: "obs[OBS_ROW]"; the variable of a copy
 
 
 def sites(source: Source) -> list[Site]:
-    """Of the stores that c_reset and c_step make to observations, and to the log's perf."""
-    found: dict[tuple[str, int, int], Site] = {}
+    """Of what c_reset and c_step store to observations and to the log's perf, and their copies of
+    generators."""
+    found = {(copy.file, copy.start, copy.end): Site(
+        "copy", copy.file, copy.line, copy.start, copy.end, -1, copy.type, copy.of, "generator",
+        copy.name) for copy in generators.copies(source)}
     for function in source.reach("c_reset", "c_step"):
         for goes, target, value in _stores(source, function):
             for owner, kind, node in (*_bytes(source, function, target, value),
