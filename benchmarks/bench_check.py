@@ -3,6 +3,7 @@
     python benchmarks/bench_check.py                    what `make bench` runs
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
     python benchmarks/bench_check.py --only GAME        one game of the field; writes nothing
+    python benchmarks/bench_check.py --no-mutants       the field; keeps the figures of mutants
 
 The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. check must find
 nothing in an unchanged game. faults.toml lists faults. Each is a few text replacements, and the
@@ -19,6 +20,7 @@ It also plants the mutants of `check --mutate` into the templates and examples.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 import tempfile
@@ -50,6 +52,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--field", type=Path, default=FIELD, help="folder of games")
     parser.add_argument("--only", metavar="GAME", help="one game of the field, and no mutants")
+    parser.add_argument("--no-mutants", action="store_true",
+                        help="measure the field alone, and keep what was measured of mutants")
     parser.add_argument("--jobs", type=int, default=2, help="checks at a time")
     options = parser.parse_args()
     games = [folder for folder in sorted(options.field.resolve().glob("*"))
@@ -61,7 +65,8 @@ def main() -> int:
                "rules": {code: rule.name for code, rule in registry.load().items()},
                "operators": mutant.OPERATORS,
                "field": [bench_game(folder, options.jobs) for folder in games],
-               "mutants": bench_mutants() if final else []}
+               **(kept_mutants() if options.no_mutants else
+                  {"mutants": bench_mutants() if final else []})}
     text = table(figures)
     print(text)
     if final:
@@ -135,6 +140,13 @@ def judge(expect: list[str], codes: list[str], alarms: list[str]) -> str:
 
 
 # -- mutants -------------------------------------------------------------------------
+
+
+def kept_mutants() -> dict:
+    """The figures of the last time, and their date."""
+    before = json.loads((ROOT / "docs" / "data" / "checker.json").read_text())
+    return {"mutants": before["mutants"],
+            "mutants_date": before.get("mutants_date", before["machine"]["date"])}
 
 
 def bench_mutants() -> list[dict]:

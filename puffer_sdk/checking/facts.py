@@ -17,6 +17,7 @@ from .harness.bound import MEMORY
 from .harness.kinds import Fact, known
 from .source.layout import Layout
 from .source.model import Source
+from .source.sites import Site
 
 
 @dataclass
@@ -93,6 +94,7 @@ class Facts:
     deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
     deep_faults: list = field(default_factory=list)         # of deep.Fault
     files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
+    sites: list[Site] = field(default_factory=list)         # whose numbers `audit` counts
     memory: int = MEMORY                                    # bytes that all experiments may use
 
     @property
@@ -122,6 +124,13 @@ class Facts:
     def all(self, experiment: str, kind: str) -> list[Fact]:
         found = self.outcomes.get(experiment)
         return found.all(kind) if found else []
+
+    def counted(self, kind: str, goes: str) -> Iterator[tuple[Site, Fact]]:
+        """The sites of one kind whose numbers go there, with what was counted."""
+        for fact in self.all("audit", "site"):
+            site = self.sites[fact.site] if fact.site < len(self.sites) else None
+            if site and (site.kind, site.goes) == (kind, goes):
+                yield site, fact
 
     def experiment_of(self, fact: Fact) -> str:
         """The experiment that this very fact comes from."""

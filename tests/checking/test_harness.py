@@ -83,3 +83,48 @@ def test_bytes_have_a_least_and_a_largest(probe, play, tmp_path):
     play(env, "run", envs=2, steps=64, samples=path)
     low, high = np.fromfile(path, np.float32, count=4).reshape(2, 2)
     assert low.tolist() == [0, 0] and high.tolist() == [3, 2]
+
+
+MASKED = (("    float* terminals;\n", "    float* terminals;\n    unsigned char* action_mask;\n"),
+          ("#define ACT_SIZES {3}", "#define ACT_SIZES {4}"),
+          ("void c_reset(Probe* env) {\n",
+           "static void mask(Probe* env) {\n"
+           "    for (int i = 0; i < 4; i++) env->action_mask[i] = i / 2 == env->tick % 2;\n}\n\n"
+           "void c_reset(Probe* env) {\n"),
+          ("    env->tick = 0;\n", "    env->tick = 0;\n    mask(env);\n"),
+          ("    env->tick++;\n", "    env->tick++;\n    mask(env);\n"))
+
+
+@pytest.mark.parametrize("shown, alike", [("env->actions[a]", []),
+                                          ("(int)env->actions[a] / 2", [[0, 1], [2, 3]])])
+def test_actions_that_no_mask_allows_together_are_not_compared(probe, play, shown, alike):
+    """Bids and then moves of one head: 0 and 1 on even ticks, 2 and 3 on the others."""
+    env = probe(*MASKED, ("env->observations[2 * a + 1] = env->actions[a]",
+                          f"env->observations[2 * a + 1] = {shown}"),
+                ("env->rewards[a] += env->actions[a];", "env->rewards[a] = 0;"))
+    (effect,) = play(env, "effect", envs=2, steps=400).all("effect")
+    assert [pair[:2] for pair in effect.same if pair[2] > 0] == alike
+    assert not effect.never
+
+
+LOSES = (("    float score;\n", "    float score;\n    float episode_length;\n"),
+         ("    int tick;\n", "    int tick, total;\n"),
+         ("env->terminals[a] += env->tick == env->limit;",
+          "env->terminals[a] = env->tick == env->limit;"))
+
+
+@pytest.mark.parametrize("entry, summed, own, all_of_them", [
+    ("env->log.episode_length += env->tick; env->log.n += env->rng % 4 == 0;", True, 0, 40),
+    ("if (env->rng % 4 == 0) { env->log.episode_length += env->tick; env->log.n += 1; }",
+     False, 40, 0),
+    ("env->total += env->tick; if (env->rng % 4 == 0) {\n"     # a game of several lives
+     " env->log.episode_length += env->total; env->log.n += 1; env->total = 0; }", False, 0, 40)])
+def test_endings_without_an_entry(probe, play, entry, summed, own, all_of_them):
+    """One ending of four makes an entry."""
+    env = probe(*LOSES, ("        env->log.score += env->tick;\n        env->log.n += 1;\n",
+                         f"        env->rng += 1;\n        {entry}\n"))
+    (found,) = play(env, "run", envs=4, steps=700, log_length=1).all("omitted")
+    assert (found.endings, found.partial, found.elsewhere) == (700, 0, 0)
+    assert 520 <= found.unlogged <= 530 and found.summed == (found.unlogged if summed else 0)
+    assert found.after >= 160 and found.own >= 4 * own and found.all >= 4 * all_of_them
+    assert min(found.own, found.all) == 0

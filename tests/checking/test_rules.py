@@ -1,6 +1,7 @@
 """What rules make of facts that specimens seldom show: echoes, thresholds, arrays that few have."""
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +10,9 @@ import pytest
 from puffer_sdk.checking.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.harness import kinds
+from puffer_sdk.checking.rules import _mirrors as mirrors
 from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.source.sites import Site
 
 ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
         "STACK": []}
@@ -74,3 +77,69 @@ def test_memory_errors_explain_any_difference(code):
     facts.outcomes["sanitized-high"] = Outcome("sanitized-high", [fact("asan")], False)
     with pytest.raises(registry.NotTested, match="memory errors"):
         found(facts, code)
+
+
+@pytest.mark.parametrize("fields, words", [
+    ({"cuts": 9, "blank": 3}, ["3 of 9 truncations leave final_observations as it was"]),
+    ({"cuts": 9, "moved": 9, "next": 9},
+     ["final_observations holds the first observation of the next episode"]),
+    ({"cuts": 9, "moved": 9, "next": 8}, []),       # alike by chance
+    ({"cuts": 2, "moved": 2, "next": 2}, None)])
+def test_a_final_observation_is_what_was_seen_last(fields, words):
+    facts = facts_of(finals=[fact("finals", **fields)])
+    facts.spec = SimpleNamespace(writes_finals=True, functions={})
+    if words is None:
+        with pytest.raises(registry.NotTested, match="fewer than 3"):
+            found(facts, "PUF323")
+    else:
+        assert [f.message for f in found(facts, "PUF323")] == words
+
+
+@pytest.mark.parametrize("fields, severity", [
+    ({"unlogged": 60, "summed": 60, "all": 40}, "error"),
+    ({"unlogged": 60, "summed": 60, "elsewhere": 5}, None),     # sums grow with every step
+    ({"unlogged": 60, "after": 40, "own": 40}, "warning"),
+    ({"unlogged": 60, "after": 40, "all": 40}, None),           # entries of several lives
+    ({"unlogged": 60, "after": 40, "own": 40, "partial": 9}, None)])
+def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, severity):
+    facts = facts_of(run=[fact("omitted", endings=100, **fields),
+                          fact("run", terminals=100, entries=40, rounds=100)])
+    facts.source = SimpleNamespace(assigned_logs=list, cleared_logs=lambda struct: [])
+    facts.spec = SimpleNamespace(functions={}, struct="Dock")
+    findings = []
+    with suppress(registry.NotTested):      # of what the log does tell
+        for finding in registry.load()["PUF422"].function(facts):
+            findings.append(finding)
+    assert [f.severity for f in findings] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize("fields, told", [
+    ({"inexact": 30, "low": 2, "high": 40}, True), ({"inexact": 30, "low": 7, "high": 7}, False),
+    ({"inexact": 30, "low": 2, "high": 40, "beyond": 1}, False)])
+def test_a_perf_that_is_divided_as_whole_numbers(fields, told):
+    facts = facts_of(run=[fact("run", entries=30)], audit=[fact("site", count=30, **fields)])
+    facts.sites = [Site("quotient", "dock.h", 7, 0, 5, 2, "int", "a / b", "perf", "log.perf")]
+    facts.spec = SimpleNamespace(functions={}, log_fields=())
+    assert [(f.element, f.line) for f in found(facts, "PUF423")] == ([("perf", 7)] if told else [])
+
+
+@pytest.mark.parametrize("greed, told", [(0.7, ["[env] greed = 0.7 counts as 0: it is made a whole "
+                                                "number before it is used"]), (2.0, [])])
+def test_a_setting_whose_fraction_nothing_sees(greed, told):
+    facts = facts_of(probe=[])
+    facts.source = SimpleNamespace(cut_short=lambda struct: {"greed": ("dock.h", 9, "(int)greed")})
+    facts.spec, facts.config = SimpleNamespace(struct="Dock"), SimpleNamespace(env={"greed": greed})
+    assert [f.message for f in found(facts, "PUF113")] == told
+
+
+@pytest.mark.parametrize("old, told", [(9, True), (8, False)])
+def test_an_agent_that_begins_anew_alone_is_shown_its_own_beginning(old, told):
+    """Eight of ten may be chance, or a value that an ending does not change."""
+    mirror = fact("mirror", element=4, seen=99, alone=10, alone_old=old, step=7, value=0.0,
+                  expected=1.0)
+    facts = facts_of(agents=3, poison=[], mirror=[mirror])
+    facts.spec = SimpleNamespace(functions={}, struct="Dock")
+    facts.source = SimpleNamespace(layout=lambda spec: None)
+    messages = [f.message for f in mirrors.behind_the_state(facts)]
+    assert messages == (["after an agent's own ending, element 4 of its observation still shows "
+                         "the episode that is over"] if told else [])

@@ -8,13 +8,14 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
 
 from puffer_sdk.checking.experiments import moments
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.checking.rules import actions
+from puffer_sdk.checking.rules import actions, values
 from puffer_sdk.env import header, row
 
 
@@ -270,3 +271,15 @@ def test_values_that_seldom_matter_take_more_moments(rates, moments, found):
     fact = SimpleNamespace(rates=rates, width=len(rates), values=len(rates), head=0,
                            same=[[0, 1, moments]])
     assert bool(list(actions._same_values(None, fact, "the action", {}))) == found
+
+
+@pytest.mark.parametrize("row_of, found", [
+    (lambda t: [1, 0, 0, t % 2, t, -t], [(1, 2)]),              # oneself, and another
+    (lambda t: [t % 9 == 0, 0, 0, t % 2, t, -t], []),           # seldom there
+    (lambda t: [1, 0, t, t % 2, t, -t], []),                    # differs in something
+    (lambda t: [1, 0, 0, 1, 0, t], [])])                        # a number that no thing shows
+def test_a_thing_of_a_list_that_is_always_the_same(row_of, found):
+    part = row.Part("OBS_MATES", 0, 6, None, None, "dock.h", 1, "list", (2, 3), mask=0)
+    rows = np.array([row_of(t) for t in range(300)], float)
+    stats = SimpleNamespace(low=rows.min(axis=0), high=rows.max(axis=0), rows=rows)
+    assert values._same_things(stats, part) == found

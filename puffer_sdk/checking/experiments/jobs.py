@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,8 @@ PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)      # layouts of harness.h
 SANITIZED_SLOWER = 6
 DEBUG_SLOWER = 20
 AHEAD = 48              # steps that follow each fork of `effect`
+SHORT = 24              # steps of an episode that is to be cut off
+_CLOCK = re.compile(r"tick|step|time|patience|horizon|limit|duration|length", re.IGNORECASE)
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
 
 
@@ -67,7 +70,12 @@ class Jobs:
                 hang=min(1.0, self.hang))),
             Job("memory", FAST, "memory", dict(
                 envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
+            Job("again", FAST, "again", dict(envs=few)),
         ]
+        if self.facts.spec.writes_finals:
+            long = dict(envs=few, steps=s.steps(few, 8192, 0.3))
+            jobs += [Job("finals", FAST, "finals", long),
+                     Job("finals-short", FAST, "finals", {**long, "settings": self.clocks()})]
         jobs.append(Job("mirror", FAST, "mirror", dict(
             envs=few, steps=s.steps(few, 4096, 0.3, touched=4, least=256))))
         if whole:
@@ -76,6 +84,11 @@ class Jobs:
             jobs.append(Job("packed", FAST, "packed", dict(
                 envs=few, steps=s.steps(few, 2048, 0.5, touched=few))))
         return jobs
+
+    def clocks(self) -> dict[str, float]:
+        """[env] keys that look like time limits, as short as a game may be."""
+        return {key: float(SHORT) for key, value in self.facts.config.env.items()
+                if _CLOCK.search(key) and value == int(value) and value > SHORT}
 
     def bounds(self) -> dict:
         """A file of the bounds that the author declares, a hair wider: they are rounded."""

@@ -14,7 +14,7 @@ from ...base.spec import Spec
 from ...env import row
 from ...settings.values import Config
 from ..facts import Fact, Facts
-from ..harness import kinds, lines
+from ..harness import kinds, lines, probing
 from ..harness.bound import Bound
 from ..harness.driver import (
     DEBUG,
@@ -27,6 +27,7 @@ from ..harness.driver import (
     build_library,
     build_program,
 )
+from ..source import sites
 from . import moments, variants
 from .jobs import Job, Jobs
 from .sizes import Sizes, cost_class
@@ -72,7 +73,7 @@ class Plan:
     def run_in(self, pool: ThreadPoolExecutor) -> None:
         sanitized = pool.submit(self.build_other, SANITIZED, "sanitized-high", "no sanitizers")
         self.build(FAST)
-        watched = pool.submit(self.build, WATCHED)
+        watched = pool.submit(self.build_watched)
         self.probe()
         jobs = Jobs(self.facts, self.sizes, self.folder, self.runner.hang)
         started = [pool.submit(self.experiment, job) for job in jobs.first()]
@@ -93,9 +94,9 @@ class Plan:
 
     # -- building
 
-    def build(self, kind: Kind) -> None:
+    def build(self, kind: Kind, probed: Path | None = None) -> None:
         program = build_program(kind, verbose=self.verbose)
-        library = build_library(self.spec, kind, self.folder, verbose=self.verbose)
+        library = build_library(self.spec, kind, self.folder, probed=probed, verbose=self.verbose)
         self.built[kind.name] = program, library
 
     def build_other(self, kind: Kind, skipped: str, lacks: str) -> None:
@@ -103,6 +104,19 @@ class Plan:
             self.build(kind)
         except BuildError as error:     # of the compiler: FAST names the author's errors
             self.facts.skipped[skipped] = f"the compiler has {lacks} ({error.message})"
+
+    def build_watched(self) -> None:
+        """With the sites of the header counted, where that compiles."""
+        facts, probed = self.facts, self.folder / "probed"
+        found = [] if self.spec.binding else sites.sites(facts.source)
+        facts.sites = probing.write(self.spec.header, found, probed)
+        try:
+            self.build(WATCHED, probed if facts.sites else None)
+        except BuildError:
+            if not facts.sites:
+                raise
+            facts.sites = []
+            self.build(WATCHED)
 
     @property
     def spec(self) -> Spec:

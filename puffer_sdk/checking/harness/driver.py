@@ -166,8 +166,12 @@ def headers() -> list[Path]:
     return [*sorted(SOURCES.glob("*.h")), *sorted(SOURCES.glob("*.def"))]
 
 
-def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False) -> Path:
-    """The environment as a library that the harness opens: FOLDER/KIND.so"""
+def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None = None,
+                  verbose: bool = False) -> Path:
+    """The environment as a library that the harness opens: FOLDER/KIND.so
+
+    probed      a folder with a copy of the header that counts (probing.py)
+    """
     source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
                                                 purpose="build products"))
     unit = folder / f"{kind.name}.c"
@@ -175,7 +179,9 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, verbose: bool = False
     compiler = compilers.find_compiler()
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
-    flags = [*build.library_flags(spec), *kind.flags, *strict, "-fPIC", "-fvisibility=hidden", "-w"]
+    first = [f"-I{probed}"] if probed else []
+    flags = [*first, *build.library_flags(spec), *kind.flags, *strict, "-fPIC",
+             "-fvisibility=hidden", "-w"]
     link = ["-shared", *(_WRAP_OURS if kind.instrument else _WRAP), *kind.link, "-o", str(library)]
     made = [str(unit)]
     try:

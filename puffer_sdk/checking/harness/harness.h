@@ -145,6 +145,10 @@ State state_open(const Batch* batch, int env);
 StatePlace state_place(const State* state, size_t word);
 void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 
+// sites.c
+void sites_open(void* library);
+void sites_report(void);
+
 // whatif.c
 void* shared(size_t bytes);    // zeroed; what a fork writes there, we read
 bool in_fork(bool* good);      // true in the fork; then false, and how it ended

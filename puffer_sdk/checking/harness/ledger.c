@@ -74,6 +74,7 @@ struct Ledger {
     int64_t odd_field;    // of Log, where odd_log was seen first: a number of floats
     Sample paid, returns, lengths;
     Entries ret, length;
+    Omitted* omitted;
     bool lockstep;    // all agents of all envs end together, after equal times
     int64_t lock_ends, lock_length, lock_last;
     int64_t gap, env_gap;    // the longest silence that came to an end
@@ -92,6 +93,7 @@ Ledger* ledger_open(const Batch* b) {
         agents += b->count[e];
         l->envs[e].at = env_struct(b, e);
     }
+    l->omitted = omitted_open(b);
     l->paid = sample_open();
     l->returns = sample_open();
     l->lengths = sample_open();
@@ -353,7 +355,8 @@ void ledger_step(Ledger* l) {
         const PufferBuffers* rows = &l->b->rows[e];
         Envelope* env = &l->envs[e];
         Account* a = &l->accounts[l->first[e]];
-        int ended = 0;
+        int ended = 0, there = 0;
+        double paid = 0.0;
         env->random += plays_at_random(e, watch.step);
         check_counts(l, e);
         for (int agent = 0; agent < l->b->count[e]; agent++) {
@@ -364,6 +367,8 @@ void ledger_step(Ledger* l) {
             float reward = rows->rewards[agent], terminal = rows->terminals[agent];
             bool over = agent_ended(l->b, e, agent);
             be_there(l, &a[agent]);
+            there++;
+            paid += reward;
             if (reward != 0.0f) {
                 pay(l, &a[agent], e, agent, reward);
             }
@@ -378,6 +383,7 @@ void ledger_step(Ledger* l) {
             ended += over;
         }
         float n;
+        omitted_step(l->omitted, l->b, e, ended, there, paid);
         memcpy(&n, env->at + layout.log_n, sizeof n);
         if (n != 0.0f) {
             read_log(l, e, ended > 0);
@@ -465,6 +471,7 @@ void ledger_close(Ledger* l, FILE* samples) {
     report_entries("episode_return", &l->ret);
     report_entries("episode_length", &l->length);
     report_silence(l);
+    omitted_close(l->omitted, l->b);
     fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
          .length = l->lock_length, .envs = l->b->envs);
     fact(run, .envs = l->b->envs, .agents = l->b->agents, .steps = options.steps * l->b->envs,

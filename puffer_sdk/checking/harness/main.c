@@ -120,6 +120,7 @@ static void open_library(void) {
         fail("the library was not made for check");
     }
     reset_function = functions[0];
+    sites_open(library);
     api = get();
     layout = *found;
     fact(loaded, .base = (uint64_t)(uintptr_t)info.dli_fbase);
@@ -152,6 +153,7 @@ int main(int count, char** words) {
     for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++) {
         if (strcmp(options.experiment, experiments[i].name) == 0) {
             experiments[i].run();
+            sites_report();
             if (options.coverage && dump_coverage) {
                 dump_coverage();
             }

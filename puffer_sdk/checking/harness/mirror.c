@@ -19,13 +19,14 @@ typedef struct Mirror {    // element = a x word + b; b has the episode's whole 
     float usual;    // the element's most frequent value
 } Mirror;
 
-typedef struct Look {          // what came of one element
-    int64_t seen, frozen;      // steps; those on which it kept its value though the word moved
-    int64_t astray;            // steps on which it showed something else altogether
-    int64_t ends, ends_old;    // endings; those after which it does not show the word
-    int64_t off, ends_off;     // steps, and endings, with the usual value though the word differs
-    int64_t step;              // of the first fault
-    int env, stuck;            // values in `held`: different values that it stuck at
+typedef struct Look {            // what came of one element
+    int64_t seen, frozen;        // steps; those on which it kept its value though the word moved
+    int64_t astray;              // steps on which it showed something else altogether
+    int64_t ends, ends_old;      // endings; those after which it does not show the word
+    int64_t off, ends_off;       // steps, and endings, with the usual value though the word differs
+    int64_t alone, alone_old;    // the agent's own endings after which it goes on; the same of them
+    int64_t step;                // of the first fault
+    int env, stuck;              // values in `held`: different values that it stuck at
     float held[STUCK], value, expected;
 } Look;
 
@@ -207,6 +208,7 @@ typedef struct Watcher {    // everything that the experiment keeps
     size_t all;                  // words of a state
     uint32_t *state, *before;    // (E, all) now and one step ago
     float* held;                 // (E, cells) the elements one step ago
+    unsigned char* pending;      // (E, cells) at the agent's own ending, one step ago
     bool* waits;                 // (all agents) dead, until all of its env have ended
     bool* moves;                 // (words) changed while samples were taken
     Samples samples;
@@ -237,6 +239,7 @@ static Watcher watcher_open(void) {
     w.state = calloc(w.all * envs, 4);
     w.before = calloc(w.all * envs, 4);
     w.held = calloc((size_t)w.cells * envs, sizeof *w.held);
+    w.pending = calloc((size_t)w.cells * envs, 1);
     w.waits = calloc((size_t)b->agents, sizeof *w.waits);
     w.moves = calloc((size_t)w.words, sizeof *w.moves);
     w.mirrors = calloc((size_t)w.cells, sizeof *w.mirrors);
@@ -266,6 +269,32 @@ static void take_sample(Watcher* w, int env) {
     s->count++;
 }
 
+enum { NOT_PENDING, TRUE_THEN, OLD_THEN };
+
+// An agent's own ending counts only if the next step shows the word: else it may be dead, and wait
+static void look_at_own(Watcher* w, int env, int agent, bool own) {
+    const uint32_t* state = w->state + w->all * (size_t)env;
+    int from = agent * desc.obs_size, to = from + desc.obs_size;
+    for (int c = from; c < to && c < w->cells; c++) {
+        const Mirror* m = &w->mirrors[c];
+        unsigned char* pending = &w->pending[(size_t)w->cells * (size_t)env + (size_t)c];
+        float value = cell_value(&w->b, env, c);
+        bool good = m->word >= 0 && shows(m, state[m->word], value);
+        Look* l = &w->looks[c];
+        if (*pending != NOT_PENDING && good && !own) {
+            l->alone++;
+            l->alone_old += *pending == OLD_THEN;
+        }
+        *pending = m->word < 0 || !own ? NOT_PENDING : good ? TRUE_THEN : OLD_THEN;
+        if (*pending == OLD_THEN && l->alone_old == 0 && l->frozen == 0 && l->ends_old == 0) {
+            l->step = watch.step;
+            l->env = env;
+            l->value = value;
+            l->expected = (float)(m->a * word_value(state[m->word], m->is_float) + m->b);
+        }
+    }
+}
+
 // ended: every agent's episode; any: some agent's
 static void look_at(Watcher* w, int env, bool ended, bool any) {
     const uint32_t* state = w->state + w->all * (size_t)env;
@@ -277,6 +306,7 @@ static void look_at(Watcher* w, int env, bool ended, bool any) {
             continue;
         }
         bool waits = w->waits[w->b.first[env] + agent];
+        look_at_own(w, env, agent, own && !ended && !row_is_blank(&w->b, env, agent));
         if ((waits && !ended) || ((own || ended) && row_is_blank(&w->b, env, agent))
             || (any && !ended)) {
             continue;
@@ -312,14 +342,16 @@ static void report_mirrors(const Watcher* w) {
         bool partly = 100 * l->off > l->seen;    // it shows the word only while something is there
         int64_t old = l->ends_old - (partly ? l->ends_off : 0);
         known += m->word >= 0;
-        if (m->word < 0 || (l->frozen == 0 && old == 0) || 100 * l->astray > 3 * l->seen) {
+        if (m->word < 0 || (l->frozen == 0 && old == 0 && l->alone_old == 0)
+            || 100 * l->astray > 3 * l->seen) {
             continue;
         }
         StatePlace place = state_place(&w->states[0], (size_t)m->word);
         fact(mirror, .agent = c / desc.obs_size, .element = c % desc.obs_size, .word = place,
              .seen = l->seen, .frozen = l->frozen, .stuck = l->stuck, .ends = l->ends,
-             .ends_old = old, .step = l->step, .env = l->env, .value = l->value,
-             .expected = l->expected, .scale = m->a, .shift = m->b, .is_float = m->is_float);
+             .ends_old = old, .alone = l->alone, .alone_old = l->alone_old, .step = l->step,
+             .env = l->env, .value = l->value, .expected = l->expected, .scale = m->a,
+             .shift = m->b, .is_float = m->is_float);
     }
     fact(mirrored, .known = known, .cells = w->cells, .steps = options.steps * w->b.envs);
 }

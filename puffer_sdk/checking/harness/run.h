@@ -1,4 +1,4 @@
-/* run.h -- the parts of the long run: sampling.c, ledger.c, circle.c. All are cheap enough to be
+/* run.h -- the parts of the long run: sampling.c, ledger.c, omitted.c, circle.c. All are cheap enough to be
  * called on every step.
  */
 #pragma once
@@ -33,6 +33,12 @@ typedef struct Ledger Ledger;    // rewards, episodes and log entries; ledger.c
 Ledger* ledger_open(const Batch* b);
 void ledger_step(Ledger* l);    // after every step: watch.step says which
 void ledger_close(Ledger* l, FILE* samples);
+
+typedef struct Omitted Omitted;    // endings that the log leaves out; omitted.c
+Omitted* omitted_open(const Batch* b);
+// After a step of this env: agents whose episodes ended, those that were there, rewards of all
+void omitted_step(Omitted* o, const Batch* b, int env, int ended, int lived, double paid);
+void omitted_close(Omitted* o, const Batch* b);
 
 typedef struct Circles Circles;           // bytes that wrap around; circle.c
 Circles* circles_open(const Batch* b);    // NULL where observations are not bytes

@@ -60,6 +60,8 @@ static bool is_allowed(const Batch* b, int env, int agent, int head, int value) 
 typedef struct Effect {                      // of one head
     int64_t tested[MAX_VALUES];              // moments at which this value was tried
     bool differs[MAX_VALUES][MAX_VALUES];    // two values led to different rows at some moment
+    int64_t both[MAX_VALUES][MAX_VALUES];    // moments at which both were tried: a mask may allow
+                                             // one of them at a time only
     int64_t by_agent[MAX_AGENTS], moved[MAX_AGENTS];    // moments; those where anything differed
     int64_t pairs[MAX_VALUES], apart[MAX_VALUES];       // with another value at a moment; of them
                                                         // those that led to different rows
@@ -94,6 +96,7 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
     for (int k = 0; k < count; k++) {
         for (int j = 0; good[k] && j < k; j++) {
             bool differ = good[j] && answers[j] != answers[k];
+            effect->both[k][j] += good[j];
             effect->pairs[j] += good[j];
             effect->pairs[k] += good[j];
             effect->apart[j] += differ;
@@ -121,15 +124,15 @@ static void report_effect(int head, const Effect* effect, int agents) {
             more += (size_t)snprintf(never + more, sizeof never - more, "%s%g", more ? ", " : "",
                                      (double)value_at(head, k));
         }
+        int like = -1;    // the value that it equals at the most moments; the first of those
         for (int j = 0; j < k; j++) {
-            if (!effect->differs[k][j] && used + 64 < sizeof same) {
-                int64_t least = effect->tested[k] < effect->tested[j] ? effect->tested[k]
-                                                                      : effect->tested[j];
-                used += (size_t)snprintf(same + used, sizeof same - used, "%s[%g, %g, %lld]",
-                                         used ? ", " : "", (double)value_at(head, j),
-                                         (double)value_at(head, k), (long long)least);
-                break;    // with the first that it equals
-            }
+            bool more = like < 0 || effect->both[k][j] > effect->both[k][like];
+            like = !effect->differs[k][j] && more ? j : like;
+        }
+        if (like >= 0 && used + 64 < sizeof same) {
+            used += (size_t)snprintf(same + used, sizeof same - used, "%s[%g, %g, %lld]",
+                                     used ? ", " : "", (double)value_at(head, like),
+                                     (double)value_at(head, k), (long long)effect->both[k][like]);
         }
     }
     fact(effect, .head = head, .width = desc.act_sizes[head], .values = count, .same = same,

@@ -132,14 +132,38 @@ def seed_ignored(facts: Facts):
 
     A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
     is reported as well: what it draws is the same in every episode. For a map that is meant to
-    stay, draw it once, in init.
+    stay, draw it once, in init. So is a copy of the env's generator that is never stored back,
+    where it often begins with the same state:
+
+        unsigned int rng = env->rng;                    // env->rng stays as it is
+        env->x = draw(&rng);
+
+    and an env whose episodes all begin with the same observation, although other seeds begin with
+    another one.
     """
     for function, name, line in _local_generators(facts):
         yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
                       file=function.file, line=line, expected="other numbers in another episode",
                       actual="the same in all envs and episodes",
                       hint="draw from env->rng; what is meant to stay belongs into init")
+    copies = [(site, fact) for site, fact in facts.counted("copy", "generator")
+              if fact.again >= 3 and 4 * fact.again >= fact.count]
+    for copy, fact in copies:
+        yield Finding("PUF502", f"'{copy.target}' is a copy of the generator '{copy.text}' that is "
+                                "not stored back", file=copy.file, line=copy.line,
+                      expected="other numbers at the next call", seed=facts.seed,
+                      actual=f"the same numbers as before, {fact.again} times of {fact.count}",
+                      hint=f"pass &{copy.text}, or store '{copy.target}' back into it")
     _need_sound_memory(facts)
+    again = facts.fact("again", "again")
+    if again and not copies and again.tests >= 24 and again.same == again.tests and \
+            4 * again.by_seed > again.tests:
+        yield Finding("PUF502", "every episode of an env begins with the same observation, "
+                                "although another seed makes another episode",
+                      **facts.at("c_reset"), seed=facts.seed, seen_in="again",
+                      expected="another episode after c_reset",
+                      actual=f"the same one, {again.same} times of {again.tests}",
+                      hint="does the state of the generator move on? a copy of it does not count")
     need(facts, "trace-base", "trace-seeded")
     base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
     if base.shape != other.shape or (base != other).any():

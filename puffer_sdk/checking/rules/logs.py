@@ -82,6 +82,10 @@ def log_mismatch(facts: Facts):
     A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. So
     is a log that steps set back to 0: entries that nobody has read are lost.
 
+    Endings that leave no entry are reported as well, where the entries that follow tell of their
+    own episode only: `if (won) add_log(env);` makes a perf of 1, whatever the policy does (a
+    warning). Where the sums grow and n does not, all figures are too large (an error).
+
     Fix: add every reward to the sum in one place, before the log entry is made, and set the
     sum and the tick to zero in c_reset.
 
@@ -104,6 +108,10 @@ def log_mismatch(facts: Facts):
     if 10 * run.goals > run.entries:
         raise NotTested("entries are logged per goal, not per episode: "
                         f"{run.goals} of {run.entries} came without a terminal")
+    omitted = list(_omitted(facts))
+    yield from omitted
+    if any(finding.severity == "error" for finding in omitted):
+        return                          # sums and n do not belong together
     entries = {fact.name: fact for fact in facts.all("run", "entries")}
     tested = 0
     for name in ("episode_return", "episode_length"):
@@ -151,6 +159,28 @@ def _cleared(facts: Facts):
                       actual="entries of other agents and episodes are lost",
                       hint="delete the line: the log is the caller's to clear")
         return
+
+
+def _omitted(facts: Facts):
+    """Endings that leave n as it was: with their values in the sums, or left out altogether."""
+    fact = facts.fact("run", "omitted")
+    if fact is None or fact.partial or fact.endings < 3:
+        return
+    place = {**facts.at("c_step"), "env": fact.env, "step": fact.step, "element": "n",
+             "seed": facts.seed}
+    share = f"{fact.unlogged} of {fact.endings} endings"
+    if fact.summed >= 3 and not fact.elsewhere:
+        yield Finding("PUF422", f"log.n does not count {share}, although other fields of the log "
+                                "sum them up", **place, severity="error",
+                      expected="n grows by 1 with each episode that the log takes in",
+                      actual="sums of more episodes than they are divided by",
+                      hint="add 1 to log.n wherever the other fields are added to")
+    elif not fact.summed and fact.own >= 3 and 10 * fact.own >= 9 * fact.after:
+        yield Finding("PUF422", f"{share} leave no entry in the log", **place, severity="warning",
+                      expected="an entry of each episode, however it ends",
+                      actual=f"{fact.endings - fact.unlogged} entries",
+                      hint="write the log wherever a terminal is set: a mean over wins only says "
+                           "nothing")
 
 
 def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
@@ -208,13 +238,15 @@ def log_range(facts: Facts):
 
         env->log.perf += env->score / MAX_SCORE;
 
-    A NaN in one entry makes the mean of all entries NaN, and that of the whole window.
+    A NaN in one entry makes the mean of all entries NaN, and that of the whole window. A share that
+    is divided as whole numbers is 0 for all but the best: `(float)(env->score / env->best)`.
 
     Fix: divide by the best that can be reached; put the raw figure into `score`. Where nothing
     was counted, add 0 instead of 0 / 0.
     """
     need(facts, "run")
     run = facts.fact("run", "run")
+    yield from _lost_shares(facts)
     odd = facts.fact("run", "log_not_finite")
     if odd:
         names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
@@ -237,3 +269,14 @@ def log_range(facts: Facts):
                       actual=f"{largest:.6g}" if not isinstance(largest, str) else largest,
                       seed=facts.seed, hint="divide by the best that can be reached",
                       seen_in="run")
+
+
+def _lost_shares(facts: Facts):
+    """A perf that is divided as whole numbers: 0 until all is reached."""
+    for site, fact in facts.counted("quotient", "perf"):
+        if not fact.beyond and fact.inexact >= 10 and fact.high - fact.low >= 3:
+            yield Finding("PUF423", f"Log.perf is 0 or 1 and nothing between: {site.text} is a "
+                                    "division of integers", file=site.file, line=site.line,
+                          element="perf", expected="a fraction",
+                          actual=f"0 for numerators from {fact.low} to {fact.high}",
+                          seed=facts.seed, hint="divide floats: (float)a / b")

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ..claims import Proof, Shows
 from ..facts import Fact, Facts, elements, ranges
-from ..finding import Elements, Finding, span
+from ..finding import Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
+from ._mirrors import behind_the_state
 from ._origins import origin
 from .episodes import is_not_reset
 from .registry import need, rule
@@ -103,7 +104,7 @@ def obs_stale(facts: Facts):
     """
     need(facts, "poison")
     yield from _left_by_reset(facts)
-    found = list(_behind_the_state(facts)) + list(_old_openings(facts))
+    found = list(behind_the_state(facts)) + list(_old_openings(facts))
     yield from found
     if found or facts.outcome("rewrite") is None:
         return                      # an incremental env may not survive poison: nothing to say
@@ -215,55 +216,6 @@ def _blank_beginnings(facts: Facts, rows: list[Fact]):
                 return
 
 
-def _behind_the_state(facts: Facts):
-    """Elements that elsewhere show a word of the state, on the steps where they do not."""
-    mirrors = facts.all("mirror", "mirror")
-    old = [m for m in mirrors if m.ends >= 3 and m.ends_old >= 0.9 * m.ends]
-    frozen = [m for m in mirrors if m not in old and m.stuck >= 4
-              and 0 < m.frozen < 0.4 * m.seen]
-    if old:
-        cell, place = _first_of(facts, old)
-        yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
-                                f"{place['show']} the episode that is over", **place["finding"],
-                      expected=_shown(facts, cell), actual=f"{cell.value:g}",
-                      shows=Shows("shown", agent=cell.agent,
-                                  pointer=cell.word[0], offset=cell.word[1],
-                                  field=facts.field_at(cell.word) or "",
-                                  is_float=cell.is_float, scale=cell.scale,
-                                  shift=cell.shift),
-                      hint="observe after c_reset: the observation of an ending opens the next "
-                           "episode")
-    if frozen:
-        cell, place = _first_of(facts, frozen)
-        yield Finding("PUF302", f"some steps leave {place['which']} of the observation as it was, "
-                                "although what it shows has changed", **place["finding"],
-                      expected=_shown(facts, cell),
-                      actual=f"{cell.value:g}, the value of an earlier step "
-                             f"({cell.frozen} of {cell.seen} times)",
-                      hint="write the whole observation on every path through c_step")
-
-
-def _first_of(facts: Facts, cells: list[Fact]) -> tuple[Fact, dict]:
-    """The first of these elements, with the place of a finding that speaks of them all."""
-    agents = sorted({c.agent for c in cells})
-    mine = [c for c in cells if c.agent == agents[0]]
-    pairs = list(ranges(c.element for c in mine))
-    numbers = Elements(*pairs[0], ", ".join(str(span(*pair)) for pair in pairs))
-    one = len(mine) == 1
-    everyone = len(agents) == facts.shape.env_agents
-    cell = mine[0]
-    return cell, {"which": f"element{'' if one else 's'} {numbers}",
-                  "show": "shows" if one else "show", "finding": dict(
-        **facts.at("c_step"), env=cell.env, agent=None if everyone else agents[0],
-        step=cell.step, element=cell.element if one else numbers, seed=facts.seed,
-        seen_in="mirror")}
-
-
-def _shown(facts: Facts, cell: dict) -> str:
-    which = facts.field_at(cell.word)
-    return f"{cell.expected:g}" + (f" (by '{which}')" if which else "")
-
-
 def _old_openings(facts: Facts):
     """Observations after an ending that are nothing like those after c_reset."""
     opening = facts.fact("audit", "opening")
@@ -271,7 +223,7 @@ def _old_openings(facts: Facts):
     out_of_range = opening and opening.tells >= 2 and opening.old == opening.tells
     unmoved = (reseeded and reseeded.told >= 3
                and reseeded.blind >= 0.9 * reseeded.told)
-    if not (out_of_range or unmoved) or any(_behind_the_state(facts)) or is_not_reset(facts):
+    if not (out_of_range or unmoved) or any(behind_the_state(facts)) or is_not_reset(facts):
         return
     place = {"env": reseeded.env, "step": reseeded.step, "seen_in": "reseed"} if unmoved \
         else {"seen_in": "audit"}

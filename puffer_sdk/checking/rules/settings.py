@@ -53,8 +53,11 @@ def setting_no_effect(facts: Facts):
     read and nothing overwrites is not reported: it may matter to good play, such as a top speed.
 
     How it is seen: each key was doubled and halved, then set to small values, then played
-    for long; every byte of every step, and of the log, was the same.
+    for long; every byte of every step, and of the log, was the same. A key whose value in the ini
+    is cut to a whole number wherever it is read is reported, too: `(int)env->greed * 1000` is 0 for
+    a greed of 0.7.
     """
+    yield from _cut_short(facts)
     _played(facts)
     if damaged(facts):
         raise NotTested("memory errors explain anything (PUF201, PUF203, PUF204)")
@@ -76,6 +79,18 @@ def setting_no_effect(facts: Facts):
     if unreached:
         raise NotTested(f"c_step reads {', '.join(unreached)}, and random play never got where "
                         "that matters")
+
+
+def _cut_short(facts: Facts):
+    """Keys with a fraction that no line of the game ever sees."""
+    values = facts.config.env if facts.config else {}
+    for key, (file, line, text) in facts.source.cut_short(facts.spec.struct).items():
+        value = float(values.get(key, 0))
+        if value % 1:
+            yield Finding("PUF113", f"[env] {key} = {value:g} counts as {int(value)}: it is made a "
+                                    "whole number before it is used", file=file, line=line,
+                          expected=f"{value:g}", actual=f"{text}, which is {int(value)}",
+                          hint="multiply first, then cast: (int)(env->share * 1000.0f)")
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())

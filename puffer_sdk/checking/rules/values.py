@@ -42,12 +42,15 @@ def obs_constant(facts: Facts):
     Fix: write what was forgotten, or lower OBS_SIZE. If it is meant, say so where the message
     points: // puffer: allow(PUF305) constant bias input
 
+    So is a thing of a declared list that is there, and always the same: oneself among the others.
+
     What is left in peace: a single constant other than 0 (a bias), the walls and borders of a
     board of bytes, a class of a one-hot that never occurred, empty slots behind others of the
     same kind, and the observation of an env whose episodes have one step. Elements named in an
     enum (OBS_FUEL) that promise bounds are expected to move, whatever their value, and so is an
     element into which a quotient of two integers goes: it is 0 until the first is as large as the
-    second.
+    second. A quotient that is 1 then, and never more, is a share that was rounded away, and
+    reported as well; a row, `cell / width`, is not.
     """
     need(facts, "run")
     stats = facts.statistics
@@ -66,6 +69,7 @@ def obs_constant(facts: Facts):
                                 f"{text} is a division of integers", file=file, line=line,
                       element=element, expected="a fraction", actual="0 on every step",
                       seed=facts.seed, seen_in="run", hint="divide floats: (float)a / b")
+    yield from _lost_shares(facts, {(file, line) for _, file, line, _ in divided})
     for first, last in _still(facts, constant, dead):
         if {d[0] for d in divided} & set(range(first, last + 1)):
             continue
@@ -79,6 +83,18 @@ def obs_constant(facts: Facts):
                       element=span(first, last), expected="values that tell the agent something",
                       actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
                       hint="write what was forgotten, or lower OBS_SIZE")
+
+
+def _lost_shares(facts: Facts, told: set[tuple[str, int]]):
+    """Shares that are divided as whole numbers: 1 at the very end, and 0 all the way there."""
+    for site, fact in facts.counted("quotient", "observations"):
+        if fact.beyond or fact.ones < 3 or fact.inexact < 10 or (site.file, site.line) in told:
+            continue
+        yield Finding("PUF305", f"{site.target} is 0 or 1 and nothing between: {site.text} is a "
+                                "division of integers", file=site.file, line=site.line,
+                      expected="a fraction", actual=f"0 for {fact.inexact} of {fact.count} "
+                      "numerators that are not 0, and 1 where both are equal", seed=facts.seed,
+                      hint="divide floats: (float)a / b")
 
 
 def _is_bandit(facts: Facts, stats) -> bool:
@@ -105,6 +121,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
                 and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
     moved = [e for e in promised if stats.low[e] != 0]
     found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
+    found += [entry for part in facts.row.described for entry in _same_things(stats, part)]
     if not _writes_all(facts):
         return found
     partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
@@ -125,6 +142,20 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
+
+
+def _same_things(stats, part: Part) -> list[tuple[int, int]]:
+    """Things of a list that are there and never differ in anything, as other things of it do."""
+    if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] < 2:
+        return []
+    places = part.first + np.arange(part.count).reshape(part.shape)
+    there = (stats.rows[:, places[:, part.mask]] != 0).sum(axis=0)
+    numbers = np.delete(places, part.mask, axis=1)
+    still = (stats.low == stats.high)[numbers]
+    if still.all(axis=0).any():         # a number that no thing of the list ever shows
+        return []
+    return [(int(numbers[i].min()), int(numbers[i].max()))
+            for i in range(len(numbers)) if there[i] >= 100 and still[i].all()]
 
 
 def _writes_all(facts: Facts) -> bool:
@@ -278,9 +309,10 @@ def value_wrap(facts: Facts):
 
     Fix: shift, scale or clamp the value into 0..255, or make the observations floats.
 
-    How it is seen: within episodes an element moves in small steps on a circle, through 255
-    and 0, again and again (cells of a board jump between their codes); and the sanitizer
-    reports floats that do not fit. A value that is meant to go round (`& 255`, `% 256`, a
+    How it is seen: whole numbers are looked at where they are stored into observations, and the
+    sanitizer reports floats that do not fit. Elsewhere, an element moves in small steps on a
+    circle within episodes, through 255 and 0, again and again (cells of a board jump between
+    their codes). A value that is meant to go round (`& 255`, `% 256`, a
     byte called heading or phase) is left in peace.
     """
     if facts.shape.dtype != "u8":
@@ -289,6 +321,10 @@ def value_wrap(facts: Facts):
     casts = list(_casts(facts))
     yield from casts
     if casts or _goes_round_by_design(facts):
+        return
+    stores = list(_stores_that_wrap(facts))
+    yield from stores
+    if stores:
         return
     wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
     seen = {fact.element: fact for fact in wrapped}
@@ -318,6 +354,16 @@ def _casts(facts: Facts):
         yield Finding("PUF307", "a float that does not fit is stored into a byte", **where,
                       expected="0 to 255", actual=value[1] if value else "another value",
                       hint="shift, scale or clamp it into 0..255")
+
+
+def _stores_that_wrap(facts: Facts):
+    """Whole numbers that did not fit, as counted where they are stored."""
+    for site, fact in facts.counted("byte", "observations"):
+        if fact.outside:
+            yield Finding("PUF307", f"{site.target} wraps around: {fact.first} is stored as "
+                                    f"{fact.first & 255}", file=site.file, line=site.line,
+                          expected="a value from 0 to 255", actual=str(fact.first),
+                          seed=facts.seed, hint=f"shift, scale or clamp {site.text} into 0..255")
 
 
 def _goes_round_by_design(facts: Facts) -> bool:

@@ -271,6 +271,28 @@ class Source:
             node.writes and node.children[0].kind == "member" and node.children[0].name == field
             for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
 
+    def cut_short(self, struct: str) -> dict[str, tuple[str, int, str]]:
+        """Float fields of the env struct that are made whole numbers wherever the game reads them.
+
+        name -> (file, line, text) of the first place
+        """
+        found, kept = {}, set()
+        for function in self.reach("init", "c_reset", "c_step"):
+            for node in function.nodes:
+                if node.kind != "member" or node.type not in ("float", "double") or not (
+                        node.children and struct in re.findall(r"\w+", node.children[0].type)):
+                    continue
+                above = node.parent
+                if above.op == "=" and above.children[0] is node:
+                    continue                    # written, as in init
+                whole = above.kind in ("cast", "variable") or above.op == "="
+                if whole and _INTEGER.fullmatch(above.type):
+                    found.setdefault(node.name, (function.file, node.line,
+                                                 self.text(function.file, above)))
+                else:
+                    kept.add(node.name)
+        return {name: place for name, place in found.items() if name not in kept}
+
     def integer_divisions(self) -> Iterator[tuple[int, str, int, str]]:
         """(element, file, line, text) of stores to one element that divide integers."""
         for function in self.stepping():

@@ -1,0 +1,82 @@
+/* finals.c -- what an env that fills final_observations leaves there when it cuts an episode off.
+ *
+ * Its row should hold what the agent saw last. One that is written after c_reset holds the first
+ * observation of the next episode instead; one that is not written holds what lay there.
+ */
+#include "harness.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNTOUCHED_BYTE = 0xA5 };
+
+typedef struct Cuts {    // truncations, and what was found in the row of each
+    int64_t count, blank, moved, next, step, blank_step;
+    int env, agent, blank_env, blank_agent;
+} Cuts;
+
+static void note_cut(Cuts* c, const char* last, const char* before, const char* after, int env,
+                     int agent, int64_t t) {
+    size_t bytes = row_bytes(OBSERVATIONS), i = 0;
+    c->count++;
+    while (i < bytes && (unsigned char)last[i] == UNTOUCHED_BYTE) {
+        i++;
+    }
+    if (i == bytes) {
+        if (c->blank++ == 0) {
+            c->blank_step = t;
+            c->blank_env = env;
+            c->blank_agent = agent;
+        }
+        return;
+    }
+    c->moved += memcmp(before, after, bytes) != 0;
+    bool is_next = memcmp(last, after, bytes) == 0 && memcmp(last, before, bytes) != 0;
+    if (is_next && c->next++ == 0) {
+        c->step = t;
+        c->env = env;
+        c->agent = agent;
+    }
+}
+
+void experiment_finals(void) {
+    Batch b = batch_open(PACKED);
+    size_t bytes = row_bytes(OBSERVATIONS);
+    char* last = calloc((size_t)b.agents, bytes);
+    char* before = calloc((size_t)b.agents, bytes);
+    unsigned char* has_final = calloc((size_t)b.agents, 1);
+    for (int e = 0; e < b.envs; e++) {
+        b.rows[e].final_observations = last + bytes * (size_t)b.first[e];
+        b.rows[e].has_final = has_final + b.first[e];
+        api->bind(b.vec, e, &b.rows[e]);
+    }
+    loan_add("final_observations", last, bytes * (size_t)b.agents);
+    batch_reset(&b, -1);
+    Cuts cuts = {0};
+    for (int64_t t = 1; t <= options.steps; t++) {
+        watch.step = t;
+        memset(last, UNTOUCHED_BYTE, bytes * (size_t)b.agents);
+        for (int e = 0; e < b.envs; e++) {
+            memcpy(before + bytes * (size_t)b.first[e], b.rows[e].observations,
+                   bytes * (size_t)b.count[e]);
+        }
+        batch_act(&b, -1, t);
+        batch_step(&b, -1, 0);
+        for (int e = 0; e < b.envs; e++) {
+            for (int i = 0; i < b.count[e]; i++) {
+                size_t at = bytes * (size_t)(b.first[e] + i);
+                if (had_agent(&b, e, i) && b.rows[e].truncations[i] != 0.0f) {
+                    const char* after = (const char*)b.rows[e].observations + bytes * (size_t)i;
+                    note_cut(&cuts, last + at, before + at, after, e, i, t);
+                }
+            }
+        }
+    }
+    fact(finals, .cuts = cuts.count, .blank = cuts.blank, .blank_step = cuts.blank_step,
+         .blank_env = cuts.blank_env, .blank_agent = cuts.blank_agent, .moved = cuts.moved,
+         .next = cuts.next, .step = cuts.step, .env = cuts.env, .agent = cuts.agent);
+    batch_close(&b);
+    loan_remove(last);
+    free(has_final);
+    free(before);
+    free(last);
+}

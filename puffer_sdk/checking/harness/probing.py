@@ -1,0 +1,44 @@
+"""Writes a copy of the author's header that counts what goes through some of its expressions.
+
+    obs[0] = (unsigned char)(x - 1);  ->  obs[0] = (unsigned char)(((int)puffer_narrow(0, x - 1)));
+
+Every line stays where it is, and the copy says whose lines they are.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..source.sites import Site
+
+HERE = Path(__file__).parent
+CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer_copy"}
+
+
+def write(header: Path, sites: Sequence[Site], folder: Path) -> list[Site]:
+    """The copy of the header in `folder`; returns the sites that it counts, by their numbers."""
+    mine = [site for site in sites if site.file == header.name]
+    if mine:
+        data = header.read_bytes()
+        folder.mkdir(exist_ok=True)
+        first = (f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
+                 f'#line 1 "{header}"\n')
+        (folder / header.name).write_bytes(first.encode() + probed(data, mine))
+    return mine
+
+
+def probed(data: bytes, sites: Sequence[Site]) -> bytes:
+    """The text with each site's expression in a call. Expressions may lie inside one another."""
+    edits: list[tuple[int, int, int, bytes, int]] = []  # at, order, .., text, bytes that go
+    for number, site in enumerate(sites):
+        call = CALLS[site.kind]
+        length = site.end - site.start
+        edits += [(site.start, 1, -length, f"(({site.type}){call}({number}, ".encode(), 0),
+                  (site.end, 0, length, b"))", 0)]
+        if site.slash >= 0:
+            edits.append((site.slash, 2, 0, b",", 1))
+    out, at = [], 0
+    for position, _, _, text, replaced in sorted(edits):
+        out += [data[at:position], text]
+        at = position + replaced
+    return b"".join([*out, data[at:]])

@@ -1,0 +1,57 @@
+"""PUF323: what an env leaves in final_observations when it cuts an episode off."""
+from __future__ import annotations
+
+from ..facts import Facts
+from ..finding import Finding
+from .episodes import is_not_reset
+from .registry import NotTested, need, rule
+
+ENOUGH = 3              # truncations that are no accident
+
+
+@rule("PUF323", "final-observation")
+def final_observation(facts: Facts):
+    """final_observations does not hold what a truncated agent saw last: it holds the first
+    observation of the next episode, or was not written at all.
+
+    Why it ruins training: an episode that a time limit cuts off is not over for the agent. Its
+    value there stands for all that was still to come, and that value is computed from this row.
+    With the first observation of another episode in it, every truncation teaches the wrong value.
+
+    Bad:
+
+        c_reset(env);
+        if (late) observe(env, env->final_observations);
+
+    Good:
+
+        if (late) observe(env, env->final_observations);
+        c_reset(env);
+
+    Fix: fill the row where the truncation is set, before c_reset. Without the field, `build`
+    looks for a way to keep the final observations by itself.
+
+    How it is seen: the row is overwritten before each step and looked at after each truncation,
+    as the ini has it and with time limits of 24 steps.
+    """
+    if facts.spec is None or not facts.spec.writes_finals:
+        return
+    need(facts, "finals")
+    played = [one for one in (facts.fact("finals", "finals"),
+                              facts.fact("finals-short", "finals")) if one]
+    fact = max(played, key=lambda one: (one.next >= ENOUGH or one.blank >= ENOUGH, one.cuts))
+    if fact.cuts < ENOUGH:
+        raise NotTested("fewer than 3 episodes were cut off")
+    if fact.blank >= ENOUGH:
+        yield Finding("PUF323", f"{fact.blank} of {fact.cuts} truncations leave "
+                                "final_observations as it was", **facts.at("c_step"),
+                      env=fact.blank_env, agent=fact.blank_agent, step=fact.blank_step,
+                      seed=facts.seed, expected="what the agent saw last",
+                      actual="what the array held before",
+                      hint="fill the agent's row wherever its truncation is set to 1")
+    elif fact.next >= ENOUGH and 10 * fact.next >= 9 * fact.moved and not is_not_reset(facts):
+        yield Finding("PUF323", "final_observations holds the first observation of the next "
+                                "episode", **facts.at("c_step"), env=fact.env, agent=fact.agent,
+                      step=fact.step, seed=facts.seed, expected="what the agent saw last",
+                      actual=f"what it sees after c_reset, {fact.next} times of {fact.cuts}",
+                      hint="fill the row before c_reset is called")

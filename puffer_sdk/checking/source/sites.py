@@ -1,0 +1,120 @@
+"""Places of the source where a number may lose what it should tell.  Source -> Sites
+
+    obs[OBS_ROW] = (unsigned char)(start - env->row);           "byte": what does not fit wraps
+    obs[OBS_FLOOR] = (float)(lift->floor / (env->floors - 1));  "quotient": a share becomes 0 or 1
+    unsigned int rng = env->rng;                                "copy": it may draw the same again
+
+Whether it does is known when the code runs: harness/probing.py makes it count.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...env import syntax
+from ...env.source import hide
+from ...env.syntax import Node
+from . import generators
+from .model import Function, Source
+
+_WIDE = re.compile(r"(?:const )?(?:un)?(?:signed )?(?:int|short|long|long long)")
+_BYTE = re.compile(r"(?:const )?unsigned char")
+_FLOAT = re.compile(r"(?:const )?(?:float|double)")
+_COMPARES = {"<", ">", "<=", ">=", "==", "!=", "&&", "||", "!"}
+MOST = 64
+
+
+@dataclass(frozen=True)
+class Site:
+    """An expression, from byte `start` to `end` of its file."""
+
+    kind: str               # "byte", "quotient", "copy"
+    file: str
+    line: int
+    start: int
+    end: int
+    slash: int              # byte of a quotient's operator; -1
+    type: str               # C type of the expression
+    text: str
+    goes: str               # "observations", "perf" of the log, or "generator"
+    target: str             # what it is stored to: "obs[OBS_ROW]"; the variable of a copy
+
+
+def sites(source: Source) -> list[Site]:
+    """Of what c_reset and c_step store to observations and to the log's perf, and their copies of
+    generators."""
+    found = {(copy.file, copy.start, copy.end): Site(
+        "copy", copy.file, copy.line, copy.start, copy.end, -1, copy.type, copy.of, "generator",
+        copy.name) for copy in generators.copies(source)}
+    for function in source.reach("c_reset", "c_step"):
+        for goes, target, value in _stores(source, function):
+            for owner, kind, node in (*_bytes(source, function, target, value),
+                                      *_quotients(function, value)):
+                site = _site(source, owner, kind, node, goes, target, function)
+                if site and (site.kind == "quotient" or goes == "observations"):
+                    found.setdefault((site.file, site.start, site.end), site)
+    return list(found.values())[:MOST]
+
+
+def _stores(source: Source, function: Function) -> Iterator[tuple[str, Node, Node]]:
+    for target, value in source.stores(function):
+        yield "observations", target, value
+    for node in function.nodes:
+        if node.kind == "binary" and node.op in syntax.ASSIGNMENTS:
+            target, value = node.children
+            if target.kind == "member" and target.name == "perf":
+                yield "perf", target, value
+
+
+def _bytes(source: Source, function: Function, target: Node,
+           value: Node) -> Iterator[tuple[Function, str, Node]]:
+    """Whole numbers that become a byte on their way into this element."""
+    if not _BYTE.fullmatch(target.type):
+        return
+    waiting, seen = [(function, value)], set()
+    while waiting:
+        owner, node = waiting.pop()
+        if node.kind == "choice" and len(node.children) == 3:
+            waiting += [(owner, child) for child in node.children[1:]]
+        elif node.kind == "call" and node.name in source.functions and _BYTE.fullmatch(node.type):
+            callee = source.functions[node.name]
+            if callee.name not in seen:
+                seen.add(callee.name)
+                waiting += [(callee, result) for result in callee.pointers.results]
+        elif node.kind == "cast" and _BYTE.fullmatch(node.type):
+            waiting.append((owner, node.children[-1]))
+        elif _WIDE.fullmatch(node.type) and node.value is None and node.op not in _COMPARES \
+                and node.op not in syntax.ASSIGNMENTS:
+            yield owner, "byte", node
+
+
+def _quotients(function: Function, value: Node) -> Iterator[tuple[Function, str, Node]]:
+    """Divisions of whole numbers whose result is at once made a float."""
+    for node in value.walk():
+        if node.kind == "binary" and node.op == "/" and _WIDE.fullmatch(node.type) and \
+                node.value is None and node.parent is not None and (
+                _FLOAT.fullmatch(node.parent.type)
+                and (node.parent.kind == "cast" or node.parent.op in "+ - * / = += -=".split())):
+            yield function, "quotient", node
+
+
+def _site(source: Source, owner: Function, kind: str, node: Node, goes: str, target: Node,
+          function: Function) -> Site | None:
+    """None where a macro wrote it: its text is not the author's to change."""
+    extent = node.cursor.extent
+    start, end = extent.start.offset, extent.end.offset
+    data = source.files.get(owner.file, "").encode()
+    plain = hide(data.decode("latin-1"))
+    text, slash = plain[start:end], -1
+    if not text or text.count("(") != text.count(")") or ";" in text or "{" in text or \
+            any(up.cursor.extent.start.offset == start and up.cursor.extent.end.offset == end
+                for up in node.up() if up.kind == "binary" and up.op in syntax.ASSIGNMENTS):
+        return None
+    if kind == "quotient":
+        left, right = (child.cursor.extent for child in node.children)
+        slash = plain.find("/", left.end.offset, right.start.offset)
+        if slash < 0:
+            return None
+    return Site(kind, owner.file, node.line, start, end, slash, node.type,
+                source.text(owner.file, node), goes, source.text(function.file, target))

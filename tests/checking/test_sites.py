@@ -1,0 +1,123 @@
+"""Places whose numbers are counted while the env runs, and what the rules make of the counts."""
+from __future__ import annotations
+
+import pytest
+
+from puffer_sdk.checking.facts import Outcome
+from puffer_sdk.checking.harness import probing
+from puffer_sdk.checking.harness.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.checking.source import generators, read, sites
+from puffer_sdk.env import header
+from puffer_sdk.settings import config
+
+PLAIN = Kind("plain", ("-O0", OURS))
+SHOW = "        env->observations[2 * a + 1] = env->actions[a];\n"
+
+
+@pytest.fixture
+def count(probe, tmp_path):
+    """Plays 64 steps of a probe with these replacements -> [(Site, its fact), ...]"""
+    def run(*replacements, name: str = "probe") -> list:
+        folder = probe(*replacements, name=name)
+        spec = header.read(folder)
+        found = probing.write(spec.header, sites.sites(read.read(folder)), tmp_path / "probed")
+        library = build_library(spec, PLAIN, tmp_path, probed=tmp_path / "probed")
+        runner = Runner(spec, tmp_path, 42, config.resolve(folder, None, spec).env, {}, 10.0, {})
+        outcome: Outcome = runner.run("guard", build_program(PLAIN), library, "guard", agents=1,
+                                      envs=1, steps=64)
+        assert outcome.ended, outcome.stderr
+        return [(site, outcome.all("site")[number]) for number, site in enumerate(found)]
+    return run
+
+
+BYTES = ("float* observations", "unsigned char* observations")
+
+
+@pytest.mark.parametrize("value, text, first", [
+    ("(unsigned char)(env->tick - env->limit)", "env->tick - env->limit", -3),
+    ("env->tick < 3 ? 7 : env->tick - 9", "env->tick - 9", -6),             # 3 - 9
+    ("(unsigned char)(300 * (env->tick / 4))", "300 * (env->tick / 4)", 300),
+    ("low(env->tick)", "tick - 2", -1),                     # what a function returns
+    ("(unsigned char)(env->tick & 3)", "env->tick & 3", None)])
+def test_a_whole_number_that_fits_no_byte(count, value, text, first):
+    (one, fact), *_ = [pair for pair in count(
+        BYTES, (SHOW, f"        env->observations[2 * a + 1] = {value};\n"),
+        ("void c_reset", "static unsigned char low(int tick) { return (unsigned char)(tick - 2); "
+                         "}\n\nvoid c_reset")) if pair[0].target != "env->observations[2 * a]"]
+    assert (one.kind, one.text) == ("byte", text)
+    assert fact.count > 0 and (fact.first if fact.outside else None) == first
+
+
+@pytest.mark.parametrize("value, share", [
+    ("(float)(env->tick / env->limit)", True), ("1.0f - (float)(env->tick / (env->limit))", True),
+    ("(float)(env->tick / 2)", False)])
+def test_a_share_that_is_divided_as_whole_numbers(count, value, share):
+    """1 at the end and 0 before it; the rows of a board go on."""
+    ((site, fact),) = count((SHOW, f"        env->observations[2 * a + 1] = {value};\n"))
+    assert site.kind == "quotient" and (fact.low, fact.high) == (1, 4)
+    assert fact.inexact > 0 and fact.ones > 0 and (fact.beyond == 0) is share
+
+
+def test_what_a_macro_writes_is_left_alone(count):
+    """Its text is not the author's line; and lines stay what they are."""
+    pairs = count(BYTES, ("#define OBS_SIZE 2", "#define OBS_SIZE 2\n#define SHOW(a, v) "
+                          "env->observations[2 * (a) + 1] = (unsigned char)((v) - 2)"),
+                  (SHOW, "        SHOW(a, env->tick);\n"), name="macro")
+    assert [site.target for site, _ in pairs] == ["env->observations[2 * a]"]
+
+
+def test_expressions_inside_one_another():
+    text = b"o = (byte)(8 * (a / b)); p = a / b;"
+    at = text.index(b"8")
+    inner = text.index(b"a / b")
+
+    def site(kind, start, end, slash=-1):
+        return sites.Site(kind, "g.h", 1, start, end, slash, "int", "", "observations", "o")
+    assert probing.probed(text, [site("byte", at, inner + 6),
+                                 site("quotient", inner, inner + 5, inner + 2)]) == (
+        b"o = (byte)(((int)puffer_narrow(0, 8 * (((int)puffer_quotient(1, a , b))))))"
+        b"; p = a / b;")
+
+
+COPIES = """
+    unsigned int mine = env->rng;
+    {}
+"""
+
+
+@pytest.mark.parametrize("code, told", [
+    ("env->limit = draw(&mine);", True),
+    ("unsigned int* state = &mine; env->limit = draw(state);", True),
+    ("env->limit = draw(&mine); env->rng = mine;", False),          # stored back
+    ("env->limit = (int)(mine % 4u);", False),                      # nothing draws from it
+    ("env->limit = mix(mine, 7);", False)])
+def test_a_copy_of_a_generator_that_is_not_stored_back(probe, code, told):
+    folder = probe(("void c_reset(Probe* env) {\n",
+                    "static int draw(unsigned int* s) { *s = *s * 5u + 1u; return (int)(*s >> 30); "
+                    "}\nstatic int mix(unsigned int a, int b) { return (int)(a >> b); }\n"
+                    "void c_reset(Probe* env) {\n" + COPIES.format(code)))
+    found = list(generators.copies(read.read(folder)))
+    assert [(one.function, one.name, one.of) for one in found] == (
+        [("c_reset", "mine", "env->rng")] if told else [])
+
+
+@pytest.mark.parametrize("code, told", [
+    ("int n = (int)env->speed * 10;", ["speed"]), ("int n; n = env->speed;", ["speed"]),
+    ("int n = (int)(env->speed * 10.0f);", []),
+    ("int n = (int)env->speed; float rest = env->speed - (float)n; (void)rest;", [])])
+def test_a_setting_that_is_cut_to_a_whole_number(probe, code, told):
+    folder = probe(("    int limit;\n", "    int limit;\n    float speed;\n"),
+                   ("    env->tick++;\n", f"    env->tick++;\n    {code} (void)n;\n"))
+    assert list(read.read(folder).cut_short("Probe")) == told
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_copy_that_begins_with_the_same_state_again(count, moves):
+    ((site, fact),) = count(
+        ("void c_reset(Probe* env) {\n",
+         "static int draw(unsigned int* s) { *s = *s * 5u + 1u; return (int)(*s >> 30); }\n"
+         "void c_reset(Probe* env) {\n    unsigned int mine = env->rng;\n"
+         "    env->limit = 2 + draw(&mine);\n"),
+        ("    env->tick++;\n", f"    env->tick++;\n    env->rng += {int(moves)};\n"))
+    assert (site.kind, site.text, site.target) == ("copy", "env->rng", "mine")
+    assert fact.count > 10 and (fact.again <= 2 if moves else fact.again > fact.count / 4)
