@@ -86,6 +86,13 @@ class Observations:
     leaves: tuple[Leaf, ...]
     tree: Any               # the leaves' numbers, nested as the space is
 
+    @property
+    def box(self) -> Leaf | None:
+        """The leaf of a space that is one Box or MultiBinary: its row is written by row[...] = ob
+        once it has the leaf's shape."""
+        leaf = self.leaves[0]
+        return leaf if not leaf.path and leaf.kind in ("Box", "MultiBinary") else None
+
     def writer(self, row: np.ndarray) -> Callable[[Any], None]:
         """A function that writes an observation into this row, (D,), which must stay there."""
         names: dict[str, Any] = {}
