@@ -144,7 +144,8 @@ class Lane:
             self.note(number)
             self.reset_env(number, self.part.seeds[number] if self.fresh else None)
         self.fresh = False
-        self.returns, self.lengths = [0.0] * len(self.rows), [0] * len(self.rows)
+        for row in self.rows:
+            self.returns[row], self.lengths[row] = 0.0, 0
 
     def _run(self, phase: int, work) -> None:
         self.words[shared.PHASE] = phase
