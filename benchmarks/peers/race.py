@@ -153,7 +153,22 @@ def envpool(workload: str, envs: int, workers: int):
     return step, vec.close
 
 
+def in_c(workload: str, envs: int, workers: int):
+    """Our own copy of the environment, in C."""
+    import puffer_sdk
+    vec = puffer_sdk.make(FILE.parent.parent.parent / "examples" / workload, num_envs=envs)
+    vec.reset()
+    buffer = vec.actions[:, 0]
+
+    def step(actions):
+        buffer[:] = actions
+        vec.step()
+        return envs
+    return step, vec.close
+
+
 VECTORISERS = {
+    "ours in C": in_c,
     "ours": ours, "ours, send and recv": ours_pool, "Python loop": loop,
     "Gymnasium Sync": functools.partial(gymnasium_vec, "SyncVectorEnv"),
     "Gymnasium Async": functools.partial(gymnasium_vec, "AsyncVectorEnv"),
