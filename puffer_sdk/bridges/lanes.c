@@ -125,23 +125,29 @@ int32_t lanes_ready(const Lanes* lanes, int32_t lane) {
     return __atomic_load_n(&lanes->lanes[lane].done.value, __ATOMIC_ACQUIRE) == lanes->sent[lane];
 }
 
+// Changes whenever a lane gets on: it steps its next env, or begins another step
+static int64_t progress_of(const Lane* lane) {
+    const volatile Lane* live = lane;
+    return (int64_t)((uint64_t)live->pulse * 1000003u + (uint64_t)live->env);
+}
+
 // What whoever watches the watch should see of a lane that is waited for
 static void show(PufferWatch* watch, const Lane* lane) {
     if (!watch) return;
     watch->env = lane->env;
-    watch->pulse = (int32_t)lane->pulse;
+    watch->pulse = (int32_t)progress_of(lane);
     watch->phase = lane->phase;
 }
 
 static int32_t receive_one(Lanes* lanes, int32_t index, PufferWatch* watch) {
     Lane* lane = &lanes->lanes[index];
-    int64_t pulse = lane->pulse, since = 0;
+    int64_t pulse = progress_of(lane), since = 0;
     int32_t spins = lanes->spins;
     while (lane_wait(&lane->done, lanes->sent[index], spins, SLICE)) {
         spins = 0;
         show(watch, lane);
         if (state_of(lane) == LANE_DEAD) break;
-        int64_t time = now(), seen = *(volatile int64_t*)&lane->pulse;
+        int64_t time = now(), seen = progress_of(lane);
         if (!since || seen != pulse) since = time, pulse = seen;
         if (time - since > lanes->limit) return fails(lanes, index, LANE_SILENT);
     }
@@ -166,7 +172,7 @@ int32_t lanes_any(Lanes* lanes, const unsigned char* busy, int32_t wanted) {
             if (state != LANE_FINE) return fails(lanes, i, state);
             if (lanes_ready(lanes, i)) ready++;
             else slow = i;
-            sum += *(volatile int64_t*)&lanes->lanes[i].pulse;
+            sum += progress_of(&lanes->lanes[i]);
         }
         if (ready >= wanted) return 0;
         if (sum != pulses) pulses = sum, since = now();

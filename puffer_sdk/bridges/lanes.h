@@ -8,7 +8,7 @@
  *     worker    waits until go = n, works, writes its rows, then posts done = n
  *
  * What a worker does is written where the parent can read it at any time: `env`, `phase`, and a
- * `pulse` that changes with each env. So a parent that waits knows which env hangs.
+ * `pulse` that changes with each step. So a parent that waits knows which env hangs.
  */
 #pragma once
 #include "puffer_abi.h"
@@ -41,7 +41,7 @@ typedef struct Lane {
     int32_t command;
     int32_t state;    // LANE_FINE, LANE_RAISED or LANE_DEAD
     int64_t env;      // that the worker is in: its index over all lanes
-    int64_t pulse;    // changes whenever an env begins or ends a step
+    int64_t pulse;    // changes with each step: this and `env` say that the worker gets on
     int32_t phase;    // PUFFER_INIT, PUFFER_RESET, PUFFER_STEP, ...
     int32_t pad[9];
 } Lane;

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -70,13 +71,16 @@ class Maker:
                                  where=f"[env] {unknown[2]}", actual=unknown[0]) from error
             raise
 
-    def batch(self, count: int):
-        """So many copies that step together, as a gymnasium.vector.VectorEnv."""
+    def batch(self, count: int, seed: int = 0):
+        """So many copies that step together, as a gymnasium.vector.VectorEnv.
+
+        seed    for what takes one when it is made, and in reset() no more
+        """
         if self.kind == VECTOR:
             return _gymnasium(self.target, dict(self.keywords), count)
         if self.kind == ENVPOOL:
-            return need("envpool", "envpool").make_gymnasium(self.target, num_envs=count,
-                                                             **self.keywords)
+            return need("envpool", "envpool").make_gymnasium(
+                self.target, **{"num_envs": count, "seed": seed, **self.keywords})
         return self.function()(num_envs=count, **self.keywords)
 
     def function(self) -> Callable:
@@ -171,8 +175,16 @@ def _import(name: str):
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
             raise
         raise UsageError(f"there is no module {error.name}", where=name,
-                         hint=f"install it, or name a file: {name.replace('.', '/')}.py:NAME"
+                         hint=did_you_mean(error.name, _beside(error.name)) or
+                         f"install it, or name a file: {name.replace('.', '/')}.py:NAME"
                          ) from None
+
+
+def _beside(name: str) -> list[str]:
+    """The modules of the package in which this one was looked for."""
+    package = sys.modules.get(name.rpartition(".")[0])
+    return [f"{package.__name__}.{found.name}"
+            for found in pkgutil.iter_modules(getattr(package, "__path__", ()))] if package else []
 
 
 def _load_file(path: Path):

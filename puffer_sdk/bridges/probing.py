@@ -97,9 +97,13 @@ def probe(env) -> Facts:
                          "environment or a gymnasium.vector.VectorEnv",
                          hint="name what returns an environment when it is called")
     if hasattr(env, "num_envs") and hasattr(env, "single_observation_space"):
-        observations, actions = env.single_observation_space, env.single_action_space
-        return Facts(BATCH, spaces.observations_of(observations), spaces.actions_of(actions),
-                     packages=versions(), **drawing_of(env))
+        observations, actions = (spaces.observations_of(env.single_observation_space),
+                                 spaces.actions_of(env.single_action_space))
+        if len(actions.leaves) > 1 or actions.tree != 0:
+            raise UsageError("an environment that steps its copies by itself takes arrays of "
+                             "actions", expected="a Discrete, MultiDiscrete, MultiBinary or Box",
+                             actual=str(env.single_action_space))
+        return Facts(BATCH, observations, actions, packages=versions(), **drawing_of(env))
     observations = spaces.observations_of(env.observation_space)
     actions = spaces.actions_of(env.action_space)
     ob, info = start(env, 0)

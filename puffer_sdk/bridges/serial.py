@@ -11,32 +11,32 @@ from .worker import Failure
 _serial: dict[str, object] = {}
 
 
+def run(pool, work) -> None:
+    """Something that the pool's only lane does; what it raises becomes the pool's failure."""
+    if pool._failure is not None:
+        return
+    try:
+        work()
+    except BaseException as error:
+        if isinstance(error, EnvError) and isinstance(error.cause, KeyboardInterrupt):
+            pool._failure = error.cause
+        else:
+            pool._failure = pool._shown(pool._raised(Failure.of(error)))
+
+
 def serial_api():
     """A PufferApi whose functions are Python: for PoolVecs without workers."""
     if not _serial:
         c = abi.ffi()
 
-        def of(vec) :
+        def of(vec):
             return c.from_handle(c.cast("void*", vec))
-
-        def run(vec, work: str) -> None:
-            pool = of(vec)
-            if pool._failure is not None:
-                return
-            try:
-                getattr(pool._lane, work)()
-            except BaseException as error:
-                if isinstance(error, EnvError) and isinstance(error.cause,
-                                                                    KeyboardInterrupt):
-                    pool._failure = error.cause
-                else:
-                    pool._failure = pool._shown(pool._raised(Failure.of(error)))
 
         functions = {
             "step": c.callback("void(PufferVec*, int32_t, int32_t, int32_t, PufferWatch*)",
-                               lambda vec, first, count, flags, watch: run(vec, "step")),
+                               lambda vec, *_: run(of(vec), of(vec)._lane.step)),
             "reset": c.callback("void(PufferVec*, int32_t, int32_t, PufferWatch*)",
-                                lambda vec, first, count, watch: run(vec, "reset")),
+                                lambda vec, *_: run(of(vec), of(vec)._lane.reset)),
             "num_envs": c.callback("int32_t(const PufferVec*)",
                                    lambda vec: len(of(vec)._seeds)),
             "env_seed": c.callback("uint32_t(const PufferVec*, int32_t)",

@@ -86,6 +86,13 @@ class Observations:
     leaves: tuple[Leaf, ...]
     tree: Any               # the leaves' numbers, nested as the space is
 
+    @property
+    def box(self) -> Leaf | None:
+        """The leaf of a space that is one Box or MultiBinary: its row is written by row[...] = ob
+        once it has the leaf's shape."""
+        leaf = self.leaves[0]
+        return leaf if not leaf.path and leaf.kind in ("Box", "MultiBinary") else None
+
     def writer(self, row: np.ndarray) -> Callable[[Any], None]:
         """A function that writes an observation into this row, (D,), which must stay there."""
         names: dict[str, Any] = {}
@@ -114,6 +121,26 @@ class Observations:
         source = "def write(ob):\n " + "\n ".join(lines)
         exec(source, names)
         return names["write"]
+
+    def write_all(self, rows: np.ndarray, obs) -> None:
+        """Write a batch of observations, nested as the space is with a first axis for the rows.
+
+        Raises ValueError for an id outside its space, LookupError for a part that is missing.
+        """
+        for leaf in self.leaves:
+            values = obs
+            for part in leaf.path:
+                values = values[part]
+            values = np.asarray(values).reshape(len(rows), -1)
+            view = rows[:, leaf.first:leaf.first + leaf.count]
+            if leaf.kind in ("Box", "MultiBinary"):
+                view[...] = values
+                continue
+            ids = values.astype(np.int64) - leaf.starts
+            if (ids < 0).any() or (ids >= leaf.widths).any():
+                raise ValueError(f"{leaf.name or 'the observation'} lies outside its space")
+            view[...] = 0
+            np.put_along_axis(view, ids + np.cumsum((0, *leaf.widths[:-1])), 1, 1)
 
     def unflatten(self, rows):
         """Rows (..., D) as the space nests them: views, (..., *shape) for a leaf that is a Box or
@@ -314,8 +341,12 @@ def _leaf(space, kind: str, path: tuple, first: int, what: str) -> Leaf:
     raise UsageError(f"the {what} space has a part that cannot be a row of fixed length: {kind}"
                      + (f" at {name}" if name else ""), expected=", ".join(KINDS) +
                      ", and Dict or Tuple of them", actual=str(space),
-                     hint=f"{REFUSED.get(kind, 'it is no space of Gymnasium')}; wrap the "
-                          f"environment: gymnasium.wrappers.Transform{what.capitalize()}")
+                     hint=f"{REFUSED.get(kind, 'it is no space of Gymnasium')}; "
+                          + ("name a function that leaves it out, FILE.py:make: return "
+                             "gymnasium.wrappers.FilterObservation(gymnasium.make(...), [KEYS])"
+                             if what == "observation" and path and isinstance(path[0], str) else
+                             "name a function that wraps the environment, FILE.py:make: "
+                             f"gymnasium.wrappers.Transform{what.capitalize()}"))
 
 
 def parts_of(leaves: Sequence[Leaf]) -> tuple[Part, ...]:

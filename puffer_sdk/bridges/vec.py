@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import RunError, UsageError
 from ..env import abi
 from ..env.vec import VecEnv, mix_seed
-from . import logs, shared
+from . import logs, serial, shared
 from .games.base import Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
@@ -66,6 +66,7 @@ class PoolVec(VecEnv):
         self._failure: BaseException | None = None
         self._processes: list[Process] = []
         self._asked = np.zeros(max(1, self.num_workers), np.uint8)     # lanes that were sent
+        self._out = 0                                                   # how many these are
         self._row_edges = np.arange(len(self._seeds) + 1, dtype=np.int64) * lib.facts.rows
         return self._create_workers() if self.num_workers else self._create_serial()
 
@@ -113,6 +114,7 @@ class PoolVec(VecEnv):
         self._closing = threading.Event()
         self._monitor = threading.Thread(target=self._look_after, daemon=True)
         self._monitor.start()
+        self._step_c = lib.api.step
         return abi.ffi().cast("PufferVec*", int(ffi().cast("uintptr_t", self._lanes)))
 
     def _opened(self, lane: int, process: Process) -> None:
@@ -203,12 +205,20 @@ class PoolVec(VecEnv):
 
     def step(self, actions=None):
         """As VecEnv.step(). What an environment raised is raised here."""
-        if self._asked.any():
+        if self._out:
             raise UsageError("some environments were sent and not received",
                              hint="use send() and recv(), or step(), not both at a time")
         found = super().step(actions)
         self._raise_failure()
         return found
+
+    def _step_alone(self) -> None:
+        if self._processes:
+            watch = self._watches[0]
+            watch.step = self.ticks
+            self._step_c(self._handle, 0, self.num_envs, 0, abi.ffi().addressof(watch))
+        else:
+            serial.run(self, self._lane.step)
 
     def send(self, ids: np.ndarray | None = None) -> None:
         """Begin a step of these environments with what `actions` holds; recv() waits for them.
@@ -219,7 +229,7 @@ class PoolVec(VecEnv):
         lanes = self._lanes_of(ids)
         if not self._processes:
             self.step()
-            self._asked[:] = 1
+            self._asked[:] = self._out = 1
             return
         self.ticks += 1
         self._watches[0].step = self.ticks
@@ -228,6 +238,7 @@ class PoolVec(VecEnv):
                 raise UsageError("these environments are at work already",
                                  hint="recv() says which are ready")
             self._asked[lane] = 1
+            self._out += 1
             library().lanes_send(self._lanes, int(lane), 1, STEP)
 
     def recv(self, count: int | None = None) -> np.ndarray:
@@ -242,7 +253,7 @@ class PoolVec(VecEnv):
             raise UsageError("nothing was sent", hint="send() begins a step")
         sizes = [len(part.seeds) for part in self._lane_parts]
         if not self._processes:
-            self._asked[:] = 0
+            self._asked[:] = self._out = 0
             return np.arange(len(self._seeds))
         count = sum(sizes[lane] for lane in busy) if count is None else count
         wanted = 1
@@ -255,6 +266,7 @@ class PoolVec(VecEnv):
                 break
             wanted = len(ready) + 1
         self._asked[ready] = 0
+        self._out -= len(ready)
         return np.concatenate([np.arange(self._lane_parts[lane].first,
                                          self._lane_parts[lane].first + sizes[lane])
                                for lane in ready])
@@ -277,7 +289,7 @@ class PoolVec(VecEnv):
         return np.array(lanes, int)
 
     def _wait_for_all(self) -> None:
-        if self._asked.any():
+        if self._out:
             self.recv()
 
     def render(self, env: int = 0):

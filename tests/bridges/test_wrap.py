@@ -200,6 +200,7 @@ def test_render_is_what_the_env_returns():
     (("gymnasium:Nothing-v0",), "Gymnasium knows no environment"),
     (("gymnasium:CartPole-v7",), "knows no environment"),
     (("nowhere.at.all:Env",), "there is no module"),
+    (("pettingzoo:pettingzoo.butterfly.pistonball_v5",), r"did you mean .*pistonball_v\d"),
     ((f"{GAMES}:Cuont",), "has no Cuont"),
     (("no_such_file.py:Env",), "no such file"),
     (("pettingzoo:games",), "there is no module|no environment of PettingZoo"),

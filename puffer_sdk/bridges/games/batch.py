@@ -4,62 +4,95 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import UsageError
-from .base import Lane
+from ..shared import PULSE, Block
+from .base import Lane, Part
+
+LARGEST = 2**31 - 1     # of a seed: C++ takes an int
 
 
 class BatchLane(Lane):
     """One gymnasium.vector.VectorEnv that steps all environments of this lane by itself.
 
     Where it resets only in the step after an ending, nobody lives in that step: the row's agent is
-    gone, and what is trained on has no step without an action.
+    gone, and what is trained on has no step without an action. Where it does not reset at all, it
+    is asked to at once.
     """
+
+    def __init__(self, part: Part, block: Block):
+        super().__init__(part, block)
+        self.returns, self.lengths = np.zeros(self.count), np.zeros(self.count)
+        mode = (getattr(self.envs[0], "metadata", None) or {}).get("autoreset_mode")
+        self.never_resets = str(getattr(mode, "value", mode)).lower() == "disabled"
 
     def make(self, number: int):
         if number:
             return self.envs[0]
-        env = self.part.maker.batch(self.count)
+        env = self.part.maker.batch(self.count, self.part.seeds[0] & LARGEST)
         if env.num_envs != self.count:
             raise UsageError("the environment has another number of copies", expected=self.count,
                              actual=env.num_envs, hint="take num_envs as a keyword")
         return env
 
     def reset_env(self, number: int, seed: int | None) -> None:
-        if number:
-            return
-        seeds = None if seed is None else [int(each) for each in self.part.seeds]
-        try:
-            obs, _ = self.envs[0].reset(seed=seeds)
-        except (TypeError, ValueError):     # one seed for all of them
-            obs, _ = self.envs[0].reset(seed=None if seed is None else int(seed))
-        self.observations[:] = np.asarray(obs).reshape(self.observations.shape)
-        self.alive[:] = 1
+        if not number:
+            obs, _ = self._reset_from_seeds() if seed is not None else self.envs[0].reset()
+            self.facts.observations.write_all(self.observations, obs)
+            self.alive[:] = 1
+
+    def _reset_from_seeds(self):
+        """Gymnasium takes a list of seeds, ALE an array, others a single one."""
+        seeds = [int(seed) & LARGEST for seed in self.part.seeds]
+        for form in (seeds, np.array(seeds), seeds[0]):
+            try:
+                return self.envs[0].reset(seed=form)
+            except (TypeError, ValueError, AssertionError) as error:
+                problem = error
+        raise problem
 
     def step_all(self) -> None:
-        lived = self.alive != 0
+        plan, lived = self.facts.observations, self.alive != 0
+        self.notes[PULSE] += 1
         obs, rewards, terminated, truncated, infos = self.envs[0].step(
             np.asarray(self.read(self.actions)))
         if self.dirty:
             self.clear()
-        rows = np.asarray(obs).reshape(self.observations.shape)
         terminated, truncated = np.asarray(terminated, bool), np.asarray(truncated, bool)
         over = (terminated | truncated) & lived
-        self.rewards[:] = np.where(lived, rewards, 0.0)
-        self.observations[:] = rows
+        self.rewards[:] = earned = np.where(lived, rewards, 0.0)
+        self.returns += earned
+        self.lengths += lived
+        plan.write_all(self.observations, obs)
         self.alive[:] = 1
-        for row in np.flatnonzero(lived):
-            self.returns[row] += float(rewards[row])
-            self.lengths[row] += 1
+        if over.any():
+            self._end(over, terminated, infos)
+
+    def _end(self, over, terminated, infos) -> None:
+        """Episodes of these rows are over; what is written there may be the next one's already."""
+        self.dirty = True
+        self.terminals[over], self.truncations[over] = 1, ~terminated[over]
         finals = infos.get("final_obs") if isinstance(infos, dict) else None
-        for row in np.flatnonzero(over):
-            self.dirty = True
-            self.terminals[row], self.truncations[row] = 1, not terminated[row]
-            self.has_final[row] = 1
-            if finals is None:              # it resets in the next step
-                self.finals[row], self.alive[row] = rows[row], 0
+        for row in np.flatnonzero(over).tolist():
+            if finals is None:
+                self.finals[row] = self.observations[row]
             else:
-                self.finals[row] = np.asarray(finals[row]).reshape(-1)
-            self.record(int(row), int(row), {})
+                self.save_checked(row, of_row(finals, row))
+            self.record(row, row, {})
+        self.has_final[over] = 1
+        if self.never_resets:
+            obs, _ = self.envs[0].reset(options={"reset_mask": over})
+            self.facts.observations.write_all(self.observations, obs)
+        elif finals is None:                # it resets in the next step
+            self.alive[over] = 0
 
     def close(self) -> None:
         del self.envs[1:]
         super().close()
+
+
+def of_row(obs, row: int):
+    """One environment's part of a batch of observations."""
+    if isinstance(obs, dict):
+        return {key: of_row(part, row) for key, part in obs.items()}
+    if isinstance(obs, tuple):
+        return tuple(of_row(part, row) for part in obs)
+    return obs[row]

@@ -195,3 +195,26 @@ class Uneven(Count):
         if self.np_random_seed == mix_seed(0, 0):
             time.sleep(0.3)
         return super().step(action)
+
+
+class Sorted(Count):
+    """Count, whose observation is a Dict with ids."""
+
+    def __init__(self, **keywords):
+        super().__init__(**keywords)
+        self.observation_space = spaces.Dict({"ids": spaces.MultiDiscrete([3, 2]),
+                                              "all": self.observation_space})
+
+    def look(self):
+        return {"ids": np.array([self.t % 3, self.t % 2]), "all": super().look()}
+
+
+def together(num_envs=1, mode="NextStep", kind="Count", **keywords):
+    """Copies that one object steps. It takes seeds as an array, as ALE does."""
+    class Together(gymnasium.vector.SyncVectorEnv):
+        def reset(self, *, seed=None, options=None):
+            if not (seed is None or isinstance(seed, np.ndarray)):
+                raise TypeError("Unsupported seed type")
+            return super().reset(seed=None if seed is None else seed.tolist(), options=options)
+    makers = [lambda: {"Count": Count, "Sorted": Sorted}[kind](**keywords)] * num_envs
+    return Together(makers, autoreset_mode=gymnasium.vector.AutoresetMode(mode))
