@@ -18,7 +18,7 @@ from puffer_sdk.checking.python.facts import PythonFacts
 from puffer_sdk.checking.python.playing import WORDS, Desk
 
 DEADLY = ("Exits", "Crashes", "Hangs")
-BUDGET = 0.4            # of correct environments
+BUDGET = 0.15           # of correct environments
 
 
 def play(name: str, budget: float) -> PythonFacts:

@@ -20,17 +20,18 @@ import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from ...base.errors import PufferError
+from ...base.errors import PufferError, UsageError
 from ...bridges.makers import Maker
 from ...env.link import die_with_parent
 from . import poison, traces, watching
-from .facts import Done, Play, Skipped
+from .facts import MADE, Done, Play, Skipped
 from .playing import EXPERIMENT, WORDS, Broken, Desk, EnvRaised
 
 BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
              "from puffer_sdk.checking.python.child import main; "
              "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])")
 MAIN, FRESH = "main", "fresh"
+BROKEN = "its spaces, or what it returns, break the interface"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,14 @@ class _Run:
 
         gymnasium_check(self.desk)
 
+    def _refuse(self, error: EnvRaised) -> None:
+        """Raise what is no fault of the environment: a wrong name, a missing package."""
+        if isinstance(error.error, PufferError):
+            raise error.error from None
+        if isinstance(error.error, ModuleNotFoundError) and error.phase == MADE:
+            raise UsageError(f"{self.job.maker.name} needs a package that is not installed",
+                             where=self.job.maker.name, detail=str(error.error)) from None
+
     def all(self) -> None:
         names = EXPERIMENTS if self.job.role == MAIN else EXPERIMENTS[:2]
         for number, name in enumerate(names):
@@ -125,10 +134,10 @@ class _Run:
                 self.desk.put(Done(name, self.desk.steps - before))
                 continue
             except Broken:
-                self.desk.put(Skipped(name, "the interface is broken"))
+                self.desk.put(Skipped(name, BROKEN))
             except EnvRaised as error:
-                if name == "opening" and isinstance(error.error, PufferError):
-                    raise error.error from None
+                if name == "opening":
+                    self._refuse(error)
                 self.desk.put(self.desk.raised(error, self.desk.seed))
             if name == "opening":
                 return

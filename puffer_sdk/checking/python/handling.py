@@ -176,7 +176,8 @@ def drawing(desk: Desk, first: Trace) -> None:
         player = Player(desk, render_mode="rgb_array")
         found = traces.record(desk, player, lengths=lengths, after=draw)
     except EnvRaised as error:
-        if type(error.error).__name__ == "DependencyNotInstalled":
+        if isinstance(error.error, ImportError) \
+                or type(error.error).__name__ == "DependencyNotInstalled":
             desk.put(Skipped("drawing", str(error.error).partition("\n")[0]))
             return
         raise

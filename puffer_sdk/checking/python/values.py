@@ -14,6 +14,7 @@ from .judging import agent_of, judgement
 # Gymnasium's own environments leave [-5, 5]: Pendulum reaches 8, Acrobot 28
 OBS_LARGE, OBS_HUGE, REWARD_LARGE = 50.0, 1000.0, 100.0
 ENOUGH = 400            # steps after which an element that never changed says something
+MANY = 2000             # steps of few episodes that do
 EPISODES = 3
 REWARDLESS = 30_000     # steps without a reward that say something
 MOMENTS = 40            # replaced choices without any effect that say something
@@ -70,7 +71,8 @@ def constant(facts: PythonFacts) -> Iterator[Finding]:
             yield _constant(facts, leaf, first, last)
         elif _is_image(leaf):
             yield from _frames(facts, leaf, mine.reshape(leaf[3]))
-        elif leaf[1] == "Box" and len(leaf[3]) == 1 and not mine.all():
+        elif leaf[1] == "Box" and len(leaf[3]) == 1 and not mine.all() and (
+                play.steps >= MANY or len(play.episodes) >= 2 * EPISODES):
             for pair in _worth_a_word(play, first, last):
                 yield _constant(facts, leaf, *pair)
 
@@ -112,7 +114,8 @@ def _worth_a_word(play: Play, first: int, last: int) -> Iterator[tuple[int, int]
         beside = [e for e in (begin - 1, end + 1) if first <= e <= last]
         if value == 1 and begin == end:                         # a bias
             continue
-        if (play.low[begin:end + 1] == 0).all() and any(play.flags[e] for e in beside):
+        flags = np.isin(play.low[begin:end + 1], (0, 1)).all()
+        if flags and any(play.flags[e] for e in beside):
             continue                                            # classes that did not occur
         if end - begin + 1 >= SLOTS and _alike(play, first, begin, end):
             continue

@@ -17,7 +17,7 @@ class Walk(gymnasium.Env):
     """A walk to a goal on a line of 11 fields, within 50 steps."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
-    expect, budget = (), 0.12
+    expect, budget = (), 0.06
 
     def __init__(self, render_mode=None):
         self.observation_space = spaces.Box(-1, 1, (3,), np.float32)
@@ -99,7 +99,7 @@ class NoFps(Walk):
 class Foreign:
     """No gymnasium.Env."""
 
-    expect, budget = ("PUF102",), 0.12
+    expect, budget = ("PUF102",), 0.06
     metadata = {"render_modes": []}
 
     def __init__(self):
@@ -371,7 +371,7 @@ class LimitIsTheEnd(Walk):
 
 
 class Endless(Walk):
-    expect, budget = ("PUF402",), 1.0
+    expect, budget = ("PUF402",), 0.4
 
     def step(self, action):
         return *super().step(action)[:2], False, False, {}
@@ -513,7 +513,7 @@ class ClassState(Walk):
 # ---- actions
 
 class DeadAction(Walk):
-    expect, budget = ("PUF411",), 0.4
+    expect, budget = ("PUF411",), 0.2
 
     def move(self, action):
         super().move(min(int(action), 1))
@@ -634,7 +634,7 @@ class Prints(Walk):
 class Bandit(gymnasium.Env):
     """Episodes of one step, and nothing to see."""
 
-    expect, budget = (), 0.12
+    expect, budget = (), 0.06
     observation_space, action_space = spaces.Discrete(1), spaces.Discrete(4)
 
     def reset(self, *, seed=None, options=None):
@@ -685,7 +685,7 @@ class Sparse(Walk):
 class Pair:
     """PettingZoo's parallel interface: two that walk; one leaves early."""
 
-    expect, budget = (), 0.12
+    expect, budget = (), 0.06
     metadata = {"name": "pair", "render_modes": []}
     possible_agents = ["a", "b"]
 
@@ -785,7 +785,7 @@ class Strangers(Pair):
 class Remembers(Walk):
     """Keeps the return of each episode, for ever."""
 
-    expect, budget = ("PUF206",), 0.25
+    expect, budget = ("PUF206",), 0.12
 
     def __init__(self, render_mode=None):
         super().__init__(render_mode)
@@ -833,7 +833,7 @@ class OnePicture(Walk):
 
 
 class LostFrame(Stacked):
-    expect, budget = ("PUF305",), 0.25
+    expect, budget = ("PUF305",), 0.12
 
     def look(self):
         ob = super().look()
