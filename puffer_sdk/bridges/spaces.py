@@ -341,12 +341,10 @@ def _leaf(space, kind: str, path: tuple, first: int, what: str) -> Leaf:
     raise UsageError(f"the {what} space has a part that cannot be a row of fixed length: {kind}"
                      + (f" at {name}" if name else ""), expected=", ".join(KINDS) +
                      ", and Dict or Tuple of them", actual=str(space),
-                     hint=f"{REFUSED.get(kind, 'it is no space of Gymnasium')}; "
-                          + ("name a function that leaves it out, FILE.py:make: return "
-                             "gymnasium.wrappers.FilterObservation(gymnasium.make(...), [KEYS])"
-                             if what == "observation" and path and isinstance(path[0], str) else
-                             "name a function that wraps the environment, FILE.py:make: "
-                             f"gymnasium.wrappers.Transform{what.capitalize()}"))
+                     hint=f"{REFUSED.get(kind, 'it is no space of Gymnasium')}; name a function "
+                          "that wraps the environment, FILE.py:make, with gymnasium.wrappers."
+                          + ("FilterObservation, which leaves parts out, or TransformObservation"
+                             if not acts else "TransformAction"))
 
 
 def parts_of(leaves: Sequence[Leaf]) -> tuple[Part, ...]:

@@ -92,6 +92,16 @@ def test_exit_status_page_names_the_constants():
         assert f"| {status} |" in text
 
 
+def test_the_page_of_python_environments_holds_the_measured_figures(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "peers")
+    import bridges_page
+    figures = json.loads((ROOT / "docs" / "data" / "bridges.json").read_text())
+    page = ROOT / "docs" / "why" / "bridges.md"
+    assert bridges_page.table(figures) in page.read_text(), "run `make bench`"
+    (text,) = blocks(page, "python")
+    assert text.strip() in (ROOT / "benchmarks" / "peers" / "makers.py").read_text()
+
+
 def test_the_checkers_page_holds_the_measured_figures():
     import bench_check
     figures = json.loads((ROOT / "docs" / "data" / "checker.json").read_text())
