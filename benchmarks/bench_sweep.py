@@ -14,8 +14,8 @@ and the rule by which all are judged: sweep_tasks.py; the samplers: sweep_peers.
 40 times a task's mean cost, at most 120 evaluations.
 
 Protein lies in PufferLib's source distribution, pufferlib-3.0.0.tar.gz on PyPI; unpack it, and
-`pip install torch pyro-ppl`. FILE is its pufferlib/sweep.py. A suggestion takes Protein seconds:
-"--protein FILE --budget 10 --seeds 1" is the short form.
+`pip install torch pyro-ppl`. FILE is its pufferlib/sweep.py. A suggestion takes Protein 7 CPU
+seconds or more: one seed on one table (--only australian --seeds 1) has up to 120.
 """
 from __future__ import annotations
 
