@@ -223,9 +223,10 @@ def gymnasium_check(desk: Desk) -> None:
     from gymnasium.utils.env_checker import check_env
 
     player = Player(desk)
-    if player.parallel:
+    if player.parallel or desk.shape.masked:    # it chooses what a mask forbids
         return
     checked = getattr(player.env, "unwrapped", player.env)
+    checked.action_space.seed(desk.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
