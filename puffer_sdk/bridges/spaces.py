@@ -209,7 +209,8 @@ class Actions:
             column += heads
             if leaf.kind == "Discrete":
                 shift = f" + {leaf.starts[0]}" if leaf.starts[0] else ""
-                lines.append(f"a{number} = ({part}[:, 0].astype(np.int64){shift}).tolist()")
+                # NumPy's integers, as Discrete.sample() returns: contains() takes ints more slowly
+                lines.append(f"a{number} = list({part}[:, 0].astype(np.int64){shift})")
             elif leaf.kind == "Box":
                 names |= {f"l{number}": leaf.low, f"h{number}": leaf.high}
                 bounded = np.isfinite(leaf.low) & np.isfinite(leaf.high)
