@@ -17,8 +17,7 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk check my_env", "what is wrong, where, and how to fix it"),
     ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
-    ("puffer-sdk check gymnasium:CartPole-v1", "an environment in Python"),
-    ("puffer-sdk check --replay my_env/build/check/repro_PUF303.c", "does it still fail?")],
+    ("puffer-sdk check gymnasium:CartPole-v1", "an environment in Python")],
     groups={"While you work": ["fix", "yes", "watch", "replay"],
             "Looking harder": ["budget", "memory", "deep", "learn", "learn_seconds", "mutate",
                                "mutants"],
