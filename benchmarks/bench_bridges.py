@@ -230,7 +230,7 @@ def main() -> int:
         elif workload == "flatten":
             made = flatten(pythons, rounds, seconds)
         elif workload == "training":
-            made = training(pythons, rounds, 20_000 if given.short else 100_000)
+            made = training(pythons, rounds, 10_000 if given.short else 50_000)
         else:
             made = race(workload, pythons, rounds, seconds)
         if workload == "sleepers":

@@ -19,9 +19,11 @@ SETTINGS = {
 
 def main() -> None:
     import numpy as np
+    import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
 
+    torch.set_num_threads(1)        # networks of 64 gain nothing from a second one
     copies, settings = SETTINGS[sys.argv[1]]
     vec = make_vec_env("CartPole-v1", n_envs=copies, seed=0)
     model = PPO("MlpPolicy", vec, seed=0, device="cpu", verbose=0, **settings)
