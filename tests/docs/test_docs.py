@@ -102,6 +102,17 @@ def test_the_page_of_python_environments_holds_the_measured_figures(monkeypatch)
     assert text.strip() in (ROOT / "benchmarks" / "peers" / "makers.py").read_text()
 
 
+def test_the_page_of_planted_python_bugs_holds_the_measured_figures():
+    """And the planted texts are in their files: the benchmark can be run again."""
+    import bench_check_python
+    figures = json.loads(bench_check_python.DATA.read_text())
+    assert bench_check_python.table(figures) in bench_check_python.PAGE.read_text()
+    planted = bench_check_python.bugs()
+    assert [row["id"] for row in figures["bugs"]] == [bug["id"] for bug in planted]
+    for bug in planted:
+        assert bench_check_python.source(bug["file"].removesuffix(".py"), bug)
+
+
 def test_the_checkers_page_holds_the_measured_figures():
     import bench_check
     figures = json.loads((ROOT / "docs" / "data" / "checker.json").read_text())
