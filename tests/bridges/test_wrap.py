@@ -218,10 +218,8 @@ def test_a_function_of_ones_own_is_sent_to_the_workers():
     limit = 3
 
     def make(length=limit):
-        import sys
-        sys.path.insert(0, str(GAMES.parent))
-        from games import Count
-        return Count(length=length)
+        from puffer_sdk.bridges.makers import find_callable
+        return find_callable(f"{GAMES}:Count")(length=length)
     with puffer_sdk.wrap(make, 2, workers=2) as envs:
         envs.reset()
         assert [bool(envs.step([0, 0])[2][0]) for _ in range(6)] == [False, False, True] * 2
@@ -257,3 +255,26 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
     (tmp_path / "given.ini").write_text(text)
     config = sources.find("gymnasium:CartPole-v1").resolve(ini=tmp_path / "given.ini")
     assert config.env["sutton_barto_reward"] is True and config.vec.num_workers == 4
+
+
+def test_the_wrapper_of_the_benchmarks_page_fits_an_old_environment():
+    """docs/why/bridges.md shows how an environment of four values is named."""
+    from gymnasium import spaces
+    from helpers.places import ROOT
+    from helpers.sessions import blocks
+
+    class Old:
+        def reset(self):
+            return np.zeros(2, np.float32)
+
+        def step(self, action):
+            return np.full(2, action, np.float32), 1.0, action == 1, {}
+
+    names = {}
+    for program in blocks(ROOT / "docs" / "why" / "bridges.md", "python"):
+        exec(program, names)
+    box, two = spaces.Box(-1, 1, (2,), np.float32), spaces.Discrete(2)
+    with puffer_sdk.wrap(lambda: names["OldGym"](Old(), box, two), 2, workers=0) as envs:
+        envs.reset()
+        assert envs.step([0, 1])[2].tolist() == [0, 1]
+        assert envs.final_observations[1].tolist() == [1, 1]

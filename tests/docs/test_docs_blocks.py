@@ -41,6 +41,7 @@ CLAIMED = {
                       "test_the_programs_page_shows_code_of_the_template"),
     "guides/recording.html": ("pictures/test_recording.py", "docs/guides/recording.md"),
     "guides/check.html": ("checking/test_check_cli.py", '"docs" / "guides" / "check.md"'),
+    "why/bridges.html": ("bridges/test_wrap.py", '"docs" / "why" / "bridges.md"'),
     "guides/python.html": ("bridges/test_wrap.py", '"docs" / "guides" / "python.md"'),
     "guides/sweep.html": ("sweeping/test_guide.py", '"docs" / "guides" / "sweep.md"'),
     "reference/files.html": ("docs/test_docs_blocks.py", "test_the_files_page_reads_a_checkpoint"),
