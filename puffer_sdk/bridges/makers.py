@@ -194,7 +194,7 @@ def _load_file(path: Path):
     if name in sys.modules:
         return sys.modules[name]
     if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
+        sys.path.append(str(path.parent))       # last: it hides nothing that is installed
     spec = util.spec_from_file_location(name, path)
     module = sys.modules[name] = util.module_from_spec(spec)
     try:
