@@ -1,7 +1,7 @@
 """Python environments behind the arrays of VecEnv.  Maker, Facts -> PoolLibrary -> PoolVec
 
 A vec's copies are dealt to worker processes in one block of shared memory: workers write straight
-into the rows that the trainer reads (lanes.h, games.py). The same seed gives the same bytes
+into the rows that the trainer reads (lanes.h, games/). The same seed gives the same bytes
 whatever the number of workers, where an environment draws from its own generator.
 """
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..base.errors import RunError, UsageError
 from ..env import abi
 from ..env.vec import VecEnv, mix_seed
 from . import logs, serial, shared
-from .games.base import Part, seed_parts
+from .games.base import RESET, Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
 from .processes import DOING, Process, as_itself, printed, raised
@@ -169,10 +169,10 @@ class PoolVec(VecEnv):
                             where=where, detail=printed(),
                             hint="its packages may have crashed: what they printed says more")
         process.popen.kill()
-        return RunError(f"the environment did not return for {self.library.step_timeout:g} seconds "
+        limit = "start_timeout" if phase == RESET else "step_timeout"
+        return RunError(f"the environment did not return for {self._lanes.limit * 1e-9:g} seconds "
                         f"{DOING.get(phase, '')}".rstrip(), where=self._place(env),
-                        hint="look for a loop that never ends; a longer limit is "
-                             "[vec] step_timeout")
+                        hint=f"look for a loop that never ends; a longer limit is [vec] {limit}")
 
     def _raised(self, failure: Failure) -> BaseException:
         return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
@@ -198,9 +198,9 @@ class PoolVec(VecEnv):
             self._wait_for_all()
             self._lanes.limit = int(self.library.start_timeout * 1e9)
         super().reset()
+        self._raise_failure()
         if self._processes:
             self._lanes.limit = int(self.library.step_timeout * 1e9)
-        self._raise_failure()
         return self.observations
 
     def step(self, actions=None):
@@ -368,10 +368,10 @@ class PoolVec(VecEnv):
         self._closing.set()
         self._monitor.join()
         end = time.monotonic() + self.library.step_timeout
-        fine = [self._lanes.bad_lane < 0] * len(self._processes)
+        fine = self._lanes.bad_lane < 0
         for lane, process in enumerate(self._processes):
             words = self._block.lanes[lane].view(np.int32)
-            if not process.alive or words[shared.STATE] != FINE or not fine[lane]:
+            if not process.alive or words[shared.STATE] != FINE or not fine:
                 process.end()
                 continue
             if self._asked[lane] and library().lanes_receive(self._lanes, lane, 1,

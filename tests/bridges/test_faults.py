@@ -74,6 +74,14 @@ def test_a_worker_that_hangs_is_named_after_the_timeout():
         assert f"env 0, seed {envs.env_seed(0)}, step 3" in raised.value.where
 
 
+def test_a_reset_that_hangs_has_the_longer_limit():
+    with puffer_sdk.wrap(f"{GAMES}:Stuck", 2, workers=1, step_timeout=0.1,
+                         start_timeout=0.6) as envs, \
+            pytest.raises(RunError, match="did not return for 0.6 seconds in reset") as raised:
+        envs.reset()
+    assert "start_timeout" in raised.value.hint
+
+
 def test_an_observation_outside_its_space_is_named():
     with wrap("shape") as envs:
         envs.reset()

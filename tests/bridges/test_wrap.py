@@ -251,6 +251,10 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
     for program in programs:
         exec(program, {})
     from puffer_sdk.bridges import sources
+    steps, width, layers = (sources.DEFAULTS[name] for name in (
+        "train.total_timesteps", "policy.hidden_size", "policy.num_layers"))
+    assert f"{sources.AGENTS} agents, {steps:,} steps, a network of one layer of {width}" \
+        in page.read_text() and layers == 1
     (text,) = blocks(page, "ini")
     (tmp_path / "given.ini").write_text(text)
     config = sources.find("gymnasium:CartPole-v1").resolve(ini=tmp_path / "given.ini")

@@ -218,3 +218,12 @@ def together(num_envs=1, mode="NextStep", kind="Count", **keywords):
             return super().reset(seed=None if seed is None else seed.tolist(), options=options)
     makers = [lambda: {"Count": Count, "Sorted": Sorted}[kind](**keywords)] * num_envs
     return Together(makers, autoreset_mode=gymnasium.vector.AutoresetMode(mode))
+
+
+class Stuck(Count):
+    """Its second reset does not return: the first one is that of whoever looks at its spaces."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed:
+            time.sleep(60)
+        return super().reset(seed=seed, options=options)
