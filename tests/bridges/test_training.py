@@ -175,3 +175,13 @@ def test_a_recording_is_what_the_environment_draws(here, cli):
     plain = cli("eval", "games.py:Guess", "--baselines", "--gif", "no.gif", cwd=here)
     assert plain.returncode == 2 and "no render mode rgb_array" in plain.stderr
     assert not (here / "no.gif").exists()
+
+
+def test_the_referee_trains_on_the_same_rows(here):
+    """The PyTorch trainer steps the vec from Python: it meets the same episodes."""
+    runs = [puffer_sdk.train("gymnasium:CartPole-v1", {**SMALL, "train.backend": backend,
+                                                       "train.device": "cpu"})
+            for backend in ("native", "torch")]
+    first, second = (run.metrics for run in runs)
+    assert first["window/n"] == second["window/n"] > 10
+    assert second["window/episode_return"] == pytest.approx(first["window/episode_return"])
