@@ -107,9 +107,9 @@ def raised(failure: Failure, place: str | None) -> BaseException:
         parts["where"] = parts["where"] or place
         error = getattr(errors, failure.kind, RunError)(**parts)
         return error if isinstance(error, PufferError) else RunError(failure.text)
-    error = RunError(f"the environment raised {failure.kind}"
-                     f"{f': {failure.text}' if failure.text else ''} "
-                     f"{DOING.get(failure.phase, '')}".strip(),
+    doing = DOING.get(failure.phase, "")
+    error = RunError(f"the environment raised {failure.kind} {doing}".rstrip()
+                     + (f": {failure.text}" if failure.text else ""),
                      where=place, detail=shortened(failure.trace))
     error.original = None
     if failure.pickled is not None:

@@ -8,10 +8,10 @@ An observation becomes one row of D numbers, leaf after leaf, in the order of th
     MultiBinary         0 or 1 each
     Dict, Tuple         their parts, nested as deep as you like; a Dict's in the order of its keys
 
-The row is uint8 if all leaves are Boxes of uint8, else float32. An action becomes heads: Discrete
-one, MultiDiscrete one an entry, MultiBinary one of width 2 an entry, Box one continuous head a
-number. A continuous head's [-1, 1] covers a bounded Box from low to high; what lies outside is
-clipped. An unbounded one is taken as it is.
+The row is uint8 if all leaves are Boxes of uint8, else float32. An action becomes heads: one for
+Discrete, one per entry for MultiDiscrete, one of width 2 per entry for MultiBinary, one continuous
+head per number for a Box. A continuous head's [-1, 1] covers a bounded Box from low to high; what
+lies outside is clipped. An unbounded one is taken as it is.
 
 Writing and reading are functions generated for the space: no walk over the space at every step.
 """

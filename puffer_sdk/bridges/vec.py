@@ -20,10 +20,9 @@ from .games.base import RESET, Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
 from .processes import DOING, Process, as_itself, printed, raised
-from .shared import Block, Sizes
-from .worker import CALL, STEP, Failure
+from .shared import CALL, DEAD, FINE, RAISED, STEP, Block, Sizes
+from .worker import Failure
 
-FINE, RAISED, DEAD, SILENT = range(4)       # of lanes.h
 SPINS = 200             # looks before the parent sleeps: on a busy machine more of them cost others
 LOOK = 0.1              # seconds between two looks at the processes
 MOST_WORKERS = 1024

@@ -32,8 +32,6 @@ from .games.opening import open_lane
 from .lanes import ffi, library
 from .shared import Block
 
-STEP, RESET, CALL = 0, 1, 2             # LANE_STEP, ... of lanes.h
-FINE, RAISED = 0, 1                     # LANE_FINE, ...
 SPINS = 200                             # looks before a worker sleeps
 PATIENCE = 1_000_000_000                # nanoseconds between two looks whether the parent lives
 
@@ -157,15 +155,15 @@ def serve(channel: Connection, lane, block: Block, part) -> None:
         over = False
         try:
             command = words[shared.COMMAND]
-            if command == STEP:
+            if command == shared.STEP:
                 lane.step()
-            elif command == RESET:
+            elif command == shared.RESET:
                 lane.reset()
             else:
                 over = call(channel, lane)
         except BaseException as error:
             channel.send(("raised", Failure.of(error)))
-            words[shared.STATE] = RAISED
+            words[shared.STATE] = shared.RAISED
         post(done, count)
         ring(bell)
         if over:

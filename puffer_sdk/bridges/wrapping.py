@@ -24,7 +24,7 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     env             "gymnasium:ID", "pettingzoo:MODULE", "FILE.py:NAME", "MODULE:NAME"; or a class
                     or function that returns a gymnasium.Env or a PettingZoo environment
     num_envs        copies; an environment of PettingZoo has a row for each of its agents
-    workers         processes; "auto": one a core; 0: none, all happens in this process
+    workers         processes; "auto": one per core; 0: none, all happens in this process
     keywords        of the call that makes an environment
     seed            each copy's own seed derives from it and the copy's index
     autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them

@@ -47,7 +47,7 @@ def test_an_exception_arrives_as_itself(workers):
 def test_an_exception_that_cannot_leave_its_process_is_told():
     with puffer_sdk.wrap(f"{GAMES}:unpicklable", workers=1) as envs:
         envs.reset()
-        with pytest.raises(RunError, match="raised Odd: odd in step") as raised:
+        with pytest.raises(RunError, match="raised Odd in step: odd") as raised:
             envs.step([0])
         assert "games.py" in raised.value.detail and "env 0" in raised.value.where
 

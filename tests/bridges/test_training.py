@@ -142,7 +142,7 @@ def test_agents_fill_whole_environments(here):
 def test_an_error_of_the_environment_ends_the_command_with_its_traceback(here, cli):
     failed = cli("train", "games.py:Count", "--env.fault", "raise", cwd=here)
     assert failed.returncode == 4
-    assert "the environment raised ValueError: no such lever in step" in failed.stderr
+    assert "the environment raised ValueError in step: no such lever" in failed.stderr
     assert "games.py" in failed.stderr and "env 0, seed" in failed.stderr
     missing = cli("train", "gymnasium:NoSuch-v0", cwd=here)
     assert missing.returncode == 2 and "Gymnasium knows no environment" in missing.stderr

@@ -228,6 +228,21 @@ def test_a_function_of_ones_own_is_sent_to_the_workers():
         assert [bool(envs.step([0, 0])[2][0]) for _ in range(4)] == [False, True] * 2
 
 
+def test_python_and_c_agree_on_a_lane():
+    """Sizes, places and numbers of lanes.h, which shared.py states for NumPy."""
+    from puffer_sdk.bridges import shared
+    from puffer_sdk.bridges.lanes import ffi, library
+
+    c, lib = ffi(), library()
+    assert (c.sizeof("Lane"), c.sizeof("LaneCounter")) == (shared.LANE_BYTES, shared.COUNTER_BYTES)
+    at = {name: c.offsetof("Lane", name) for name in ("done", "command", "state", "env", "pulse",
+                                                      "phase")}
+    assert at == {"done": shared.DONE_AT, "command": 4 * shared.COMMAND, "state": 4 * shared.STATE,
+                  "env": 8 * shared.ENV, "pulse": 8 * shared.PULSE, "phase": 4 * shared.PHASE}
+    for name in ("STEP", "RESET", "CALL", "FINE", "RAISED", "DEAD", "SILENT"):
+        assert getattr(lib, f"LANE_{name}") == getattr(shared, name)
+
+
 def test_more_workers_than_envs_or_cores_are_fine():
     """PufferLib refused more workers than cores."""
     with puffer_sdk.wrap(f"{GAMES}:Count", 3, workers=24) as envs:
