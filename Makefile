@@ -108,11 +108,11 @@ $(VENV)/.base: pyproject.toml
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-# The tests' referee, and what `make bench` compares with. By version, so that everybody measures
+# The tests' referee, what `make bench` compares with, and a library on top of it. By version, so that everybody measures
 # the same; TORCH=torch takes the newest
 $(VENV)/.torch: $(VENV)/.base
 	@echo "installing PyTorch ..."
-	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) -e '.[torch]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) -e '.[torch,sb3]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base

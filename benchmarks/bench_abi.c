@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     char error[PUFFER_ERROR_SIZE] = "";
     PufferVec* vec = NULL;
     if (api->describe(&settings, &desc, error) == 0)
-        vec = api->create(&settings, NULL, envs, 1, 0, &watch, error);
+        vec = api->create(&settings, NULL, envs, 1, 0, NULL, &watch, error);
     if (!vec || api->num_envs(vec) != envs) { fprintf(stderr, "%s\n", error); return 2; }
 
     size_t row = (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);

@@ -13,6 +13,7 @@
     puffer_sdk.build_programs("my_env", targets=["fast"])   its programs
     puffer_sdk.load("my_env")           the same, opened
     puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64)   the same arrays over Python envs
+    puffer_sdk.to_gymnasium("my_env")   a gymnasium.Env; and to_vector, to_parallel, to_sb3
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.sweep("my_env")          settings that reach more for less
     puffer_sdk.evaluate("my_env")       how good it is
@@ -29,6 +30,8 @@
 """
 from __future__ import annotations
 
+from .adapters.registration import register_when_imported
+
 __version__ = "0.1.0"
 
 # name -> module that defines it; imported when first used, so that `import puffer_sdk` is quick
@@ -36,6 +39,9 @@ _PUBLIC = {
     "new": "projects.scaffold", "build": "env.opening", "build_programs": "programs.targets",
     "check": "checking.check", "load": "env.opening", "make": "env.opening", "VecEnv": "env.vec",
     "wrap": "bridges.wrapping",
+    "to_gymnasium": "adapters.public", "to_vector": "adapters.public",
+    "to_parallel": "adapters.public", "to_sb3": "adapters.public",
+    "register": "adapters.registration",
     "train": "training.train", "evaluate": "policy.evaluate", "record": "pictures.record",
     "play": "playing.play", "export": "policy.export", "configure": "env.opening",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
@@ -58,3 +64,6 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+register_when_imported()

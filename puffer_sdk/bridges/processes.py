@@ -31,13 +31,16 @@ DOING = {0: "outside its code", 1: "when it was made", 2: "in reset", 3: "in ste
 
 
 class Process:
-    """One worker process."""
+    """One worker process.
 
-    def __init__(self):
+    bootstrap   what it runs: Python, with our sys.path, its socket and our pid in sys.argv
+    """
+
+    def __init__(self, bootstrap: str = BOOTSTRAP):
         ours, theirs = socket.socketpair()
         try:
             self.popen = subprocess.Popen(
-                [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(theirs.fileno()),
+                [sys.executable, "-c", bootstrap, "\n".join(sys.path), str(theirs.fileno()),
                  str(os.getpid())], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 env={**ONE_THREAD, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:

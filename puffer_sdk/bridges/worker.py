@@ -87,8 +87,12 @@ def _theirs(error: BaseException):
     return inner or trace
 
 
-def main(fd: int, parent: int) -> None:
-    """The process: answer messages until the parent is gone."""
+def main(fd: int, parent: int, answer=None) -> None:
+    """The process: answer messages until the parent is gone.
+
+    answer  called with the socket and each message; None: as above
+    """
+    answer = answer or answer_closed
     die_with_parent(parent, watch=sys.platform != "linux")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
@@ -104,7 +108,7 @@ def main(fd: int, parent: int) -> None:
                 channel.send(("raised", Failure.of(error)))
 
 
-def answer(channel: Connection, message: tuple) -> None:
+def answer_closed(channel: Connection, message: tuple) -> None:
     """One message to a worker whose lane is closed."""
     if message[0] == "probe":
         try:

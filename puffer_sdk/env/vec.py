@@ -5,21 +5,20 @@ elements, K action heads.
 """
 from __future__ import annotations
 
-import mmap
 import operator
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
 from ..base.errors import UsageError
+from . import abi
 from .abi import error_buffer, ffi
+from .blocks import available_memory, in_one_block, pointer
 from .library import Library, Settings
 
-PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS     # a child that forks off has its own
 TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
 
 
@@ -36,6 +35,9 @@ class VecEnv:
     has_final     (N,)   uint8              1 where the last step wrote that row of them; or None
     alive         (N,)   uint8              0 where a row has no agent now; None: all always have
 
+    all_finals: set to True, final_observations are kept of all episodes, and not of those alone
+    that a time limit ended. Environments that fill them themselves may not do it.
+
     All are the C side's own memory and stay valid until close. Envs reset themselves: after an
     ending, observations already show the next episode. The same seed gives the same bytes
     whatever the number of threads.
@@ -44,8 +46,9 @@ class VecEnv:
     def __init__(self, library: Library, *, total_agents: int, seed: int = 0, threads: int = 1,
                  num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,
                  vec_settings: Mapping[str, float] | None = None, watches=None,
-                 adaptive: bool = False):
-        """watches     C array of PufferWatch, one a thread, that a parent may read; or None
+                 adaptive: bool = False, env_seeds: Sequence[int] | None = None):
+        """env_seeds   of each copy, 0 to 2^32 - 1, in place of those that follow from `seed`
+        watches     C array of PufferWatch, one a thread, that a parent may read; or None
         adaptive    time the first ticks with one thread and with all, and go on with the faster
         """
         for name, value, low, high in (
@@ -60,6 +63,8 @@ class VecEnv:
         self.num_agents, self.obs_size = int(total_agents), about.obs_size
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
+        self._given_seeds = None if env_seeds is None else np.array(env_seeds, np.uint32)
+        self.all_finals = False
         self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
         self._own_watches = watches is None
         self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
@@ -144,25 +149,30 @@ class VecEnv:
         env = Settings(env_settings)
         vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
                         "total_agents": self.num_agents})
-        error = error_buffer()
+        error, seeds = error_buffer(), ffi().NULL
+        if self._given_seeds is not None:       # a copy for each agent, at most
+            room = np.zeros(self.num_agents, np.uint32)
+            room[:len(self._given_seeds)] = self._given_seeds
+            seeds = pointer("uint32_t*", room)
         with self.library.among_resources():
             handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
-                                             self.seed & (2**64 - 1), self._watch(0), error)
+                                             self.seed & (2**64 - 1), seeds, self._watch(0),
+                                             error)
         if handle == ffi().NULL:
             raise self.library.error(error, env, vec)
         return handle
 
     def _bind(self) -> None:
-        floats = (_pointer("float*", array) for array in (
+        floats = (pointer("float*", array) for array in (
             self.actions, self.rewards, self.terminals,
             self.truncations if self.description.has_truncations else None))
         all_rows = ffi().new("PufferBuffers*", [
-            _pointer("void*", self.observations), *floats,
-            _pointer("unsigned char*", self.action_mask),
-            _pointer("void*", self.final_observations), _pointer("unsigned char*", self.has_final),
-            _pointer("unsigned char*", self.alive)])
+            pointer("void*", self.observations), *floats,
+            pointer("unsigned char*", self.action_mask),
+            pointer("void*", self.final_observations), pointer("unsigned char*", self.has_final),
+            pointer("unsigned char*", self.alive)])
         self.first_row = np.zeros(self.num_envs + 1, np.int64)
-        self.library.api.bind_all(self._handle, all_rows, _pointer("int64_t*", self.first_row))
+        self.library.api.bind_all(self._handle, all_rows, pointer("int64_t*", self.first_row))
 
     def _split(self, parts: int) -> list[tuple[int, int]]:
         """Ranges (first env, count) of near-equal length."""
@@ -207,10 +217,14 @@ class VecEnv:
 
     def reset(self) -> np.ndarray:
         """Begin episodes everywhere. Returns observations."""
+        self.reset_range(0, self.num_envs)
+        return self.observations
+
+    def reset_range(self, first: int, count: int) -> None:
+        """reset() of some copies only."""
         self._check_open()
         with self.library.among_resources():
-            self.library.api.reset(self._handle, 0, self.num_envs, self._watch(0))
-        return self.observations
+            self.library.api.reset(self._handle, first, count, self._watch(0))
 
     def step(self, actions=None):
         """Advance every env one tick with what `actions` holds; given ones are copied there first.
@@ -229,18 +243,28 @@ class VecEnv:
             self._step_together()
         return self.observations, self.rewards, self.terminals, self.truncations
 
+    def step_range(self, first: int, count: int) -> None:
+        """step() of some copies only, on this thread; the others' rows stay as they are."""
+        self._check_open()
+        self.library.api.step(self._handle, first, count, self._flags, self._watch(0))
+
+    @property
+    def _flags(self) -> int:
+        return abi.number("PUFFER_ALL_FINALS") if self.all_finals else 0
+
     def _step_alone(self) -> None:
         watch = self._watches[0]
         watch.step = self.ticks
-        self.library.api.step(self._handle, 0, self.num_envs, 0, ffi().addressof(watch))
+        self.library.api.step(self._handle, 0, self.num_envs, self._flags,
+                              ffi().addressof(watch))
 
     def _step_together(self) -> None:
         step, handle = self.library.api.step, self._handle
         for worker in range(self._threads):
             self._watches[worker].step = self.ticks
-        jobs = [self._pool.submit(step, handle, first, count, 0, self._watch(worker))
+        jobs = [self._pool.submit(step, handle, first, count, self._flags, self._watch(worker))
                 for worker, (first, count) in enumerate(self._parts) if worker]
-        step(handle, *self._parts[0], 0, self._watch(0))
+        step(handle, *self._parts[0], self._flags, self._watch(0))
         for job in jobs:
             job.result()
 
@@ -296,6 +320,17 @@ class VecEnv:
         out = ffi().new("double[]", max(1, len(names)))
         n = self.library.api.collect_log(self._handle, first, count, out)
         return {**dict(zip(names, out, strict=False)), "n": n} if n else {}
+
+    def logs_of(self, envs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log_of() of each of these envs (k,): n (k,), and (k, L) in the order of
+        description.log_names, which counts where n is not 0."""
+        self._check_open()
+        envs, width = np.asarray(envs, np.int32), len(self.description.log_names)
+        n, out = np.zeros(len(envs)), np.zeros((len(envs), width))
+        self.library.api.collect_logs(
+            self._handle, pointer("int32_t*", envs), len(envs), width, pointer("double*", n),
+            pointer("double*", out))
+        return n, out
 
     def env_seed(self, env: int) -> int:
         """What env number `env` was seeded with."""
@@ -359,34 +394,3 @@ def mix_seed(seed: int, env: int) -> int:
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
     return (z ^ (z >> 31)) >> 16 & 0xFFFFFFFF
-
-
-def in_one_block(*wanted: tuple[tuple[int, ...], object]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Zeros of these (shape, dtype), each on a cache line, and the whole pages that hold them all.
-
-    The pages are nobody else's, so that a GPU may be let in to read and write there.
-    """
-    sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in wanted]
-    pages = -(-max(1, sum(size + 64 for size in sizes)) // mmap.PAGESIZE)
-    block = np.frombuffer(mmap.mmap(-1, pages * mmap.PAGESIZE, PRIVATE), np.uint8)
-    arrays, at = [], 0
-    for (shape, dtype), size in zip(wanted, sizes):
-        arrays.append(block[at:at + size].view(dtype).reshape(shape))
-        at += -(-size // 64) * 64
-    return block, arrays
-
-
-def available_memory() -> int:
-    """Bytes that this process may still hope to get."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 1 << 62
-
-
-def _pointer(kind: str, array: np.ndarray | None):
-    """Where a buffer begins, as C takes it; NULL without one."""
-    return ffi().NULL if array is None else ffi().cast(kind, array.ctypes.data)

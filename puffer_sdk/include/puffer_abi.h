@@ -3,7 +3,7 @@
  *     const PufferApi* api = puffer_api();           // the one exported symbol
  *     if (api->abi_version != PUFFER_ABI_VERSION) ...
  *     PufferVec* vec = api->create(&env, &vec_settings, total_agents, num_buffers, seed,
- *                                  watch, error);
+ *                                  NULL, watch, error);
  *     for each env i:  api->bind(vec, i, &buffers_of_env_i);
  *     api->reset(vec, 0, num_envs, watch);
  *     forever: write actions;  api->step(vec, first, count, 0, watch);  read the rest
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 4
+#define PUFFER_ABI_VERSION 5
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   64
 #define PUFFER_MAX_LOG     64    // values that my_log may report
@@ -38,7 +38,10 @@ enum {    // what a worker is doing, for whoever watches it
     PUFFER_RENDER
 };
 
-enum { PUFFER_KEEP_REWARDS = 1 };    // step: leave rewards, terminals and truncations uncleared
+// Flags of step: leave rewards, terminals and truncations uncleared; keep the final observations of
+// all episodes, where the library can, and not of truncated ones alone
+#define PUFFER_KEEP_REWARDS 1
+#define PUFFER_ALL_FINALS   2
 
 typedef struct PufferSetting {    // one key of an ini section; values are numbers
     const char* key;
@@ -103,9 +106,11 @@ typedef struct PufferApi {
 
     // Creates envs until their agents fill num_buffers equal slices of total_agents exactly.
     // NULL with a text in error when they do not tile, a key is missing, or sizes differ.
-    // `seed` is mixed with each env's index, so neighbours play different episodes
+    // `seed` is mixed with each env's index, so neighbours play different episodes; or env_seeds
+    // [total_agents] holds what env_seed(vec, e) shall be, for each env that there may be
     PufferVec* (*create)(const PufferSettings* env, const PufferSettings* vec, int32_t total_agents,
-                         int32_t num_buffers, uint64_t seed, PufferWatch* watch, char* error);
+                         int32_t num_buffers, uint64_t seed, const uint32_t* env_seeds,
+                         PufferWatch* watch, char* error);
     void (*destroy)(PufferVec* vec, PufferWatch* watch);    // c_close of each env
 
     int32_t (*num_envs)(const PufferVec* vec);
@@ -120,6 +125,9 @@ typedef struct PufferApi {
     // Sums of the logs of these envs since the last call, then cleared. Returns n, the number
     // of log entries; out[num_logs] gets what my_log reports for their mean (untouched if n is 0)
     double (*collect_log)(PufferVec* vec, int32_t first, int32_t count, double* out);
+    // The same for each of [count] envs alone: n[count], out[count][num_logs]
+    void (*collect_logs)(PufferVec* vec, const int32_t* envs, int32_t count, int32_t num_logs,
+                         double* n, double* out);
 
     void (*render)(PufferVec* vec, int32_t env, PufferWatch* watch);
 

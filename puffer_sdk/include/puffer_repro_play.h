@@ -141,7 +141,7 @@ REPRO_FN ReproBatch repro_open(void) {
     uint64_t seed = repro_it.seed + (uint64_t)repro_it.seat * 0x9E3779B97F4A7C15ull;
     b.vec = agents < 1 ? NULL
                        : repro_api->create(&repro_env_settings, &repro_vec_settings, agents, 1,
-                                           seed, &repro_watch, error);
+                                           seed, NULL, &repro_watch, error);
     if (!b.vec) REPRO_FAIL(REPRO_UNABLE, "cannot create the environment: %s", error);
     b.envs = repro_api->num_envs(b.vec);
     if (repro_it.env >= b.envs) REPRO_FAIL(REPRO_UNABLE, "there is no env %d", repro_it.env);

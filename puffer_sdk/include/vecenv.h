@@ -246,7 +246,8 @@ struct PufferVec {
     int32_t total_agents;               // N
     int32_t obs_size;                   // D
     int32_t* first_row;                 // [num_envs + 1] row where each env's agents begin
-    uint64_t seed;                      // of all; env e's own is puffer_mix(seed, e)
+    uint64_t seed;                      // of all
+    uint32_t* env_seeds;                // [num_envs] puffer_mix(seed, e), or as given
     uint32_t* rand_states;              // [num_envs] generators behind rand()
     float** rewards;                    // [num_envs] as bound
     float** terminals;                  // [num_envs]
@@ -407,6 +408,7 @@ static void puffer_free_vec(PufferVec* vec) {
     free(vec->view.buffer_env_starts);
     free(vec->view.buffer_env_counts);
     free(vec->first_row);
+    free(vec->env_seeds);
     free(vec->rand_states);
     free(vec->rewards);
     free(vec->terminals);
@@ -423,9 +425,9 @@ static bool puffer_has_rows(const Env* env, int32_t e, char* error) {
 }
 
 #ifdef MY_VEC_INIT
-static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict* vec_kwargs,
-                               PufferWatch* watch, char* error) {
-    uint32_t vec_rand = puffer_mix(seed, 0);
+static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwargs,
+                               Dict* vec_kwargs, PufferWatch* watch, char* error) {
+    uint32_t vec_rand = vec->env_seeds[0];
     watch->env = 0;
     puffer_rand_state = &vec_rand;
     int count = 0;
@@ -441,8 +443,8 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         Env* env = &vec->envs[e];
         if (!puffer_has_rows(env, e, error)) return false;
         // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
-        env->rng = puffer_mix(seed, env->rng);
-        vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
+        env->rng = puffer_mix(given ? given[e] : vec->seed, env->rng);
+        vec->rand_states[e] = vec->env_seeds[e];
         vec->first_row[e + 1] = vec->first_row[e] + env->PUFFER_ROWS;
     }
     if (vec->first_row[count] != vec->total_agents) {
@@ -469,9 +471,9 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
     return true;
 }
 #else
-static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict* vec_kwargs,
-                               PufferWatch* watch, char* error) {
-    (void)vec_kwargs;
+static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwargs,
+                               Dict* vec_kwargs, PufferWatch* watch, char* error) {
+    (void)given, (void)vec_kwargs;
     // Room for one env an agent: pages that no env uses are never touched
     vec->envs = (Env*)calloc((size_t)vec->total_agents, sizeof(Env));
     if (!vec->envs) {
@@ -486,7 +488,7 @@ static bool puffer_create_envs(PufferVec* vec, uint64_t seed, Dict* kwargs, Dict
         while (row < begin + per_buffer) {
             int32_t e = vec->num_envs;
             Env* env = &vec->envs[e];
-            vec->rand_states[e] = puffer_mix(seed, (uint64_t)e);
+            vec->rand_states[e] = vec->env_seeds[e];
             puffer_at(vec, e, watch);
             env->rng = vec->rand_states[e];
             env->num_agents = 1;
@@ -532,7 +534,7 @@ static void puffer_destroy(PufferVec* vec, PufferWatch* watch) {
 
 static PufferVec* puffer_create(const PufferSettings* settings, const PufferSettings* vec_settings,
                                 int32_t total_agents, int32_t num_buffers, uint64_t seed,
-                                PufferWatch* watch, char* error) {
+                                const uint32_t* env_seeds, PufferWatch* watch, char* error) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     if (total_agents < 1 || num_buffers < 1 || total_agents % num_buffers) {
         int32_t agents = puffer_agents_per_env(settings, watch, error);
@@ -551,6 +553,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->total_agents = total_agents;
     vec->first_row = (int32_t*)calloc(rows + 1, sizeof(int32_t));
     vec->seed = seed;
+    vec->env_seeds = (uint32_t*)calloc(rows, sizeof(uint32_t));
     vec->rand_states = (uint32_t*)calloc(rows, sizeof(uint32_t));
     vec->rewards = (float**)calloc(rows, sizeof(float*));
     vec->terminals = (float**)calloc(rows, sizeof(float*));
@@ -568,7 +571,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->view.buffer_env_starts = (int*)calloc((size_t)num_buffers, sizeof(int));
     vec->view.buffer_env_counts = (int*)calloc((size_t)num_buffers, sizeof(int));
 
-    if (!vec->first_row || !vec->rand_states || !vec->rewards || !vec->terminals
+    if (!vec->first_row || !vec->env_seeds || !vec->rand_states || !vec->rewards || !vec->terminals
         || !vec->truncations || !vec->adjacent || !vec->masks || !vec->finals || !vec->has_final
         || !vec->spare_finals || !vec->alive || !vec->spare_alive || !vec->view.buffer_env_starts
         || !vec->view.buffer_env_counts) {
@@ -576,6 +579,8 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
         puffer_free_vec(vec);
         return NULL;
     }
+    for (int32_t e = 0; e < total_agents; e++)
+        vec->env_seeds[e] = env_seeds ? env_seeds[e] : puffer_mix(seed, (uint64_t)e);
     Dict* volatile kwargs = puffer_dict_from(settings, 8);
     Dict* volatile vec_kwargs = puffer_dict_from(vec_settings, 8);
     vec_kwargs->is_vec = true;
@@ -588,7 +593,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     puffer_error = error;
     puffer_escape = &escape;
     if (setjmp(escape) == 0) {
-        good = puffer_create_envs(vec, seed, kwargs, vec_kwargs, seen, error);
+        good = puffer_create_envs(vec, env_seeds, kwargs, vec_kwargs, seen, error);
         vec->obs_size = puffer_described_size(kwargs);    // what callers have made room for
         for (int32_t e = 0; good && e < vec->num_envs; e++) {
             int size = puffer_obs_size(&vec->envs[e]);
@@ -635,9 +640,7 @@ PUFFER_OFTEN
 
 static int32_t puffer_num_envs(const PufferVec* vec) { return vec->num_envs; }
 
-static uint32_t puffer_env_seed(const PufferVec* vec, int32_t env) {
-    return puffer_mix(vec->seed, (uint64_t)env);
-}
+static uint32_t puffer_env_seed(const PufferVec* vec, int32_t env) { return vec->env_seeds[env]; }
 
 static void puffer_rows(const PufferVec* vec, int32_t env, int32_t* first, int32_t* count) {
     *first = vec->first_row[env];
@@ -766,10 +769,12 @@ static inline void puffer_note_alive(PufferVec* vec, int32_t e) {
 }
 
 #ifdef PUFFER_FINALS
-// The rows of agents that are cut off now hold their final observations
-static void puffer_note_finals(PufferVec* vec, int32_t e) {
+// The rows of agents that are cut off now hold their final observations; with `all`, those of all
+// whose episode ends now
+static void puffer_note_finals(PufferVec* vec, int32_t e, bool all) {
     int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
-    for (int32_t i = 0; i < agents; i++) vec->has_final[e][i] = vec->truncations[e][i] != 0.0f;
+    const float* ends = all ? vec->terminals[e] : vec->truncations[e];
+    for (int32_t i = 0; i < agents; i++) vec->has_final[e][i] = ends[i] != 0.0f;
 }
 #endif
 
@@ -777,11 +782,13 @@ static void puffer_note_finals(PufferVec* vec, int32_t e) {
 void puffer_author_reset(Env* env);
 
 static __thread PufferVec* puffer_stepping;    // the envs that this thread steps, or NULL
+static __thread bool puffer_all_finals;        // and whether PUFFER_ALL_FINALS holds
 
 static bool puffer_is_cut(const PufferVec* vec, int32_t e) {
     int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
+    const float* ends = puffer_all_finals ? vec->terminals[e] : vec->truncations[e];
     for (int32_t i = 0; i < agents; i++)
-        if (vec->truncations[e][i] != 0.0f) return true;
+        if (ends[i] != 0.0f) return true;
     return false;
 }
 
@@ -801,7 +808,7 @@ static void puffer_look(PufferVec* vec, Env* env) {
     memcpy(env, before, sizeof(Env));
     vec->rand_states[e] = dice;
     free(before);
-    puffer_note_finals(vec, e);
+    puffer_note_finals(vec, e, puffer_all_finals);
 }
 
 void c_reset(Env* env) {
@@ -846,6 +853,7 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
 #endif
     if (!(flags & PUFFER_KEEP_REWARDS)) puffer_clear(vec, first, count);
 #ifdef PUFFER_OBSERVE
+    puffer_all_finals = flags & PUFFER_ALL_FINALS;
     puffer_stepping = vec;
 #endif
 #ifdef MY_VEC_STEP
@@ -874,7 +882,7 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
 #endif
 #ifdef PUFFER_HAS_FINALS    // the env fills them where it sets a truncation
     for (int32_t e = first; e < first + count; e++)
-        if (vec->has_final[e]) puffer_note_finals(vec, e);
+        if (vec->has_final[e]) puffer_note_finals(vec, e, false);
 #endif
     puffer_leave(watch);
 }
@@ -908,6 +916,12 @@ static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, d
     for (int i = 0; i < logs->size; i++) out[i] = logs->items[i].value;
     puffer_free_dict(logs);
     return n;
+}
+
+static void puffer_collect_logs(PufferVec* vec, const int32_t* envs, int32_t count,
+                                int32_t num_logs, double* n, double* out) {
+    for (int32_t i = 0; i < count; i++)
+        n[i] = puffer_collect_log(vec, envs[i], 1, out + (size_t)i * (size_t)num_logs);
 }
 
 static void puffer_render(PufferVec* vec, int32_t env, PufferWatch* watch) {
@@ -960,25 +974,16 @@ extern "C"
     __attribute__((visibility("default"))) const PufferApi*
     puffer_api(void) {
     static const PufferApi api = {
-        PUFFER_ABI_VERSION,
-        (int32_t)sizeof(PufferApi),
-        puffer_describe,
-        puffer_agents_per_env,
-        puffer_create,
-        puffer_destroy,
-        puffer_num_envs,
-        puffer_env_seed,
-        puffer_rows,
-        puffer_slice,
-        puffer_bind,
-        puffer_reset,
-        puffer_step,
-        puffer_collect_log,
-        puffer_render,
-        puffer_env_struct,
-        puffer_env_struct_size,
-        puffer_add_log,
-        puffer_log_size,
+        PUFFER_ABI_VERSION,  (int32_t)sizeof(PufferApi),
+        puffer_describe,     puffer_agents_per_env,
+        puffer_create,       puffer_destroy,
+        puffer_num_envs,     puffer_env_seed,
+        puffer_rows,         puffer_slice,
+        puffer_bind,         puffer_reset,
+        puffer_step,         puffer_collect_log,
+        puffer_collect_logs, puffer_render,
+        puffer_env_struct,   puffer_env_struct_size,
+        puffer_add_log,      puffer_log_size,
         puffer_bind_all,
     };
     return &api;

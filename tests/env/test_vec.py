@@ -15,7 +15,7 @@ from helpers.places import ROOT
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env import abi, page, vec
+from puffer_sdk.env import abi, blocks, page, vec
 from puffer_sdk.env.abi import ffi
 
 
@@ -86,7 +86,7 @@ def test_torch_shares_the_memory(probe):
 def test_blocks_begin_on_cache_lines():
     wanted = [(shape, dtype) for shape in ((1,), (3, 5), (1000, 7), (4, 0))
               for dtype in (np.uint8, np.float32)]
-    block, arrays = vec.in_one_block(*wanted)
+    block, arrays = blocks.in_one_block(*wanted)
     pages = range(block.ctypes.data, block.ctypes.data + block.nbytes)
     for (shape, dtype), array in zip(wanted, arrays):
         assert array.ctypes.data % 64 == 0 and array.shape == shape and not array.any()
@@ -230,15 +230,15 @@ def test_rewards_are_cleared_wherever_buffers_lie(probe):
     """Blocks with gaps between them, as the checker and the trainer bind them."""
     with puffer_sdk.make(probe(), total_agents=4) as envs:
         api, handle = envs.library.api, envs._handle
-        _, (rewards, terminals) = vec.in_one_block(*2 * [((100,), np.float32)])
+        _, (rewards, terminals) = blocks.in_one_block(*2 * [((100,), np.float32)])
         places = [50, 51, 10, 11]                   # neighbours, a jump back, neighbours
         rewards[:], terminals[:] = 8, 8
         for env, place in enumerate(places):
             api.bind(handle, env, vec.ffi().new("PufferBuffers*", {
-                "observations": vec._pointer("void*", envs.observations[env:]),
-                "actions": vec._pointer("float*", envs.actions[env:]),
-                "rewards": vec._pointer("float*", rewards[place:]),
-                "terminals": vec._pointer("float*", terminals[place:])}))
+                "observations": blocks.pointer("void*", envs.observations[env:]),
+                "actions": blocks.pointer("float*", envs.actions[env:]),
+                "rewards": blocks.pointer("float*", rewards[place:]),
+                "terminals": blocks.pointer("float*", terminals[place:])}))
         rest = [i for i in range(100) if i not in places]
         envs.reset()
         assert not rewards[places].any() and not terminals[places].any()

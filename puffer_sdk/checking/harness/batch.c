@@ -33,7 +33,7 @@ Batch batch_open(int layout) {
     Batch b = {.envs = options.envs, .agents = options.agents * options.envs};
     char error[PUFFER_ERROR_SIZE] = "";
     b.vec = api->create(&options.env, &options.vec, b.agents, 1,
-                        options.seed + (uint64_t)options.reseed * 7919u, &watch, error);
+                        options.seed + (uint64_t)options.reseed * 7919u, NULL, &watch, error);
     if (!b.vec) {
         fail(error);
     }

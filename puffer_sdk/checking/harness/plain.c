@@ -40,13 +40,13 @@ void experiment_probe(void) {
     int envs = 1;
     // A MY_VEC_INIT decides for itself: look for the smallest number of agents that it takes
     for (int total = agents; !vec && total <= 256 * agents; total += agents) {
-        vec = api->create(&options.env, &options.vec, total, 1, 0, &watch, error);
+        vec = api->create(&options.env, &options.vec, total, 1, 0, NULL, &watch, error);
         agents = vec ? total : agents;
     }
     for (int i = 0; !vec && i < options.vec.count; i++) {
         if (strcmp(options.vec.items[i].key, "total_agents") == 0) {
             agents = (int)options.vec.items[i].value;
-            vec = api->create(&options.env, &options.vec, agents, 1, 0, &watch, error);
+            vec = api->create(&options.env, &options.vec, agents, 1, 0, NULL, &watch, error);
         }
     }
     if (!vec) {

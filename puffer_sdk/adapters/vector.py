@@ -1,0 +1,227 @@
+"""Many copies as a gymnasium.vector.VectorEnv.  a name or folder, n -> PufferVector"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ..base.errors import UsageError
+from ..bridges.games.base import AUTORESET, DISABLED, NEXT_STEP, SAME_STEP
+from ..env.living import living
+from ..env.vec import whole_number
+from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened
+from .spaces import ROW, Actions, Observations, mask_of
+
+MODES = {NEXT_STEP: AutoresetMode.NEXT_STEP, SAME_STEP: AutoresetMode.SAME_STEP,
+         DISABLED: AutoresetMode.DISABLED}
+
+
+class PufferVector(VectorEnv):
+    """Copies of an environment in C, stepped together.
+
+    env             a name or folder, as `puffer_sdk.make` takes it
+    num_envs        copies. Each agent of a copy is an env here: num_envs x agents in all
+    autoreset       "next_step", Gymnasium's default; "same_step", which is how environments in C
+                    work and costs least; "disabled". With several agents a copy: "same_step" alone
+    threads         how many step at a time; the result does not depend on it
+    env_settings    [env] values over those of the ini
+    render_mode     None, "rgb_array" or "human"
+    observations    "row": a Box with the bounds that the header declares; "dict": its named parts
+    copy            False: reset and step return the same arrays each time ("same_step" alone)
+
+    reset(seed=s) begins in env i what PufferEnv begins with seed s + i; a list has one for each.
+    Infos: action_mask; final_obs and final_info (what the environment logs of an episode) with
+    "same_step", the log's names alone otherwise; `alive` where agents come and go.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": USUAL_FPS}
+
+    def __init__(self, env, num_envs: int = 1, *, autoreset: str | None = None, threads: int = 1,
+                 env_settings: Mapping[str, float] | None = None, render_mode: str | None = None,
+                 observations: str = ROW, copy: bool = True):
+        whole_number("num_envs", num_envs, 1, 2**24)
+        self.opened = opened = Opened(env, env_settings, render_mode)
+        self.autoreset = autoreset or (NEXT_STEP if opened.agents == 1 else SAME_STEP)
+        self._check(copy)
+        self.copies, self.threads, self.copy = num_envs, threads, copy
+        self.num_envs, self.render_mode = num_envs * opened.agents, render_mode
+        self.metadata = {**self.metadata, "autoreset_mode": MODES[self.autoreset]}
+        self._observations = Observations(opened.about, opened.row, observations)
+        self._actions = Actions(opened.about)
+        self.single_observation_space = self._observations.space
+        self.single_action_space = self._actions.space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.vec = self._finals = None
+        self._waiting = np.zeros(self.num_envs, bool)       # ended, and not shown anew
+
+    def _check(self, copy: bool) -> None:
+        opened, mode = self.opened, self.autoreset
+        if mode not in AUTORESET:
+            raise UsageError(f"autoreset cannot be {mode!r}", expected=" or ".join(AUTORESET),
+                             actual=repr(mode))
+        if mode == SAME_STEP:
+            return
+        if opened.agents > 1 or opened.about.whole_steps:
+            raise UsageError(
+                "autoreset must be 'same_step' here", where=opened.name, expected="'same_step'",
+                actual=repr(mode), hint="a copy has several agents, whose episodes end one by one"
+                if opened.agents > 1 else "its binding steps all copies or none")
+        if not copy:
+            raise UsageError("copy=False needs autoreset='same_step'", actual=repr(mode),
+                             expected="'same_step'", hint="in other modes an observation that is "
+                             "handed out differs from the row in C")
+
+    # -- running
+
+    def reset(self, *, seed: int | Sequence[int | None] | None = None,
+              options: dict | None = None):
+        """(observations, infos). options {"reset_mask": bool (num_envs,)}: these envs alone, for
+        autoreset="disabled"."""
+        mask = (options or {}).get("reset_mask")
+        if mask is not None:
+            return self._reset_some(np.asarray(mask, bool), seed)
+        super().reset(seed=seed if isinstance(seed, (int, np.integer)) else None)
+        if seed is not None or self.vec is None:
+            self.vec = self.opened.vec(self._seeds(seed), threads=self.threads, last=self.vec)
+        self.vec.reset()
+        self._waiting[:] = False
+        rows = self._rows()
+        self._finals = Finals(self.opened.about, rows)
+        self._draw_if_human()
+        return self._observations.batch(rows), self._infos()
+
+    def _seeds(self, seed) -> list[int]:
+        """One a copy. None: by chance."""
+        if seed is None:
+            seed = [None] * self.copies
+        elif isinstance(seed, (int, np.integer)):
+            seed = [int(seed) + copy for copy in range(self.copies)]
+        if len(seed) != self.copies:
+            raise UsageError("there must be a seed for each copy", expected=self.copies,
+                             actual=len(seed))
+        return [int(self.np_random.integers(2**63)) if each is None else int(each)
+                for each in seed]
+
+    def _reset_some(self, mask: np.ndarray, seed):
+        if self.autoreset != DISABLED or self.vec is None:
+            raise UsageError("reset_mask is for autoreset='disabled', after a first reset()",
+                             actual=f"autoreset={self.autoreset!r}")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise UsageError("reset_mask does not fit", expected=f"({self.num_envs},) bool with a "
+                             "True in it", actual=f"{mask.shape}, {int(mask.sum())} True")
+        if seed is not None:
+            raise UsageError("copies cannot be given seeds one at a time",
+                             expected="reset(seed=...) of all, or reset_mask without a seed")
+        for env in np.flatnonzero(mask & ~self._waiting):       # the others have begun anew
+            self.vec.reset_range(int(env), 1)
+        self._waiting[mask] = False
+        rows = self._rows()
+        rows[self._waiting] = self._finals.last[self._waiting]
+        self._finals.last = rows
+        return self._observations.batch(rows), self._infos()
+
+    def step(self, actions):
+        """(observations, rewards (n,) float32, terminations, truncations (n,) bool, infos)"""
+        if self.vec is None:
+            raise UsageError("there is no episode to step", expected="reset() before the first")
+        vec, waiting = self.vec, self._waiting
+        if self.autoreset == DISABLED and waiting.any():
+            raise UsageError("some envs have ended", where=f"env {np.flatnonzero(waiting)[0]}",
+                             expected="reset(options={'reset_mask': ended}) before the next step")
+        self._actions.write(actions, vec.actions)
+        if waiting.any():
+            self._step_others(waiting)
+        else:
+            vec.step()
+        truncations = vec.truncations != 0
+        ends = vec.terminals != 0
+        rows, rewards = self._rows(), vec.rewards.copy()
+        if waiting.any():               # NEXT_STEP: these rows show what begins
+            for array in (rewards, truncations, ends):
+                array[waiting] = 0
+            waiting[:] = False
+        infos = self._infos()
+        if ends.any():
+            rows = self._end(ends, rows, infos)
+        self._finals.last = rows
+        self._draw_if_human()
+        return self._observations.batch(rows), rewards, ends & ~truncations, truncations, infos
+
+    def _step_others(self, waiting: np.ndarray) -> None:
+        """Step all copies but those that wait."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[1], waiting, [1]])))
+        for first, end in edges.reshape(-1, 2):
+            self.vec.step_range(int(first), int(end - first))
+
+    def _end(self, ends: np.ndarray, rows: np.ndarray, infos: dict) -> np.ndarray:
+        """What is returned in place of `rows`, and what infos say of these episodes."""
+        over = np.flatnonzero(ends)
+        finals = self._finals.of(self.vec, over)
+        logs = self._logs(over)
+        if self.autoreset == SAME_STEP:
+            batch = np.full(self.num_envs, None, object)
+            for env, final in zip(over, self._observations.each(finals)):
+                batch[env] = final
+            infos |= {"final_obs": batch, "_final_obs": ends.copy(), "final_info": logs,
+                      "_final_info": ends.copy()}
+            return rows
+        rows[over] = finals
+        self._waiting[over] = True
+        infos |= logs
+        return rows
+
+    def _logs(self, over: np.ndarray) -> dict:
+        """What ended copies have logged: a name -> (num_envs,), and a mask _name."""
+        if self.opened.agents == 1:
+            n, values = self.vec.logs_of(over)
+        else:
+            copies, at = np.unique(over // self.opened.agents, return_inverse=True)
+            n, values = (found[at] for found in self.vec.logs_of(copies))
+        there = np.zeros(self.num_envs, bool)
+        there[over] = n > 0
+        infos = {}
+        for name, column in zip(self.opened.about.log_names, values.T):
+            infos[name] = np.zeros(self.num_envs)
+            infos[name][over] = column
+            infos[f"_{name}"] = there
+        return infos
+
+    def _rows(self) -> np.ndarray:
+        return self.vec.observations.copy() if self.copy else self.vec.observations
+
+    def _infos(self) -> dict:
+        infos = {}
+        if self.vec.action_mask is not None:
+            infos |= {"action_mask": mask_of(self.vec.action_mask),
+                      "_action_mask": np.ones(self.num_envs, bool)}
+        if self.vec.alive is not None:
+            infos |= {"alive": living(self.vec), "_alive": np.ones(self.num_envs, bool)}
+        return infos
+
+    # -- drawing
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """A frame (H, W, 3) uint8 of each copy; None for "human", which draws the first."""
+        if self.vec is None:
+            raise UsageError("there is nothing to draw yet", expected="reset() first")
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() was called, and no render_mode was given: "
+                                  "make_vec(..., render_mode='rgb_array')")
+            return None
+        if self.render_mode == "human":
+            self.vec.frame(0)
+            return None
+        return tuple(self.vec.frame(copy) for copy in range(self.copies))
+
+    def _draw_if_human(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
+    def close_extras(self, **kwargs) -> None:
+        if self.vec is not None:
+            self.vec.close()

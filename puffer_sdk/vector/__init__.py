@@ -1,0 +1,20 @@
+"""A gymnasium.vector.VectorEnv over worker processes: for environments in Python.
+
+    envs = puffer_sdk.vector.Vector([lambda: gymnasium.make("CartPole-v1")] * 64)
+    observations, infos = envs.reset(seed=0)
+    observations, rewards, terminations, truncations, infos = envs.step(envs.action_space.sample())
+
+It takes what gymnasium.vector.AsyncVectorEnv takes, and returns what that returns; each worker
+steps several environments, and writes their observations in place.
+"""
+from __future__ import annotations
+
+__all__ = ["Vector"]
+
+
+def __getattr__(name: str):
+    if name != "Vector":
+        raise AttributeError(f"module 'puffer_sdk.vector' has no attribute '{name}'")
+    from .vector import Vector
+
+    return Vector

@@ -1,0 +1,236 @@
+"""Some of a Vector's environments, in their worker process.  VectorPart, Block -> VectorLane
+
+The parent counts up `go` and, where there is more to say than the arrays hold, sends a message
+after it: seeds and options of a reset, actions of a loose space, a call. The worker answers in the
+same order: it counts up `done`, and sends what the arrays do not hold if `speaks` says so. Nobody
+waits with a full socket that way.
+"""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..bridges import shared
+from ..bridges.games.base import CLOSE, INIT, RENDER, RESET, STEP, EnvError
+from ..bridges.lanes import ffi, library
+from ..bridges.shared import COUNTER_BYTES, LANE_BYTES, Block
+from ..bridges.worker import PATIENCE, SPINS, Failure, receive_file
+from .arrays import Arrays
+
+NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"     # AutoresetMode's values
+
+
+@dataclass(frozen=True)
+class VectorSizes:
+    """What the block is laid out by."""
+
+    lanes: int
+    envs: int
+    observations: int       # bytes; 0: they are loose
+    actions: int
+
+    def arrays(self) -> list[tuple[str, tuple[int, ...], object]]:
+        """(name, shape, dtype) in their order."""
+        n = self.envs
+        return [("lanes", (self.lanes, LANE_BYTES), np.uint8), ("bell", (COUNTER_BYTES,), np.uint8),
+                ("speaks", (self.lanes,), np.int32), ("listen", (self.lanes,), np.int32),
+                ("rewards", (n,), np.float64), ("terminations", (n,), np.bool_),
+                ("truncations", (n,), np.bool_), ("observations", (self.observations,), np.uint8),
+                ("actions", (self.actions,), np.uint8)]
+
+
+@dataclass(frozen=True)
+class VectorPart:
+    """What a worker is given.
+
+    first       the index of its first environment
+    seen, acts  Arrays of observations and actions; None: loose
+    autoreset   NEXT_STEP, SAME_STEP or DISABLED
+    """
+
+    lane: int
+    first: int
+    sizes: VectorSizes
+    seen: Arrays | None
+    acts: Arrays | None
+    autoreset: str
+
+
+class VectorLane:
+    """The environments, made; serve() steps them until they are closed."""
+
+    def __init__(self, part: VectorPart, block, envs: list):
+        self.part, self.envs, first = part, envs, part.first
+        self.speaks, self.listen = block.speaks, block.listen
+        self.notes = memoryview(block.lanes[part.lane].view(np.int64))
+        self.words = memoryview(block.lanes[part.lane].view(np.int32))
+        self.block = block
+        mine = slice(first, first + len(envs))
+        self.rewards, self.terminations, self.truncations = (
+            memoryview(array[mine].view(kind)) for array, kind in (
+                (block.rewards, np.float64), (block.terminations, np.uint8),
+                (block.truncations, np.uint8)))
+        self.write = self.read = None
+        if part.seen is not None:
+            views = part.seen.views(block.observations)
+            self.write = [part.seen.writer(views, first + at) for at in range(len(envs))]
+        if part.acts is not None:
+            self.read = part.acts.reader(part.acts.views(block.actions))
+        self.loose: list = [None] * len(envs)       # observations, where they have no arrays
+        self.over = [False] * len(envs)
+        self.infos: dict[int, dict] = {}
+
+    def reset(self, seeds: list, options: dict | None, mask) -> None:
+        """Of those in mask; None: of all."""
+        self.infos, self.words[shared.PHASE] = {}, RESET
+        for at, env in enumerate(self.envs):
+            if mask is None or mask[at]:
+                self.notes[shared.ENV] = self.part.first + at
+                observation, info = env.reset(seed=seeds[at], options=options)
+                self._show(at, observation, info)
+                self.over[at] = False
+        self.words[shared.PHASE] = 0
+
+    def step(self, actions: list | None) -> None:
+        """actions: of a loose space; None: those in the arrays."""
+        self.infos, self.words[shared.PHASE] = {}, STEP
+        mode, first = self.part.autoreset, self.part.first
+        for at, env in enumerate(self.envs):
+            self.notes[shared.ENV] = first + at
+            if self.over[at] and mode == NEXT_STEP:
+                observation, info = env.reset()
+                reward, terminated, truncated = 0.0, False, False
+            else:
+                action = self.read(first + at) if actions is None else actions[at]
+                observation, reward, terminated, truncated, info = env.step(action)
+                if (terminated or truncated) and mode == SAME_STEP:
+                    ended = {"final_info": info, "final_obs": observation}
+                    observation, info = env.reset()
+                    info = {**ended, **info}
+            self.over[at] = bool(terminated or truncated)
+            self.rewards[at] = reward
+            self.terminations[at], self.truncations[at] = bool(terminated), bool(truncated)
+            self._show(at, observation, info)
+        self.words[shared.PHASE] = 0
+
+    def _show(self, at: int, observation, info: dict) -> None:
+        if self.write is not None:
+            self.write[at](observation)
+        else:
+            self.loose[at] = observation
+        if info:
+            self.infos[self.part.first + at] = info
+
+    def call(self, name: str, *rest):
+        """What the parent asks for besides."""
+        if name == "set":
+            attribute, values = rest
+            for env, value in zip(self.envs, values):
+                env.set_wrapper_attr(attribute, value)
+            return None
+        self.words[shared.PHASE] = RENDER if rest[0] == "render" else 0
+        attribute, given, keywords = rest
+        found = []
+        for at, env in enumerate(self.envs):
+            self.notes[shared.ENV] = self.part.first + at
+            value = env.get_wrapper_attr(attribute)
+            found.append(value(*given, **keywords) if callable(value) else value)
+        self.words[shared.PHASE] = 0
+        return found
+
+    def said(self):
+        """What the arrays do not hold of a reset or step; None: nothing."""
+        if self.write is None:
+            return self.infos, self.loose
+        return (self.infos, None) if self.infos else None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a worker says of its environments."""
+
+    observation_spaces: list
+    action_spaces: list
+    metadata: dict
+    render_mode: str | None
+
+
+def answering():
+    """What the process does with each message: ("make", pickled functions, index of the first),
+    then ("open", VectorPart) and a file."""
+    envs: list = []
+
+    def answer(channel, message: tuple) -> None:
+        if message[0] == "make":
+            envs[:] = make(*message[1:])
+            made = Made([env.observation_space for env in envs],
+                        [env.action_space for env in envs], dict(envs[0].metadata),
+                        envs[0].render_mode)
+            import cloudpickle
+
+            channel.send(("made", cloudpickle.dumps(made)))
+            return
+        fd = receive_file(channel)
+        block = Block(message[1].sizes, fd)
+        block.close_fd()
+        channel.send(("opened",))
+        serve(channel, message[1], block, envs)
+
+    return answer
+
+
+def make(env_fns: bytes, first: int) -> list:
+    """Environments of functions that cloudpickle has pickled. Raises EnvError."""
+    import cloudpickle
+
+    envs: list = []
+    try:
+        for function in cloudpickle.loads(env_fns):
+            envs.append(function())
+    except Exception as error:
+        raise EnvError(first + len(envs), INIT, error) from error
+    return envs
+
+
+def serve(channel, part: VectorPart, block, envs: list) -> None:
+    """Do what is asked, until the environments are closed."""
+    lane = VectorLane(part, block, envs)
+    at = block.lanes[part.lane].ctypes.data
+    go = ffi().cast("LaneCounter*", at)
+    done = ffi().cast("LaneCounter*", at + shared.DONE_AT)
+    wait, post = library().lane_wait, library().lane_post
+    words, parent, count = lane.words, os.getppid(), int(done.value)
+    while True:
+        count += 1
+        while wait(go, count, SPINS, PATIENCE):
+            if os.getppid() != parent:
+                os._exit(0)
+        said = None
+        try:
+            command = words[shared.COMMAND]
+            message = channel.recv() if block.listen[part.lane] else (None,)
+            if command == shared.STEP:
+                lane.step(message[0])
+                said = lane.said()
+            elif command == shared.RESET:
+                lane.reset(*message)
+                said = lane.said()
+            elif message[0] == "close":
+                break
+            else:
+                said = (lane.call(*message),)
+        except BaseException as error:
+            env = lane.notes[shared.ENV]
+            said = Failure.of(EnvError(env, words[shared.PHASE] or STEP, error))
+            words[shared.STATE] = shared.RAISED
+        block.speaks[part.lane] = said is not None
+        post(done, count)
+        if said is not None:
+            channel.send(said)
+    words[shared.PHASE] = CLOSE
+    for env in envs:
+        env.close()
+    post(done, count)
+    channel.send(("closed",))
