@@ -3,7 +3,8 @@
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them: a short form of every proof
 #   make quick    the tests of what you changed, within a minute; BASE=main compares with main
-#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json
+#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json.
+#                 GYMNASIUM=../Gymnasium, a checkout, runs its tests/vector on our Vector as well
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
 #   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
@@ -44,6 +45,7 @@ quick: $(VENV)/.dev lint
 proof: $(VENV)/.dev $(VENV)/.torch
 	@sh tools/deps.sh proof
 	@$(BIN)/python tools/proof.py
+	@if [ -n "$(GYMNASIUM)" ]; then $(BIN)/python tools/suites.py "$(GYMNASIUM)"; fi
 
 mutants: deps $(VENV)/.dev $(VENV)/.torch
 	@$(BIN)/python tools/proof.py mutants
@@ -108,8 +110,8 @@ $(VENV)/.base: pyproject.toml
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-# The tests' referee, what `make bench` compares with, and a library on top of it. By version, so that everybody measures
-# the same; TORCH=torch takes the newest
+# The tests' referee, what `make bench` compares with, and a library on top of it. By version, so
+# that everybody measures the same; TORCH=torch takes the newest
 $(VENV)/.torch: $(VENV)/.base
 	@echo "installing PyTorch ..."
 	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) -e '.[torch,sb3]'
