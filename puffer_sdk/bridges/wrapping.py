@@ -28,7 +28,8 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     keywords        of the call that makes an environment
     seed            each copy's own seed derives from it and the copy's index
     autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them
-    restarts        how often a copy that raised something is made anew: its episode is truncated
+    restarts        how often each copy is made anew after it raised something, or after its worker
+                    process died or hung, with all copies of that worker: episodes are truncated
     step_timeout    seconds after which a reset or step that does not return is an error
     start_timeout   the same for the constructor and the first reset
 
@@ -58,7 +59,8 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
         try:
             facts, process = find_facts(maker, start_timeout)
         except Exception as error:
-            raise as_itself(error) from error.__cause__
+            shown = as_itself(error)
+            raise shown from shown.__cause__
         idle = [process]
     else:
         facts = facts_here(maker)

@@ -231,6 +231,7 @@ def test_a_function_of_ones_own_is_sent_to_the_workers():
 def test_python_and_c_agree_on_a_lane():
     """Sizes, places and numbers of lanes.h, which shared.py states for NumPy."""
     from puffer_sdk.bridges import shared
+    from puffer_sdk.bridges.games import base
     from puffer_sdk.bridges.lanes import ffi, library
 
     c, lib = ffi(), library()
@@ -239,8 +240,10 @@ def test_python_and_c_agree_on_a_lane():
                                                       "phase")}
     assert at == {"done": shared.DONE_AT, "command": 4 * shared.COMMAND, "state": 4 * shared.STATE,
                   "env": 8 * shared.ENV, "pulse": 8 * shared.PULSE, "phase": 4 * shared.PHASE}
-    for name in ("STEP", "RESET", "CALL", "FINE", "RAISED", "DEAD", "SILENT"):
+    for name in ("STEP", "RESET", "CALL", "FINE", "RAISED", "DEAD", "SILENT", "LATE", "REPLACED"):
         assert getattr(lib, f"LANE_{name}") == getattr(shared, name)
+    assert (4 * shared.GO, 4 * shared.DONE) == (c.offsetof("Lane", "go"), c.offsetof("Lane", "done"))
+    assert lib.PUFFER_RESET == shared.RESETS == base.RESET
 
 
 def test_more_workers_than_envs_or_cores_are_fine():

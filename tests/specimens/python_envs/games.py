@@ -1,4 +1,5 @@
 """Small environments in Python, as users write them: for tests of the bridges."""
+import contextlib
 import os
 import time
 
@@ -13,19 +14,30 @@ class Count(gymnasium.Env):
     """Counts up from its seed's digit. Says all that it is told, so that tests can look.
 
     length      steps of an episode; every third one is truncated in place of terminated
-    fault       what happens at step `at` of each episode: raise, die, hang, nan, shape
+    fault       what happens at step `at` of each episode: raise, die, kill, exit, hang, shape
+    once        a file: the fault happens where it does not exist yet, and makes it
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0):
+    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0,
+                 once=""):
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
         self.action_space = spaces.Discrete(3)
         self.length, self.fault, self.at, self.render_mode = length, fault, at, render_mode
-        self.slow, self.episode = slow, 0
+        self.slow, self.once, self.episode = slow, once, 0
 
     def look(self):
         return np.array([self.np_random_seed % 1000, self.episode, self.t], np.float32)
+
+    def is_due(self):
+        if not self.fault or self.t != self.at:
+            return False
+        with contextlib.suppress(FileExistsError):
+            if self.once:
+                os.close(os.open(self.once, os.O_CREAT | os.O_EXCL))
+            return True
+        return False
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -36,11 +48,13 @@ class Count(gymnasium.Env):
         self.t += 1
         if self.slow:
             time.sleep(self.slow)
-        if self.fault and self.t == self.at:
+        if self.is_due():
             if self.fault == "raise":
                 raise ValueError("no such lever")
             if self.fault == "die":
                 os.kill(os.getpid(), 11)
+            if self.fault == "kill":
+                os.kill(os.getpid(), 9)
             if self.fault == "exit":
                 os._exit(3)
             if self.fault == "hang":
@@ -118,6 +132,16 @@ class Guess(gymnasium.Env):
         return ob, hit, False, self.t == 8, info
 
 
+class Brittle(Count):
+    """Its constructor fails where a file exists: raise, kill or hang as Count's steps."""
+
+    def __init__(self, file="", how="", **keywords):
+        super().__init__(**keywords)
+        if file and os.path.exists(file):
+            self.fault, self.t, self.at, self.once = how, 0, 1, ""
+            self.step(0)
+
+
 class Walkers:
     """PettingZoo's parallel interface: three walkers; each leaves after a number of steps of its
     own, and the third one joins late."""
@@ -125,8 +149,8 @@ class Walkers:
     metadata = {"name": "walkers", "render_modes": []}
     possible_agents = ["ann", "bob", "cy"]
 
-    def __init__(self, joins=2):
-        self.joins = joins
+    def __init__(self, joins=2, once=""):
+        self.joins, self.once = joins, once
 
     def observation_space(self, agent):
         return spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -144,6 +168,9 @@ class Walkers:
     def step(self, actions):
         assert set(actions) == set(self.agents), actions
         self.t += 1
+        if self.once and self.t == 4 and not os.path.exists(self.once):
+            os.close(os.open(self.once, os.O_CREAT))
+            os.kill(os.getpid(), 9)
         over = {agent: self.t == 3 and agent == "ann" for agent in self.agents}
         cut = {agent: self.t == 5 for agent in self.agents}
         rewards = {agent: float(actions[agent]) for agent in self.agents}
