@@ -73,6 +73,18 @@ class Prepared:
         maker = replace(maker, keywords={**maker.keywords, "render_mode": mode})
         return replace(self, opener=replace(self.opener, maker=maker))
 
+    def as_trained(self, env: Mapping | None) -> Prepared:
+        """The same environment with rows as a trained network has them.
+
+        env     what its checkpoint says about the environment; None: no checkpoint
+        """
+        if env is None or self.folder is not None:
+            return self
+        layout = env.get("layout")
+        facts = self.opener.facts.in_bytes(bool(layout and layout["raw"]))
+        return replace(self, opener=replace(self.opener, facts=facts),
+                       spec=replace(self.spec, facts=facts))
+
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""
         from ..env import binding
@@ -174,6 +186,7 @@ class PythonSource:
         maker = makers.read_name(self.name, first.env)
         facts, process = find_facts(maker, first.vec.start_timeout)
         process.end()
+        facts = facts.in_bytes(bool(first.policy.torch_class))
         resolved = self.resolve(settings, ini=ini, rows=facts.rows)
         return Prepared(PythonEnv(maker, facts), resolved, PythonSpec(self.name, facts), None,
                         Path.cwd())
@@ -197,7 +210,7 @@ class PythonSpec:
         from ..env.row import Row
         from .spaces import parts_of
 
-        parts = parts_of(self.facts.observations.leaves)
+        parts = parts_of(self.facts.observations)
         size = self.facts.observations.size
         heads = tuple(leaf.name if len(leaf.widths) == 1 else f"{leaf.name}[{number}]"
                       for leaf in self.facts.actions.leaves

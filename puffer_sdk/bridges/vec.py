@@ -300,6 +300,12 @@ class PoolVec(VecEnv):
             raise RunError(problem)
         return found
 
+    def unflatten(self, rows=None):
+        """The parts of observations, nested as the space is, each (n, *shape): views of rows
+        (n, D), an array or a torch tensor; None: of `observations`. Where rows are not raw, ids are
+        one-hot."""
+        return self.layout.unflatten(self.observations if rows is None else rows)
+
     # -- logs
 
     def log_of(self, first: int, count: int = 1) -> dict[str, float]:

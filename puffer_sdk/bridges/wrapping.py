@@ -13,7 +13,8 @@ from .vec import MOST_WORKERS, PoolVec
 
 def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto", seed: int = 0,
          keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
-         restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0) -> PoolVec:
+         restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0,
+         raw: bool = False) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
@@ -32,6 +33,8 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
                     process died or hung, with all copies of that worker: episodes are truncated
     step_timeout    seconds after which a reset or step that does not return is an error
     start_timeout   the same for the constructor and the first reset
+    raw             rows of bytes where the parts of an observation differ in type, as a network of
+                    one's own has them: unflatten() gives each part in its own type
 
     What an environment raises is raised by reset() and step(), with the worker's traceback as its
     cause. Raises UsageError where the name leads nowhere, or a space cannot be rows of fixed
@@ -64,8 +67,8 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
         idle = [process]
     else:
         facts = facts_here(maker)
-    library = PoolLibrary(maker, facts, workers=workers, autoreset=autoreset, restarts=restarts,
-                          step_timeout=step_timeout, start_timeout=start_timeout,
+    library = PoolLibrary(maker, facts.in_bytes(raw), workers=workers, autoreset=autoreset,
+                          restarts=restarts, step_timeout=step_timeout, start_timeout=start_timeout,
                           as_itself=True, idle=idle)
     try:
         return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed)

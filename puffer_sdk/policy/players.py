@@ -32,9 +32,7 @@ def load_players(job: PlayersJob, library) -> dict:
     if job.model:
         past = checkpoint.load(job.model)
         about = library.describe(job.config.env)
-        checkpoint.check_fits(past, {"name": job.name, "obs_size": about.obs_size,
-                                     "obs_dtype": about.obs_dtype.name,
-                                     "act_sizes": list(about.act_sizes)}, job.config.env)
+        checkpoint.check_fits(past, {"name": job.name, **about.facts()}, job.config.env)
         players = {"random": random_player, "trained": trained_player(past, job.greedy),
                    "idle": idle_player}
     return players

@@ -74,9 +74,7 @@ class _Worker:
         self.made_anew = 0              # copies of Python environments, by vecs that are closed
         past = checkpoint.load(job.resume) if job.resume else None
         about = self.library.describe(self.config.env)
-        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash,
-                          "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
-                          "act_sizes": list(about.act_sizes)}
+        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash, **about.facts()}
         model = checkpoint.load(job.model) if job.model else None
         for found in filter(None, (past, model)):
             checkpoint.check_fits(found, self.env_facts, self.config.env)

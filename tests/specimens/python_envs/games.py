@@ -254,3 +254,34 @@ class Stuck(Count):
         if seed:
             time.sleep(60)
         return super().reset(seed=seed, options=options)
+
+
+class Camera(gymnasium.Env):
+    """A picture of bytes, a vector, an id: the brightest column of the picture is right, or the
+    position is, by the mode."""
+
+    def __init__(self, side=8):
+        self.observation_space = spaces.Dict({
+            "image": spaces.Box(0, 255, (side, side, 3), np.uint8),
+            "where": spaces.Box(-1, 1, (3,), np.float32),
+            "mode": spaces.Discrete(2, start=5), "big": spaces.Box(-9e15, 9e15, (), np.int64),
+            "flags": spaces.Tuple((spaces.MultiBinary(3), spaces.MultiDiscrete([300, 2])))})
+        self.action_space = spaces.Discrete(side)
+        self.side, self.seen = side, None
+
+    def look(self):
+        self.seen = self.observation_space.sample()
+        self.right = self.seen["image"].astype(int).sum((0, 2)).argmax() \
+            if self.seen["mode"] == 5 else int((self.seen["where"][0] + 1) / 2 * (self.side - 1))
+        return self.seen
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self.t = 0
+        return self.look(), {}
+
+    def step(self, action):
+        hit, self.t = float(action == self.right), self.t + 1
+        return self.look(), hit, False, self.t == 8, {}
