@@ -21,8 +21,10 @@ from . import makers
 from .makers import CALLABLE, Maker
 
 if TYPE_CHECKING:
+    from ..env.row import Part
     from ..settings.values import Config
     from .probing import Facts
+    from .spaces import Leaf
 
 # what a Python environment begins with: its steps cost a hundred times as much as those in C, and
 # a small network learns from fewer of them
@@ -208,24 +210,39 @@ class PythonSpec:
     def row(self):
         """The Row of an observation: its parts are the leaves of the space."""
         from ..env.row import Row
-        from .spaces import parts_of
 
-        parts = parts_of(self.facts.observations)
-        size = self.facts.observations.size
+        plan = self.facts.observations
+        parts = tuple(_part(leaf, plan.raw) for leaf in plan.leaves)
         heads = tuple(leaf.name if len(leaf.widths) == 1 else f"{leaf.name}[{number}]"
                       for leaf in self.facts.actions.leaves
                       for number in range(leaf.count if leaf.kind == "Box"
                                           else len(leaf.widths)))
         heads = heads if all(heads) and len(heads) > 1 else ()
         if len(parts) == 1 and not parts[0].name:
-            return Row(size, whole=parts[0], heads=heads)
-        return Row(size, parts, heads=heads)
+            return Row(plan.size, whole=parts[0], heads=heads)
+        return Row(plan.size, parts, heads=heads)
 
     def hash(self) -> str:
         return self.facts.hash()
 
     def to_dict(self) -> dict:
         return self.facts.to_dict(self.name)
+
+
+def _part(leaf: Leaf, raw: bool) -> Part:
+    """A leaf as the part of an observation's row, named by its path."""
+    from ..env.row import Part
+
+    where = {"name": leaf.name, "first": leaf.first, "file": "", "line": 0}
+    if raw:
+        return Part(**where, count=leaf.count * leaf.dtype.itemsize, low=None, high=None)
+    if leaf.kind not in ("Box", "MultiBinary"):
+        return Part(**where, count=leaf.count, low=0.0, high=1.0)
+    deep = leaf.kind == "Box" and len(leaf.shape) > 1
+    picture = leaf.dtype == "uint8" and len(leaf.shape) in (2, 3)
+    return Part(**where, count=leaf.count, low=leaf.low, high=leaf.high,
+                kind="image" if picture else "grid" if deep else "numbers",
+                shape=leaf.shape if deep else ())
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ import numpy as np
 
 from ..base.errors import UsageError
 from ..env import abi
-from ..env.row import Part
 
 MASK = "action_mask"        # of an observation that is a Dict, or of infos
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
@@ -387,24 +386,6 @@ def _leaf(space, kind: str, path: tuple, first: int, what: str) -> Leaf:
                           "that wraps the environment, FILE.py:make, with gymnasium.wrappers."
                           + ("FilterObservation, which leaves parts out, or TransformObservation"
                              if not acts else "TransformAction"))
-
-
-def parts_of(plan: Observations) -> tuple[Part, ...]:
-    """The leaves as the parts of an observation's row, named by their path."""
-    return tuple(_part(leaf, plan.raw) for leaf in plan.leaves)
-
-
-def _part(leaf: Leaf, raw: bool) -> Part:
-    where = {"name": leaf.name, "first": leaf.first, "file": "", "line": 0}
-    if raw:
-        return Part(**where, count=leaf.count * leaf.dtype.itemsize, low=None, high=None)
-    if leaf.kind not in ("Box", "MultiBinary"):
-        return Part(**where, count=leaf.count, low=0.0, high=1.0)
-    deep = leaf.kind == "Box" and len(leaf.shape) > 1
-    picture = leaf.dtype == np.uint8 and len(leaf.shape) in (2, 3)
-    return Part(**where, count=leaf.count, low=leaf.low, high=leaf.high,
-                kind="image" if picture else "grid" if deep else "numbers",
-                shape=leaf.shape if deep else ())
 
 
 def describe(leaves: Sequence[Leaf]) -> list[str]:
