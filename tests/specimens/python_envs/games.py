@@ -144,13 +144,13 @@ class Brittle(Count):
 
 class Walkers:
     """PettingZoo's parallel interface: three walkers; each leaves after a number of steps of its
-    own, and the third one joins late."""
+    own, and the third one joins late. Others, `absent`, never come."""
 
     metadata = {"name": "walkers", "render_modes": []}
-    possible_agents = ["ann", "bob", "cy"]
 
-    def __init__(self, joins=2, once=""):
+    def __init__(self, joins=2, once="", absent=0):
         self.joins, self.once = joins, once
+        self.possible_agents = ["ann", "bob", "cy", *(f"absent{n}" for n in range(absent))]
 
     def observation_space(self, agent):
         return spaces.Box(-np.inf, np.inf, (2,), np.float32)
