@@ -1,4 +1,4 @@
-"""What went wrong in PufferLib's bridges must not go wrong in ours: what no other test shows yet."""
+"""Faults of PufferLib's bridges that no other test shows to be absent from ours."""
 import re
 
 import numpy as np
