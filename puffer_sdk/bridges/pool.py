@@ -28,6 +28,7 @@ class PoolLibrary:
     restarts        how often each copy may be made anew after it raised something, or after its
                     worker process died or hung
     step_timeout, start_timeout     seconds without an answer, in a step, and while it is made
+    reward_scale    factor of rewards
     as_itself       raise what an environment raised, and not a RunError about it
     tell            called with a line about each worker process that was replaced
     """
@@ -38,11 +39,12 @@ class PoolLibrary:
     def __init__(self, maker: Maker, facts: Facts, *, workers: int | str = "auto",
                  free: bool = False, autoreset: str = SAME_STEP, restarts: int = 0,
                  step_timeout: float = 10.0, start_timeout: float = 60.0,
-                 as_itself: bool = False, idle: Sequence[Process] = ()):
+                 reward_scale: float = 1.0, as_itself: bool = False, idle: Sequence[Process] = ()):
         self.maker, self.facts, self.name = maker, facts, maker.name
         self.workers = available_cores() if workers == "auto" else int(workers)
         self.free, self.autoreset, self.restarts = free, autoreset, restarts
         self.step_timeout, self.start_timeout = step_timeout, start_timeout
+        self.reward_scale = reward_scale
         self.as_itself, self.tell = as_itself, ui.warn
         self.idle: list[Process] = list(idle)
 

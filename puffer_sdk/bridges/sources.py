@@ -87,6 +87,29 @@ class Prepared:
         return replace(self, opener=replace(self.opener, facts=facts),
                        spec=replace(self.spec, facts=facts))
 
+    def with_reward_scale(self) -> Prepared:
+        """[vec] reward_scale of a Python environment, found by random play if it is 0. RunError
+        where its code fails."""
+        vec = self.config.vec
+        if self.folder is not None or vec.reward_scale:
+            return self
+        from . import rewards
+        from .pool import PoolLibrary
+        from .vec import PoolVec
+
+        facts = self.opener.facts
+        library = PoolLibrary(self.opener.maker, facts, workers=vec.num_workers or 1,
+                              restarts=vec.restarts, step_timeout=vec.step_timeout,
+                              start_timeout=vec.start_timeout)
+        try:
+            with PoolVec(library, total_agents=rewards.COPIES * facts.rows,
+                         seed=self.config.train.seed) as envs:
+                scale = rewards.measure_scale(envs, self.config.train.gamma,
+                                              self.config.train.seed)
+        finally:
+            library.close()
+        return replace(self, config=replace(self.config, vec=replace(vec, reward_scale=scale)))
+
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""
         from ..env import binding
@@ -261,4 +284,4 @@ class PythonEnv:
         vec = resolved.vec
         return PoolLibrary(self.maker, self.facts, workers=vec.num_workers, free=vec.free,
                            restarts=vec.restarts, step_timeout=vec.step_timeout,
-                           start_timeout=vec.start_timeout)
+                           start_timeout=vec.start_timeout, reward_scale=vec.reward_scale or 1.0)

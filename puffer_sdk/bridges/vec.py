@@ -58,7 +58,8 @@ class PoolVec(VecEnv):
     def _create(self, env_settings, vec_settings, num_buffers, threads):
         lib, sizes = self.library, self._sizes()
         self._lane_parts = [
-            Part(lib.maker, lib.facts, sizes, lane, first, seeds, lib.autoreset, lib.restarts)
+            Part(lib.maker, lib.facts, sizes, lane, first, seeds, lib.autoreset, lib.restarts,
+                 lib.reward_scale)
             for lane, (first, seeds) in enumerate(seed_parts(self._seeds, max(
                 1, self.num_workers)))]
         self._failure: BaseException | None = None

@@ -14,7 +14,7 @@ from .vec import MOST_WORKERS, PoolVec
 def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto", seed: int = 0,
          keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
          restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0,
-         raw: bool = False) -> PoolVec:
+         raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
@@ -35,6 +35,7 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     start_timeout   the same for the constructor and the first reset
     raw             rows of bytes where the parts of an observation differ in type, as a network of
                     one's own has them: unflatten() gives each part in its own type
+    reward_scale    factor of rewards; the log is of the environment's own
 
     What an environment raises is raised by reset() and step(), with the worker's traceback as its
     cause. Raises UsageError where the name leads nowhere, or a space cannot be rows of fixed
@@ -69,6 +70,7 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
         facts = facts_here(maker)
     library = PoolLibrary(maker, facts.in_bytes(raw), workers=workers, autoreset=autoreset,
                           restarts=restarts, step_timeout=step_timeout, start_timeout=start_timeout,
+                          reward_scale=reward_scale,
                           as_itself=True, idle=idle)
     try:
         return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed)

@@ -38,6 +38,7 @@ class Part:
     first       the index of its first environment, over all lanes
     seeds       one for each of its environments
     restarts    how often each may be made anew
+    scale       factor of rewards, as trainers see them; logs are of the environment's own
     cut         whether the first step only cuts the episodes that another worker left behind
     """
 
@@ -49,6 +50,7 @@ class Part:
     seeds: tuple[int, ...]
     autoreset: str = SAME_STEP
     restarts: int = 0
+    scale: float = 1.0
     cut: bool = False
 
 
@@ -147,6 +149,8 @@ class Lane:
             self._run(RESET, self.cut_all)
         else:
             self._run(STEP, self.step_all)
+            if self.part.scale != 1.0:
+                self.rewards *= self.part.scale
 
     def cut_all(self) -> None:
         """Truncate all episodes and begin others: nobody knows how they went on."""
