@@ -87,28 +87,32 @@ class Prepared:
         return replace(self, opener=replace(self.opener, facts=facts),
                        spec=replace(self.spec, facts=facts))
 
-    def with_reward_scale(self) -> Prepared:
-        """[vec] reward_scale of a Python environment, found by random play if it is 0. RunError
-        where its code fails."""
-        vec = self.config.vec
+    def with_sizes(self) -> Prepared:
+        """[vec] reward_scale of a Python environment where it is 0, and [train] scale_obs where
+        nobody says it: by random play. RunError where its code fails."""
+        vec, train = self.config.vec, self.config.train
         if self.folder is not None or vec.reward_scale:
             return self
-        from . import rewards
+        from . import sizes
         from .pool import PoolLibrary
         from .vec import PoolVec
 
-        facts = self.opener.facts
+        facts, origin = self.opener.facts, dict(self.config.origin)
         library = PoolLibrary(self.opener.maker, facts, workers=vec.num_workers or 1,
                               restarts=vec.restarts, step_timeout=vec.step_timeout,
                               start_timeout=vec.start_timeout)
         try:
-            with PoolVec(library, total_agents=rewards.COPIES * facts.rows,
-                         seed=self.config.train.seed) as envs:
-                scale = rewards.measure_scale(envs, self.config.train.gamma,
-                                              self.config.train.seed)
+            with PoolVec(library, total_agents=sizes.COPIES * facts.rows, seed=train.seed) as envs:
+                scale, size = sizes.measure(envs, train.gamma, train.seed)
         finally:
             library.close()
-        return replace(self, config=replace(self.config, vec=replace(vec, reward_scale=scale)))
+        bytes_ = facts.observations.dtype == "uint8" and not facts.observations.raw
+        if bytes_ and size > sizes.LARGE and origin.get("train.scale_obs") == "default":
+            train = replace(train, scale_obs=True)
+            origin["train.scale_obs"] = "auto: pictures of large bytes"
+        origin["vec.reward_scale"] = "auto: random play"
+        return replace(self, config=replace(self.config, origin=origin, train=train,
+                                            vec=replace(vec, reward_scale=scale)))
 
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""

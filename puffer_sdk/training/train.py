@@ -81,7 +81,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     prepared = source.prepare(settings, ini=past.run.config_path if past else ini,
                               verbose=verbose)
     backends.require(prepared.config, prepared.folder, verbose=verbose)
-    prepared = prepared.with_reward_scale()
+    prepared = prepared.with_sizes()
     resolved, spec = prepared.config, prepared.spec
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:

@@ -211,7 +211,8 @@ def test_training_goes_on(once, fault, free, workers, capsys):
         "train.horizon": 16, "train.minibatch_size": 128, "vec.total_agents": 12,
         "policy.hidden_size": 16, "train.total_timesteps": 12 * 16 * 8, "vec.free": free,
         "vec.num_workers": workers, "vec.restarts": 1, "vec.step_timeout": 0.5,
-        "vec.reward_scale": 1, "env.fault": fault, "env.once": once, "env.length": 7}, runs_dir=Path(once).parent)
+        "vec.reward_scale": 1, "env.fault": fault, "env.once": once, "env.length": 7},
+        runs_dir=Path(once).parent)
     assert run.steps == 12 * 16 * 8
     assert run.metrics["train/restarts"] == 12 // workers
     assert run.metrics["window/episode_length"] == 7

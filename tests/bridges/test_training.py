@@ -117,7 +117,7 @@ def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
         for _ in range(5):
             assert envs.step([0, 1, 2, 2])[1].tolist() == [0, 0.25, 0.5, 0.5]
         assert envs.log()["episode_return"] == (0 + 5 + 10 + 10) / 4
-    prepared = sources.find("games.py:Count").prepare({"train.gamma": 0.5}).with_reward_scale()
+    prepared = sources.find("games.py:Count").prepare({"train.gamma": 0.5}).with_sizes()
     rng, total = np.random.default_rng(0), []
     for _ in range(4000):
         value = 0.0
@@ -125,13 +125,22 @@ def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
             value = value * 0.5 + rng.integers(3)
             total += [value**2] if value else []
     assert prepared.config.vec.reward_scale == pytest.approx(np.mean(total)**-0.5, rel=0.1)
-    assert prepared.with_reward_scale() is prepared
+    assert prepared.with_sizes() is prepared
     for scale in (0, 0.01):
         run = puffer_sdk.train("games.py:Count", {**SMALL, "vec.reward_scale": scale})
         config = sources.find("games.py:Count").resolve(ini=run.folder / "config.ini")
         assert config.vec.reward_scale == 0.01 if scale else 0.2 < config.vec.reward_scale < 0.8
         returns.append(run.reached["episode_return"])
     assert all(1 < value < 10 for value in returns)
+
+
+@pytest.mark.parametrize(("high", "given", "scaled"), [
+    (255, None, True), (10, None, False), (255, 0, False), (10, 1, True)])
+def test_pictures_of_large_bytes_are_divided_by_255(here, high, given, scaled):
+    """Otherwise the first policy is certain of what it knows nothing about."""
+    settings = {"env.high": high, **({} if given is None else {"train.scale_obs": given})}
+    config = sources.find("games.py:Bytes").prepare(settings).with_sizes().config
+    assert config.train.scale_obs is scaled and config.vec.reward_scale == 1
 
 
 def test_settings_come_from_an_ini_beside_the_runs(here):

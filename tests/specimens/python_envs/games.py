@@ -285,3 +285,19 @@ class Camera(gymnasium.Env):
     def step(self, action):
         hit, self.t = float(action == self.right), self.t + 1
         return self.look(), hit, False, self.t == 8, {}
+
+
+class Bytes(gymnasium.Env):
+    """Noise of bytes up to `high`; there is nothing to earn."""
+
+    observation_space, action_space = spaces.Box(0, 255, (4, 4), np.uint8), spaces.Discrete(2)
+
+    def __init__(self, high=255):
+        self.high = high
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.np_random.integers(self.high, size=(4, 4), dtype=np.uint8), {}
+
+    def step(self, action):
+        return self.reset()[0], 0.0, False, False, {}
