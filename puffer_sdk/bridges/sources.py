@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # what a Python environment begins with: its steps cost a hundred times as much as those in C, and
 # a small network learns from fewer of them
 DEFAULTS = {"train.total_timesteps": 500_000, "train.horizon": 32, "train.minibatch_size": 256,
-            "train.learning_rate": 0.015, "train.replay_ratio": 2.0, "train.gamma": 0.99,
+            "train.learning_rate": 0.015, "train.replay_ratio": 4.0, "train.gamma": 0.99,
             "train.gae_lambda": 0.95, "train.ent_coef": 0.005, "policy.hidden_size": 64,
             "policy.num_layers": 1, "eval.episodes": 100}
 AGENTS = 64

@@ -102,6 +102,15 @@ def test_the_page_of_python_environments_holds_the_measured_figures(monkeypatch)
     assert text.strip() in (ROOT / "benchmarks" / "peers" / "makers.py").read_text()
 
 
+def test_the_page_of_python_environments_holds_what_the_defaults_reach():
+    import bench_defaults
+    figures = json.loads(bench_defaults.FILE.read_text())
+    assert bench_defaults.table(figures) in bench_defaults.PAGE.read_text()
+    for name, _, steps, best in bench_defaults.TASKS:
+        run = figures["runs"][name]
+        assert (run["steps"], run["best"], len(run["returns"])) == (steps, best, 3)
+
+
 def test_a_peer_that_did_not_run_is_named_and_no_goal_is_reached_against_it(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks" / "peers")
     import bridges_page
