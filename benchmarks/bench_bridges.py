@@ -6,7 +6,8 @@
     python benchmarks/bench_bridges.py --pufferlib FOLDER
 
 Peers live in venvs of their own under build/peers, which this makes from the lists in
-benchmarks/peers. One that cannot be installed is named in the file and in no table. PufferLib 3.0
+benchmarks/peers. One that cannot be installed is named with the reason, and no goal counts as
+reached against it. PufferLib 3.0
 often cannot: FOLDER is then PyPI's pufferlib-3.0.0.tar.gz, unpacked: its vectoriser is Python.
 
 Contestants take turns, each in a process of its own (peers/race.py): the least CPU of the whole
@@ -121,11 +122,10 @@ def race(workload: str, pythons: Pythons, rounds: int, seconds: float) -> dict:
             if "failed" in found.get(label, ()):
                 continue
             try:
-                python = pythons.of(venv, workload)
-            except Missing:
-                continue
-            row = in_its_own(python, RACE, (kind, workload, ENVS, workers, seconds),
-                             pythons.path_for(venv))
+                row = in_its_own(pythons.of(venv, workload), RACE,
+                                 (kind, workload, ENVS, workers, seconds), pythons.path_for(venv))
+            except Missing as error:
+                row = {"failed": str(error)}
             print(f"{workload}, round {number + 1}: {label}: {row}", file=sys.stderr, flush=True)
             before = found.get(label)
             found[label] = row if before is None or "failed" in row else {

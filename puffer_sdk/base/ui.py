@@ -111,7 +111,7 @@ def _print(*items, stderr: bool = False, **options) -> None:
     """Print; where the reader has gone away, send this and the rest nowhere."""
     stream = sys.stderr if stderr else sys.stdout
     try:
-        console(stderr).print(*items, **options)
+        console(stderr).print(*items, emoji=False, **options)
         stream.flush()
     except OSError as error:
         _silence(stream)

@@ -117,6 +117,7 @@ void lanes_send(Lanes* lanes, int32_t first, int32_t count, int32_t command) {
     for (int32_t i = first; i < first + count; i++) {
         Lane* lane = &lanes->lanes[i];
         lane->command = command;
+        lanes->since[i] = 0;
         lane_post(&lane->go, ++lanes->sent[i]);
     }
 }
@@ -131,6 +132,25 @@ static int64_t progress_of(const Lane* lane) {
     return (int64_t)((uint64_t)live->pulse * 1000003u + (uint64_t)live->env);
 }
 
+// Whether nothing more comes from a lane
+static int is_final(int32_t state) {
+    return state == LANE_RAISED || state == LANE_DEAD || state == LANE_SILENT;
+}
+
+// Tells the monitor of a lane that is waited for and has made no progress for too long
+static void check_progress(Lanes* lanes, int32_t index, int64_t time) {
+    Lane* lane = &lanes->lanes[index];
+    int64_t progress = progress_of(lane);
+    int32_t fine = LANE_FINE, resets = lane->phase == PUFFER_RESET || lane->command == LANE_RESET;
+    if (state_of(lane) != LANE_FINE || !lanes->since[index] || progress != lanes->progress[index]) {
+        lanes->since[index] = time;
+        lanes->progress[index] = progress;
+    } else if (time - lanes->since[index] > (resets ? lanes->reset_limit : lanes->limit)) {
+        __atomic_compare_exchange_n(&lane->state, &fine, LANE_LATE, 0, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST);
+    }
+}
+
 // What whoever watches the watch should see of a lane that is waited for
 static void show(PufferWatch* watch, const Lane* lane) {
     if (!watch) return;
@@ -141,18 +161,15 @@ static void show(PufferWatch* watch, const Lane* lane) {
 
 static int32_t receive_one(Lanes* lanes, int32_t index, PufferWatch* watch) {
     Lane* lane = &lanes->lanes[index];
-    int64_t pulse = progress_of(lane), since = 0;
     int32_t spins = lanes->spins;
     while (lane_wait(&lane->done, lanes->sent[index], spins, SLICE)) {
         spins = 0;
         show(watch, lane);
-        if (state_of(lane) == LANE_DEAD) break;
-        int64_t time = now(), seen = progress_of(lane);
-        if (!since || seen != pulse) since = time, pulse = seen;
-        if (time - since > lanes->limit) return fails(lanes, index, LANE_SILENT);
+        if (is_final(state_of(lane))) break;
+        check_progress(lanes, index, now());
     }
     int32_t state = state_of(lane);
-    return state == LANE_FINE ? 0 : fails(lanes, index, state);
+    return is_final(state) ? fails(lanes, index, state) : 0;
 }
 
 int32_t lanes_receive(Lanes* lanes, int32_t first, int32_t count, PufferWatch* watch) {
@@ -162,21 +179,17 @@ int32_t lanes_receive(Lanes* lanes, int32_t first, int32_t count, PufferWatch* w
 }
 
 int32_t lanes_any(Lanes* lanes, const unsigned char* busy, int32_t wanted) {
-    int64_t pulses = -1, since = now();
     for (int32_t spins = lanes->spins;; spins = 0) {
-        int32_t rung = __atomic_load_n(&lanes->bell->value, __ATOMIC_SEQ_CST), ready = 0, slow = 0;
-        int64_t sum = 0;
+        int32_t rung = __atomic_load_n(&lanes->bell->value, __ATOMIC_SEQ_CST), ready = 0;
+        int64_t time = now();
         for (int32_t i = 0; i < lanes->count; i++) {
             if (!busy[i]) continue;
             int32_t state = state_of(&lanes->lanes[i]);
-            if (state != LANE_FINE) return fails(lanes, i, state);
+            if (is_final(state)) return fails(lanes, i, state);
             if (lanes_ready(lanes, i)) ready++;
-            else slow = i;
-            sum += progress_of(&lanes->lanes[i]);
+            else check_progress(lanes, i, time);
         }
         if (ready >= wanted) return 0;
-        if (sum != pulses) pulses = sum, since = now();
-        if (now() - since > lanes->limit) return fails(lanes, slow, LANE_SILENT);
         bell_wait(lanes->bell, rung, spins, SLICE);
     }
 }

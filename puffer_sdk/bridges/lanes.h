@@ -9,6 +9,10 @@
  *
  * What a worker does is written where the parent can read it at any time: `env`, `phase`, and a
  * `pulse` that changes with each step. So a parent that waits knows which env hangs.
+ *
+ * A lane that is late or dead is the business of a thread of the parent, the monitor (monitor.py).
+ * It starts another process for the lane, whose first answer is the one that is waited for, or
+ * makes the lane LANE_SILENT or LANE_DEAD for good. Who waits goes on waiting until then.
  */
 #pragma once
 #include "puffer_abi.h"
@@ -25,9 +29,11 @@ enum {    // what a worker is asked for
 
 enum {    // how a lane is
     LANE_FINE,
-    LANE_RAISED,    // an exception waits in the lane's socket
-    LANE_DEAD,      // its process has ended
-    LANE_SILENT     // no env has answered for `limit` nanoseconds
+    LANE_RAISED,     // an exception waits in the lane's socket
+    LANE_DEAD,       // its process has ended
+    LANE_SILENT,     // it has made no progress for too long
+    LANE_LATE,       // the same, seen by who waits for it; the monitor decides what becomes of it
+    LANE_REPLACED    // the monitor starts another process in its place
 };
 
 typedef struct LaneCounter {    // a cache line
@@ -39,7 +45,7 @@ typedef struct LaneCounter {    // a cache line
 typedef struct Lane {
     LaneCounter go, done;
     int32_t command;
-    int32_t state;    // LANE_FINE, LANE_RAISED or LANE_DEAD
+    int32_t state;    // LANE_FINE, ...
     int64_t env;      // that the worker is in: its index over all lanes
     int64_t pulse;    // changes with each step: this and `env` say that the worker gets on
     int32_t phase;    // PUFFER_INIT, PUFFER_RESET, PUFFER_STEP, ...
@@ -56,7 +62,10 @@ typedef struct Lanes {    // the parent's side
     int32_t bad_lane;            // the first lane that failed, or -1
     int32_t bad_state;           // how
     int64_t bad_step;            // in which step, as the watch counts them
-    int64_t limit;               // nanoseconds without a pulse after which a lane is silent
+    int64_t limit;               // nanoseconds without progress after which a lane is late
+    int64_t reset_limit;         // the same in a reset
+    int64_t* since;              // [count] when a lane that is waited for last made progress, or 0
+    int64_t* progress;           // [count] how far it was then
     const uint32_t* seeds;       // [num_envs]
     const int64_t* first_row;    // [num_envs + 1]
 } Lanes;

@@ -6,13 +6,10 @@ and for each name that its infos add, how often it came and its sum. A lane list
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-import numpy as np
-
 from . import shared
-from .games.base import Part
+from .games.base import Part, names_of
 from .shared import Block
 
 
@@ -30,7 +27,7 @@ def collect(block: Block, parts: Sequence[Part], first: int, count: int) -> dict
         mine = block.log[max(first, part.first):min(first + count, part.first + len(part.seeds))]
         if not len(mine):
             continue
-        for place, name in enumerate(names(block, part.lane)):
+        for place, name in enumerate(names_of(block.names[part.lane])):
             column = shared.LOG_EXTRAS + 2 * place
             extras.setdefault(name, []).extend(
                 (row[column], row[column + 1]) for row in mine if row[column])
@@ -41,9 +38,3 @@ def collect(block: Block, parts: Sequence[Part], first: int, count: int) -> dict
     rows[:] = 0
     return {**found, "n": n}
 
-
-def names(block: Block, lane: int) -> list[str]:
-    """What this lane's environments add to the log, in the order of its columns."""
-    raw = block.names[lane]
-    size = int(raw[:4].view(np.int32)[0])
-    return json.loads(raw[4:4 + size].tobytes()) if size else []

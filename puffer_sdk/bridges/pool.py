@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..base import ui
 from ..base.errors import RunError
 from ..settings.automatic import available_cores
 from .games.base import SAME_STEP
 from .lanes import library
 from .makers import Maker
 from .probing import Facts, probe
-from .processes import Process, raised
+from .processes import Process, raised, start
 from .serial import serial_api
 from .vec import PoolVec
 
@@ -24,9 +25,12 @@ class PoolLibrary:
     workers         processes; 0: none, everything happens in this process
     free            in training, let each worker go on at its own pace within a rollout
     autoreset       one of AUTORESET
-    restarts        how often each copy may be made anew after it raised something
+    restarts        how often each copy may be made anew after it raised something, or after its
+                    worker process died or hung
     step_timeout, start_timeout     seconds without an answer, in a step, and while it is made
+    reward_scale    factor of rewards
     as_itself       raise what an environment raised, and not a RunError about it
+    tell            called with a line about each worker process that was replaced
     """
 
     folder = path = None
@@ -35,12 +39,13 @@ class PoolLibrary:
     def __init__(self, maker: Maker, facts: Facts, *, workers: int | str = "auto",
                  free: bool = False, autoreset: str = SAME_STEP, restarts: int = 0,
                  step_timeout: float = 10.0, start_timeout: float = 60.0,
-                 as_itself: bool = False, idle: Sequence[Process] = ()):
+                 reward_scale: float = 1.0, as_itself: bool = False, idle: Sequence[Process] = ()):
         self.maker, self.facts, self.name = maker, facts, maker.name
         self.workers = available_cores() if workers == "auto" else int(workers)
         self.free, self.autoreset, self.restarts = free, autoreset, restarts
         self.step_timeout, self.start_timeout = step_timeout, start_timeout
-        self.as_itself = as_itself
+        self.reward_scale = reward_scale
+        self.as_itself, self.tell = as_itself, ui.warn
         self.idle: list[Process] = list(idle)
 
     @property
@@ -66,7 +71,7 @@ class PoolLibrary:
         """So many processes, those that are idle first."""
         self.idle = [process for process in self.idle if process.alive]
         taken, self.idle = self.idle[:count], self.idle[count:]
-        return taken + [Process() for _ in range(count - len(taken))]
+        return taken + [start() for _ in range(count - len(taken))]
 
     def close(self) -> None:
         """End all processes that no vec holds."""
@@ -103,7 +108,7 @@ def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:
     raises something, dies or does not return.
     """
     library()                           # compiled, if it must be, before a worker needs it
-    process = Process()
+    process = start()
     try:
         process.send(("probe", maker))
         kind, found = process.answer(timeout)

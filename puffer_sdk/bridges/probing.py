@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..base.errors import UsageError
 from ..env.library import Description
-from . import spaces
+from . import layouts, spaces
 from .makers import in_parallel
 from .spaces import MASK, Actions, Observations
 
@@ -59,9 +59,14 @@ class Facts:
         """Whether a row may have no agent."""
         return self.kind != SINGLE
 
+    def in_bytes(self, raw: bool) -> Facts:
+        """The same environment with raw rows, where its observations differ in type, or without."""
+        return replace(self, observations=layouts.with_rows(self.observations, raw))
+
     def hash(self) -> str:
         """Changes when what a policy sees or does changes."""
-        lines = [self.kind, *spaces.describe(self.observations.leaves), "->",
+        lines = [self.kind, *["bytes"] * self.observations.raw,
+                 *spaces.describe(self.observations.leaves), "->",
                  *spaces.describe(self.actions.leaves), str(self.mask_size)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -71,7 +76,8 @@ class Facts:
                            obs_size=self.observations.size, act_sizes=self.actions.sizes,
                            mask_size=self.mask_size, has_truncations=True, has_finals=True,
                            has_alive=self.has_alive, whole_steps=True,
-                           log_names=("episode_return", "episode_length"))
+                           log_names=("episode_return", "episode_length"),
+                           layout=self.observations)
 
     def to_dict(self, name: str) -> dict:
         """As written to a run's spec.json."""

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from multiprocessing.connection import Connection
 
 from ..base import errors
@@ -65,17 +67,23 @@ class Process:
         Raises TimeoutError after `timeout` seconds without, EOFError where the process has ended.
         """
         seen, since = pulse(), time.monotonic()
-        while not self.channel.poll(SLICE):
+        while not self._has_message(SLICE):
             now = pulse()
             if now != seen:
                 seen, since = now, time.monotonic()
             if time.monotonic() - since > timeout:
                 raise TimeoutError
-            if self.popen.poll() is not None and not self.channel.poll(0):
+            if self.popen.poll() is not None and not self._has_message(0):
                 raise EOFError
         try:
             return self.channel.recv()
         except OSError:
+            raise EOFError from None
+
+    def _has_message(self, timeout: float) -> bool:
+        try:
+            return self.channel.poll(timeout)
+        except OSError:                 # end() has closed it
             raise EOFError from None
 
     @property
@@ -97,6 +105,19 @@ class Process:
             self.channel.close()
         self.popen.kill()
         self.popen.wait()
+
+
+@cache
+def _starter() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "puffer-starts")
+
+
+os.register_at_fork(after_in_child=_starter.cache_clear)
+
+
+def start() -> Process:
+    """A new process. Linux ends it with the thread that started it: that is one which stays."""
+    return _starter().submit(Process).result()
 
 
 def raised(failure: Failure, place: str | None) -> BaseException:

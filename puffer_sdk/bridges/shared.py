@@ -13,13 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..env.vec import mix_seed
+
 LANE_BYTES, COUNTER_BYTES = 192, 64     # sizeof(Lane), sizeof(LaneCounter) of lanes.h
 DONE_AT = 64                            # bytes from a lane's beginning to its `done`
-COMMAND, STATE = 32, 33                 # int32s from a lane's beginning
+GO, DONE, COMMAND, STATE = 0, 16, 32, 33        # int32s from a lane's beginning
 ENV, PULSE = 17, 18                     # int64s
 PHASE = 38                              # int32s
 STEP, RESET, CALL = range(3)            # LANE_STEP, ... of lanes.h: what a worker is asked for
-FINE, RAISED, DEAD, SILENT = range(4)   # LANE_FINE, ... of lanes.h: how a lane is
+FINE, RAISED, DEAD, SILENT, LATE, REPLACED = range(6)  # LANE_FINE, ... of lanes.h: how a lane is
+RESETS = 2                              # PUFFER_RESET of puffer_abi.h, a phase
 EXTRAS = 32                             # names that an env may add to its log
 NAMES_BYTES = 4096                      # of a lane's list of these names
 LOG_COUNT, LOG_RETURN, LOG_LENGTH, LOG_EXTRAS = 0, 1, 2, 3     # columns of `log`
@@ -50,6 +53,7 @@ class Sizes:
                 ("has_final", (n,), np.uint8),
                 ("action_mask", (n, self.mask_size), np.uint8),
                 ("alive", (n * self.alive,), np.uint8),
+                ("restarts", (self.envs,), np.int32),
                 ("lanes", (self.lanes, LANE_BYTES), np.uint8), ("bell", (COUNTER_BYTES,), np.uint8),
                 ("log", (self.envs, LOG_EXTRAS + 2 * EXTRAS), np.float64),
                 ("names", (self.lanes, NAMES_BYTES), np.uint8)]
@@ -77,12 +81,25 @@ class Block:
         for name, shape, dtype, at, count in places:
             setattr(self, name, self.bytes[at:at + count].view(dtype).reshape(shape))
 
+    def restarts_of(self, part) -> np.ndarray:
+        """(envs of this lane,) int32: how often each was made anew. A view."""
+        return self.restarts[part.first:part.first + len(part.seeds)]
+
+    def seed_of(self, part, env: int) -> int:
+        """What env number `env`, over all lanes, was seeded with when it was last made."""
+        return seed_after(part.seeds[env - part.first], int(self.restarts[env]))
+
     def close_fd(self) -> None:
         """The memory stays mapped; nobody else can be given it any more."""
         if self.fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self.fd)
             self.fd = None
+
+
+def seed_after(seed: int, restarts: int) -> int:
+    """The seed of a copy that was made anew so often: it begins with another episode."""
+    return mix_seed(seed, restarts - 1) if restarts else seed
 
 
 def _anonymous_file() -> int:

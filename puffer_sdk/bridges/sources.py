@@ -21,13 +21,15 @@ from . import makers
 from .makers import CALLABLE, Maker
 
 if TYPE_CHECKING:
+    from ..env.row import Part
     from ..settings.values import Config
     from .probing import Facts
+    from .spaces import Leaf
 
 # what a Python environment begins with: its steps cost a hundred times as much as those in C, and
 # a small network learns from fewer of them
 DEFAULTS = {"train.total_timesteps": 500_000, "train.horizon": 32, "train.minibatch_size": 256,
-            "train.learning_rate": 0.015, "train.replay_ratio": 2.0, "train.gamma": 0.99,
+            "train.learning_rate": 0.015, "train.replay_ratio": 4.0, "train.gamma": 0.99,
             "train.gae_lambda": 0.95, "train.ent_coef": 0.005, "policy.hidden_size": 64,
             "policy.num_layers": 1, "eval.episodes": 100}
 AGENTS = 64
@@ -72,6 +74,45 @@ class Prepared:
         maker = self.opener.maker
         maker = replace(maker, keywords={**maker.keywords, "render_mode": mode})
         return replace(self, opener=replace(self.opener, maker=maker))
+
+    def as_trained(self, env: Mapping | None) -> Prepared:
+        """The same environment with rows as a trained network has them.
+
+        env     what its checkpoint says about the environment; None: no checkpoint
+        """
+        if env is None or self.folder is not None:
+            return self
+        layout = env.get("layout")
+        facts = self.opener.facts.in_bytes(bool(layout and layout["raw"]))
+        return replace(self, opener=replace(self.opener, facts=facts),
+                       spec=replace(self.spec, facts=facts))
+
+    def with_sizes(self) -> Prepared:
+        """[vec] reward_scale of a Python environment where it is 0, and [train] scale_obs where
+        nobody says it: by random play. RunError where its code fails."""
+        vec, train = self.config.vec, self.config.train
+        if self.folder is not None or vec.reward_scale:
+            return self
+        from . import sizes
+        from .pool import PoolLibrary
+        from .vec import PoolVec
+
+        facts, origin = self.opener.facts, dict(self.config.origin)
+        library = PoolLibrary(self.opener.maker, facts, workers=vec.num_workers or 1,
+                              restarts=vec.restarts, step_timeout=vec.step_timeout,
+                              start_timeout=vec.start_timeout)
+        try:
+            with PoolVec(library, total_agents=sizes.COPIES * facts.rows, seed=train.seed) as envs:
+                scale, size = sizes.measure(envs, train.gamma, train.seed)
+        finally:
+            library.close()
+        bytes_ = facts.observations.dtype == "uint8" and not facts.observations.raw
+        if bytes_ and size > sizes.LARGE and origin.get("train.scale_obs") == "default":
+            train = replace(train, scale_obs=True)
+            origin["train.scale_obs"] = "auto: pictures of large bytes"
+        origin["vec.reward_scale"] = "auto: random play"
+        return replace(self, config=replace(self.config, origin=origin, train=train,
+                                            vec=replace(vec, reward_scale=scale)))
 
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""
@@ -174,6 +215,7 @@ class PythonSource:
         maker = makers.read_name(self.name, first.env)
         facts, process = find_facts(maker, first.vec.start_timeout)
         process.end()
+        facts = facts.in_bytes(bool(first.policy.torch_class))
         resolved = self.resolve(settings, ini=ini, rows=facts.rows)
         return Prepared(PythonEnv(maker, facts), resolved, PythonSpec(self.name, facts), None,
                         Path.cwd())
@@ -195,24 +237,39 @@ class PythonSpec:
     def row(self):
         """The Row of an observation: its parts are the leaves of the space."""
         from ..env.row import Row
-        from .spaces import parts_of
 
-        parts = parts_of(self.facts.observations.leaves)
-        size = self.facts.observations.size
+        plan = self.facts.observations
+        parts = tuple(_part(leaf, plan.raw) for leaf in plan.leaves)
         heads = tuple(leaf.name if len(leaf.widths) == 1 else f"{leaf.name}[{number}]"
                       for leaf in self.facts.actions.leaves
                       for number in range(leaf.count if leaf.kind == "Box"
                                           else len(leaf.widths)))
         heads = heads if all(heads) and len(heads) > 1 else ()
         if len(parts) == 1 and not parts[0].name:
-            return Row(size, whole=parts[0], heads=heads)
-        return Row(size, parts, heads=heads)
+            return Row(plan.size, whole=parts[0], heads=heads)
+        return Row(plan.size, parts, heads=heads)
 
     def hash(self) -> str:
         return self.facts.hash()
 
     def to_dict(self) -> dict:
         return self.facts.to_dict(self.name)
+
+
+def _part(leaf: Leaf, raw: bool) -> Part:
+    """A leaf as the part of an observation's row, named by its path."""
+    from ..env.row import Part
+
+    where = {"name": leaf.name, "first": leaf.first, "file": "", "line": 0}
+    if raw:
+        return Part(**where, count=leaf.count * leaf.dtype.itemsize, low=None, high=None)
+    if leaf.kind not in ("Box", "MultiBinary"):
+        return Part(**where, count=leaf.count, low=0.0, high=1.0)
+    deep = leaf.kind == "Box" and len(leaf.shape) > 1
+    picture = leaf.dtype == "uint8" and len(leaf.shape) in (2, 3)
+    return Part(**where, count=leaf.count, low=leaf.low, high=leaf.high,
+                kind="image" if picture else "grid" if deep else "numbers",
+                shape=leaf.shape if deep else ())
 
 
 @dataclass(frozen=True)
@@ -231,4 +288,4 @@ class PythonEnv:
         vec = resolved.vec
         return PoolLibrary(self.maker, self.facts, workers=vec.num_workers, free=vec.free,
                            restarts=vec.restarts, step_timeout=vec.step_timeout,
-                           start_timeout=vec.start_timeout)
+                           start_timeout=vec.start_timeout, reward_scale=vec.reward_scale or 1.0)

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import UsageError
 from ..env import abi
-from ..env.row import Part
 
 MASK = "action_mask"        # of an observation that is a Dict, or of infos
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
@@ -79,12 +78,14 @@ class Observations:
 
     size    D
     dtype   uint8 or float32
+    raw     whether a row holds the bytes of leaves of several types (layouts.py)
     """
 
     size: int
     dtype: np.dtype
     leaves: tuple[Leaf, ...]
     tree: Any               # the leaves' numbers, nested as the space is
+    raw = False
 
     @property
     def box(self) -> Leaf | None:
@@ -143,19 +144,42 @@ class Observations:
             np.put_along_axis(view, ids + np.cumsum((0, *leaf.widths[:-1])), 1, 1)
 
     def unflatten(self, rows):
-        """Rows (..., D) as the space nests them: views, (..., *shape) for a leaf that is a Box or
-        MultiBinary, (..., numbers) for a one-hot one. For NumPy arrays and torch tensors."""
-        def build(node):
-            if isinstance(node, dict):
-                return {key: build(child) for key, child in node.items()}
-            if isinstance(node, tuple):
-                return tuple(build(child) for child in node)
-            leaf = self.leaves[node]
-            part = rows[..., leaf.first:leaf.first + leaf.count]
-            if leaf.kind in ("Box", "MultiBinary"):
-                return part.reshape(*rows.shape[:-1], *leaf.shape)
-            return part
-        return build(self.tree)
+        """Rows (..., D) as the space nests them, for NumPy arrays and torch tensors: views.
+
+        (..., *shape) for a leaf that is a Box or MultiBinary, (..., numbers) for one-hot ids; all
+        in the rows' type. In raw rows every leaf has its own type and shape, ids as well.
+        """
+        return _nest(self.tree, lambda number: self.part(rows, self.leaves[number]))
+
+    def part(self, rows, leaf: Leaf):
+        """One leaf of unflatten()."""
+        part = rows[..., leaf.first:leaf.first + leaf.count]
+        if leaf.kind in ("Box", "MultiBinary"):
+            return part.reshape((*rows.shape[:-1], *leaf.shape))
+        return part
+
+    def example(self, count: int) -> np.ndarray:
+        """(count, D) rows of observations that lie in the space, always the same ones."""
+        rng, rows = np.random.default_rng(0), np.zeros((count, self.size), self.dtype)
+
+        def values(number: int) -> np.ndarray:
+            leaf = self.leaves[number]
+            shape = (count, *leaf.shape)
+            if leaf.kind == "Box":
+                low, high = (0, 1) if leaf.low is None else (leaf.low, leaf.high)
+                return (low + rng.random(shape) * (high - low)).astype(leaf.dtype)
+            if leaf.kind == "MultiBinary":
+                return rng.integers(0, 2, shape)
+            return (rng.random((count, len(leaf.widths))) * leaf.widths).astype(np.int64).reshape(
+                shape) + np.array(leaf.starts).reshape(leaf.shape)
+        self.write_all(rows, _nest(self.tree, values))
+        return rows
+
+    def to_dict(self) -> dict:
+        """For JSON; layouts.from_dict() takes it."""
+        return {"size": self.size, "dtype": self.dtype.name, "raw": self.raw,
+                "leaves": [{**asdict(leaf), "dtype": leaf.dtype.str} for leaf in self.leaves],
+                "tree": _pairs(self.tree)}
 
     def explain(self, ob) -> str | None:
         """What is wrong with an observation that cannot be written; None if nothing is."""
@@ -284,6 +308,22 @@ def actions_of(space) -> Actions:
     return Actions(sizes, tuple(leaves), tree)
 
 
+def _nest(tree, leaf: Callable[[int], Any]):
+    """A tree with something in place of each leaf's number."""
+    if isinstance(tree, dict):
+        return {key: _nest(child, leaf) for key, child in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(_nest(child, leaf) for child in tree)
+    return leaf(tree)
+
+
+def _pairs(tree):
+    """A tree for JSON, which knows neither tuples nor keys that are numbers."""
+    if isinstance(tree, dict):
+        return {"dict": [[key, _pairs(child)] for key, child in tree.items()]}
+    return {"tuple": [_pairs(child) for child in tree]} if isinstance(tree, tuple) else tree
+
+
 def flat_mask(mask, size: int) -> np.ndarray:
     """(size,) of 0 and 1: an array, or a sequence of arrays, one for each head.
 
@@ -346,18 +386,6 @@ def _leaf(space, kind: str, path: tuple, first: int, what: str) -> Leaf:
                           "that wraps the environment, FILE.py:make, with gymnasium.wrappers."
                           + ("FilterObservation, which leaves parts out, or TransformObservation"
                              if not acts else "TransformAction"))
-
-
-def parts_of(leaves: Sequence[Leaf]) -> tuple[Part, ...]:
-    """The leaves as the parts of an observation's row, named by their path."""
-    return tuple(Part(
-        name=leaf.name, first=leaf.first, count=leaf.count, low=leaf.low, high=leaf.high, file="",
-        line=0, kind="image" if leaf.dtype == np.uint8 and len(leaf.shape) in (2, 3) else
-        "grid" if len(leaf.shape) > 1 and leaf.kind == "Box" else "numbers",
-        shape=leaf.shape if leaf.kind == "Box" and len(leaf.shape) > 1 else ())
-        if leaf.kind in ("Box", "MultiBinary") else Part(
-        name=leaf.name, first=leaf.first, count=leaf.count, low=0.0, high=1.0, file="", line=0)
-        for leaf in leaves)
 
 
 def describe(leaves: Sequence[Leaf]) -> list[str]:

@@ -7,7 +7,6 @@ whatever the number of workers, where an environment draws from its own generato
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 
 import numpy as np
@@ -16,15 +15,15 @@ from ..base.errors import RunError, UsageError
 from ..env import abi
 from ..env.vec import VecEnv, mix_seed
 from . import logs, serial, shared
-from .games.base import RESET, Part, seed_parts
+from .games.base import Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
-from .processes import DOING, Process, as_itself, printed, raised
+from .monitor import Monitor
+from .processes import DOING, as_itself, printed, raised
 from .shared import CALL, DEAD, FINE, RAISED, STEP, Block, Sizes
 from .worker import Failure
 
 SPINS = 200             # looks before the parent sleeps: on a busy machine more of them cost others
-LOOK = 0.1              # seconds between two looks at the processes
 MOST_WORKERS = 1024
 
 
@@ -59,11 +58,12 @@ class PoolVec(VecEnv):
     def _create(self, env_settings, vec_settings, num_buffers, threads):
         lib, sizes = self.library, self._sizes()
         self._lane_parts = [
-            Part(lib.maker, lib.facts, sizes, lane, first, seeds, lib.autoreset, lib.restarts)
+            Part(lib.maker, lib.facts, sizes, lane, first, seeds, lib.autoreset, lib.restarts,
+                 lib.reward_scale)
             for lane, (first, seeds) in enumerate(seed_parts(self._seeds, max(
                 1, self.num_workers)))]
         self._failure: BaseException | None = None
-        self._processes: list[Process] = []
+        self._monitor: Monitor | None = None                            # of the workers
         self._asked = np.zeros(max(1, self.num_workers), np.uint8)     # lanes that were sent
         self._out = 0                                                   # how many these are
         self._row_edges = np.arange(len(self._seeds) + 1, dtype=np.int64) * lib.facts.rows
@@ -89,6 +89,7 @@ class PoolVec(VecEnv):
     def _create_workers(self):
         lib, block, new = self.library, self._block, ffi().new
         self._sent = np.zeros(self.num_workers, np.int32)
+        self._since, self._progress = np.zeros((2, self.num_workers), np.int64)
         self._c_seeds = np.array(self._seeds, np.uint32)
         self._lanes = new("Lanes*", {
             "lanes": ffi().cast("Lane*", block.lanes.ctypes.data),
@@ -96,89 +97,70 @@ class PoolVec(VecEnv):
             "sent": ffi().cast("int32_t*", self._sent.ctypes.data),
             "count": self.num_workers, "num_envs": len(self._seeds), "spins": SPINS,
             "bad_lane": -1, "limit": int(lib.step_timeout * 1e9),
+            "reset_limit": int(lib.start_timeout * 1e9),
+            "since": ffi().cast("int64_t*", self._since.ctypes.data),
+            "progress": ffi().cast("int64_t*", self._progress.ctypes.data),
             "seeds": ffi().cast("uint32_t*", self._c_seeds.ctypes.data),
             "first_row": ffi().cast("int64_t*", self._row_edges.ctypes.data)})
-        self._processes = lib.take(self.num_workers)
+        self._monitor = Monitor(block, self._lane_parts, (lib.step_timeout, lib.start_timeout),
+                                lib.tell)
         try:
-            for part, process in zip(self._lane_parts, self._processes):
-                process.send(("open", part), block.fd)
-            for lane, process in enumerate(self._processes):
-                self._opened(lane, process)
-        except BaseException:
-            for process in self._processes:
-                process.end()
-            raise
-        finally:
+            self._monitor.open(lib.take(self.num_workers))
+        except BaseException as error:
             block.close_fd()
-        self._closing = threading.Event()
-        self._monitor = threading.Thread(target=self._look_after, daemon=True)
-        self._monitor.start()
+            shown = self._shown(error)
+            raise shown from shown.__cause__
+        if not lib.restarts:
+            block.close_fd()
         self._step_c = lib.api.step
         return abi.ffi().cast("PufferVec*", int(ffi().cast("uintptr_t", self._lanes)))
 
-    def _opened(self, lane: int, process: Process) -> None:
-        notes = self._block.lanes[lane].view(np.int64)
-        try:
-            kind, *found = process.answer(self.library.start_timeout,
-                                          lambda: int(notes[shared.PULSE]))
-        except TimeoutError:
-            raise RunError(f"env {int(notes[shared.ENV])} was not made within "
-                           f"{self.library.start_timeout:g} seconds", where=self.library.name,
-                           hint="a longer limit is [vec] start_timeout") from None
-        except EOFError:
-            raise RunError("the worker process ended while it made env "
-                           f"{int(notes[shared.ENV])}: {process.cause}",
-                           where=self.library.name) from None
-        if kind == "raised":
-            raise self._shown(self._raised(found[0]))
-
     def _bind(self) -> None:
         self.first_row = self._row_edges.copy()
-
-    def _look_after(self) -> None:
-        """Runs on a thread: a process that has ended is noted where C sees it."""
-        while not self._closing.wait(LOOK):
-            for lane, process in enumerate(self._processes):
-                if not process.alive:
-                    words = self._block.lanes[lane].view(np.int32)
-                    if words[shared.STATE] == FINE:
-                        words[shared.STATE] = DEAD
 
     # -- what went wrong
 
     def failure(self) -> BaseException | None:
         """What ended this vec: its steps do nothing any more. None while it is fine."""
-        if self._failure is None and self._processes and self._lanes.bad_lane >= 0:
+        if self._failure is None and self._monitor and self._lanes.bad_lane >= 0:
             self._failure = self._shown(self._find_failure())
         return self._failure
 
     def _find_failure(self) -> BaseException:
         lane, state = self._lanes.bad_lane, self._lanes.bad_state
-        process, part = self._processes[lane], self._lane_parts[lane]
+        process, part = self._monitor.processes[lane], self._lane_parts[lane]
         words, notes = (self._block.lanes[lane].view(kind) for kind in (np.int32, np.int64))
         env, phase = int(notes[shared.ENV]), int(words[shared.PHASE])
         if state == RAISED:
             with contextlib.suppress(EOFError, TimeoutError):
                 return self._raised(process.answer(1.0)[1])
             state = DEAD
+        if lane in self._monitor.errors:
+            return self._monitor.errors[lane]
+        after = self._after_restarts(part)
         if state == DEAD:
             where = self._place(env) if phase else f"envs {part.first} to " \
                 f"{part.first + len(part.seeds) - 1}"
-            return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}",
-                            where=where, detail=printed(),
+            return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}"
+                            + after, where=where, detail=printed(),
                             hint="its packages may have crashed: what they printed says more")
         process.popen.kill()
-        limit = "start_timeout" if phase == RESET else "step_timeout"
-        return RunError(f"the environment did not return for {self._lanes.limit * 1e-9:g} seconds "
-                        f"{DOING.get(phase, '')}".rstrip(), where=self._place(env),
+        limit = "start_timeout" if phase == shared.RESETS else "step_timeout"
+        return RunError(f"the environment did not return for {getattr(self.library, limit):g} "
+                        f"seconds {DOING.get(phase, '')}".rstrip() + after,
+                        where=self._place(env),
                         hint=f"look for a loop that never ends; a longer limit is [vec] {limit}")
+
+    def _after_restarts(self, part: Part) -> str:
+        times = int(self._block.restarts_of(part).max())
+        return f", and its copies were made anew {times} times before" if times else ""
 
     def _raised(self, failure: Failure) -> BaseException:
         return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
 
     def _place(self, env: int) -> str:
-        step = self._lanes.bad_step if self._processes else self.ticks
-        return f"env {env}, seed {self._seeds[env]}, step {step}"
+        step = self._lanes.bad_step if self._monitor else self.ticks
+        return f"env {env}, seed {self.env_seed(env)}, step {step}"
 
     def _shown(self, error: BaseException) -> BaseException:
         return as_itself(error) if self.library.as_itself else error
@@ -193,13 +175,10 @@ class PoolVec(VecEnv):
     def reset(self) -> np.ndarray:
         """Begin episodes everywhere, the first time from the seeds. Returns observations."""
         self._check_open()
-        if self._processes:
+        if self._monitor:
             self._wait_for_all()
-            self._lanes.limit = int(self.library.start_timeout * 1e9)
         super().reset()
         self._raise_failure()
-        if self._processes:
-            self._lanes.limit = int(self.library.step_timeout * 1e9)
         return self.observations
 
     def step(self, actions=None):
@@ -212,7 +191,7 @@ class PoolVec(VecEnv):
         return found
 
     def _step_alone(self) -> None:
-        if self._processes:
+        if self._monitor:
             watch = self._watches[0]
             watch.step = self.ticks
             self._step_c(self._handle, 0, self.num_envs, 0, abi.ffi().addressof(watch))
@@ -226,7 +205,7 @@ class PoolVec(VecEnv):
         """
         self._check_open()
         lanes = self._lanes_of(ids)
-        if not self._processes:
+        if not self._monitor:
             self.step()
             self._asked[:] = self._out = 1
             return
@@ -251,7 +230,7 @@ class PoolVec(VecEnv):
         if not len(busy):
             raise UsageError("nothing was sent", hint="send() begins a step")
         sizes = [len(part.seeds) for part in self._lane_parts]
-        if not self._processes:
+        if not self._monitor:
             self._asked[:] = self._out = 0
             return np.arange(len(self._seeds))
         count = sum(sizes[lane] for lane in busy) if count is None else count
@@ -295,7 +274,7 @@ class PoolVec(VecEnv):
         """What environment number `env` returns from its render(): (H, W, 3) uint8 where it was
         made with render_mode="rgb_array"."""
         self._check_open()
-        if not self._processes:
+        if not self._monitor:
             return self._lane.render(env)
         lane = next(part.lane for part in self._lane_parts
                     if part.first <= env < part.first + len(part.seeds))
@@ -306,17 +285,27 @@ class PoolVec(VecEnv):
         return found
 
     def _call(self, lane: int, message: tuple, timeout: float) -> tuple:
-        process = self._processes[lane]
+        process = self._monitor.settled(lane)
         process.send(message)
         library().lanes_send(self._lanes, lane, 1, CALL)
+        problem = None
         try:
             found = process.answer(timeout)
         except EOFError:
-            raise RunError(f"the worker process ended: {process.cause}") from None
+            problem = f"the worker process ended: {process.cause}"
         except TimeoutError:
-            raise RunError(f"the environment did not return for {timeout:g} seconds") from None
+            problem = f"the environment did not return for {timeout:g} seconds"
+            self._block.lanes[lane].view(np.int32)[shared.STATE] = shared.LATE
         library().lanes_receive(self._lanes, lane, 1, abi.ffi().NULL)
+        if problem:
+            raise RunError(problem)
         return found
+
+    def unflatten(self, rows=None):
+        """The parts of observations, nested as the space is, each (n, *shape): views of rows
+        (n, D), an array or a torch tensor; None: of `observations`. Where rows are not raw, ids are
+        one-hot."""
+        return self.layout.unflatten(self.observations if rows is None else rows)
 
     # -- logs
 
@@ -327,14 +316,20 @@ class PoolVec(VecEnv):
         return logs.collect(self._block, self._lane_parts, first, count)
 
     def env_seed(self, env: int) -> int:
-        return self._seeds[env]
+        """What env number `env` was seeded with when it was last made."""
+        return shared.seed_after(self._seeds[env], int(self._block.restarts[env]))
+
+    @property
+    def restarts(self) -> int:
+        """How often copies were made anew so far, all together."""
+        return int(self._block.restarts.sum())
 
     # -- for the trainer
 
     @property
     def trainer_fields(self) -> dict:
         """As VecEnv's; where workers are free, an env of the trainer is a lane."""
-        if not (self.library.free and self._processes):
+        if not (self.library.free and self._monitor):
             return super().trainer_fields
         rows = self.library.facts.rows
         edges = np.array([part.first * rows for part in self._lane_parts] + [self.num_agents],
@@ -349,7 +344,7 @@ class PoolVec(VecEnv):
     @property
     def block_agents(self) -> int:
         """Rows of a lane, where lanes are free; else 0."""
-        if not (self.library.free and self._processes):
+        if not (self.library.free and self._monitor):
             return 0
         return max(len(part.seeds) for part in self._lane_parts) * self.library.facts.rows
 
@@ -361,32 +356,33 @@ class PoolVec(VecEnv):
         if self._handle is None:
             return
         self._handle = None
-        if not self._processes:
+        if not self._monitor:
             self._lane.close()
             return
-        self._closing.set()
-        self._monitor.join()
+        self._end_workers()
+        self._block.close_fd()
+        if self.library.as_itself:
+            self.library.close()
+
+    def _end_workers(self) -> None:
+        """Processes that answer go back to the library; the others are ended."""
+        monitor, fine = self._monitor, self._lanes.bad_lane < 0
+        monitor.replaces = False
+        for lane in np.flatnonzero(self._asked).tolist():
+            if fine and monitor.state(lane) == FINE:
+                library().lanes_receive(self._lanes, lane, 1, abi.ffi().NULL)
+        monitor.close()
         end = time.monotonic() + self.library.step_timeout
-        fine = self._lanes.bad_lane < 0
-        for lane, process in enumerate(self._processes):
-            words = self._block.lanes[lane].view(np.int32)
-            if not process.alive or words[shared.STATE] != FINE or not fine:
-                process.end()
-                continue
-            if self._asked[lane] and library().lanes_receive(self._lanes, lane, 1,
-                                                             abi.ffi().NULL):
+        for lane, process in enumerate(monitor.processes):
+            if not fine or monitor.state(lane) != FINE or not process.alive:
                 process.end()
                 continue
             process.send(("close",))
             library().lanes_send(self._lanes, lane, 1, CALL)
-        for process in self._processes:
+        for process in monitor.processes:
             if process.alive:
                 with contextlib.suppress(EOFError, TimeoutError):
                     process.answer(max(0.1, end - time.monotonic()))
                     self.library.idle.append(process)
                     continue
                 process.end()
-        if self.library.as_itself:
-            self.library.close()
-
-

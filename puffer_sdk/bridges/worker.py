@@ -176,6 +176,8 @@ def serve(channel: Connection, lane, block: Block, part) -> None:
 
 def call(channel: Connection, lane) -> bool:
     """The message that waits. Returns whether the lane is closed now."""
+    if not channel.poll():
+        return False                    # it went to the process whose place this one took
     message = channel.recv()
     if message[0] == "close":
         lane.close()

@@ -13,7 +13,8 @@ from .vec import MOST_WORKERS, PoolVec
 
 def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto", seed: int = 0,
          keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
-         restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0) -> PoolVec:
+         restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0,
+         raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
@@ -28,9 +29,13 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     keywords        of the call that makes an environment
     seed            each copy's own seed derives from it and the copy's index
     autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them
-    restarts        how often a copy that raised something is made anew: its episode is truncated
+    restarts        how often each copy is made anew after it raised something, or after its worker
+                    process died or hung, with all copies of that worker: episodes are truncated
     step_timeout    seconds after which a reset or step that does not return is an error
     start_timeout   the same for the constructor and the first reset
+    raw             rows of bytes where the parts of an observation differ in type, as a network of
+                    one's own has them: unflatten() gives each part in its own type
+    reward_scale    factor of rewards; the log is of the environment's own
 
     What an environment raises is raised by reset() and step(), with the worker's traceback as its
     cause. Raises UsageError where the name leads nowhere, or a space cannot be rows of fixed
@@ -58,12 +63,14 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
         try:
             facts, process = find_facts(maker, start_timeout)
         except Exception as error:
-            raise as_itself(error) from error.__cause__
+            shown = as_itself(error)
+            raise shown from shown.__cause__
         idle = [process]
     else:
         facts = facts_here(maker)
-    library = PoolLibrary(maker, facts, workers=workers, autoreset=autoreset, restarts=restarts,
-                          step_timeout=step_timeout, start_timeout=start_timeout,
+    library = PoolLibrary(maker, facts.in_bytes(raw), workers=workers, autoreset=autoreset,
+                          restarts=restarts, step_timeout=step_timeout, start_timeout=start_timeout,
+                          reward_scale=reward_scale,
                           as_itself=True, idle=idle)
     try:
         return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed)

@@ -32,6 +32,13 @@ class Description:
     has_alive: bool             # agents come and go
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
+    layout: object | None = None    # of rows that a space describes: bridges.spaces.Observations
+
+    def facts(self) -> dict:
+        """What a checkpoint says about the rows and heads that its network is made for."""
+        facts = {"obs_size": self.obs_size, "obs_dtype": self.obs_dtype.name,
+                 "act_sizes": list(self.act_sizes)}
+        return facts if self.layout is None else {**facts, "layout": self.layout.to_dict()}
 
 
 class Library:

@@ -38,3 +38,25 @@ def fill_empty(rows: np.ndarray | None, alive: np.ndarray | None, value=0) -> np
         return rows
     return np.where((np.asarray(alive) != 0).reshape(-1, *[1] * (rows.ndim - 1)), rows,
                     rows.dtype.type(value))
+
+
+def random_actions(vec, rng, drawn: int = 0):
+    """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head.
+
+    drawn       agents to draw for, if that is more than N: the first N then do the same in a vec
+                of any size
+    """
+    n = vec.num_agents
+    drawn = max(n, drawn)
+    actions, column = np.empty_like(vec.actions), 0
+    for head, width in enumerate(vec.act_sizes):
+        if width == 1:
+            actions[:, head] = rng.uniform(-1, 1, drawn)[:n]
+        elif vec.action_mask is None:
+            actions[:, head] = rng.integers(0, width, drawn)[:n]
+        else:
+            legal = vec.action_mask[:, column:column + width] != 0
+            draw = rng.random((drawn, width))[:n]
+            actions[:, head] = np.where(legal, draw, -1).argmax(1)
+        column += width
+    return fill_empty(actions, vec.alive)

@@ -206,8 +206,14 @@ class VecEnv:
         return {"api": self.library.api, "first_row": self.first_row,
                 "whole_steps": int(self.description.whole_steps)}
 
+    @property
+    def layout(self):
+        """How rows unflatten into the observations of a Python environment; None: compiled ones."""
+        return self.description.layout
+
     trainer_threads = 1         # that a trainer should have, at least
     block_agents = 0            # that it steps together, where that is not for it to choose
+    restarts = 0                # copies that were made anew, of environments in Python
 
     def failure(self) -> BaseException | None:
         """What ended this vec for good; None while it is fine. Compiled code ends the process."""

@@ -192,6 +192,7 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
         with_what = {"raylib": served.library, "director": canvas.build(served, verbose=verbose)}
     else:
         prepared = source.prepare(settings, verbose=verbose).drawn("rgb_array")
+        prepared = prepared.as_trained(past and past.facts["env"])
         with_what = {"raylib": None, "director": None}
     folder_of_run = run_folder(found)
     with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:

@@ -54,6 +54,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
                              hint="leave the option out")
         from .watching import watch as watch_play
         prepared = source.prepare(settings, verbose=verbose)
+        prepared = prepared.as_trained(past and past.facts["env"])
         return Played(**watch_play(
             prepared, found, greedy=greedy, ticks=ticks,
             seed=prepared.config.eval.seed if seed is None else seed))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ..base.errors import UsageError
+from ..bridges import layouts
 from ..env.living import fill_empty
 from ..training import backends, checkpoint
 from ..training.models import find_model
@@ -28,7 +29,8 @@ class Policy:
     The number of agents is that of the first call of act(). The same seed gives the same actions.
 
     Attributes: path, env (a name), step (agent steps trained), obs_size, obs_dtype, act_sizes,
-    config (the settings it was trained with), n (agents; 0 before the first act()).
+    config (the settings it was trained with), n (agents; 0 before the first act()), layout (of the
+    rows of a Python environment, or None).
     """
 
     def __init__(self, past: checkpoint.Checkpoint, *, greedy: bool = False, seed: int = 0):
@@ -38,7 +40,7 @@ class Policy:
         self.path, self.step, self.env = past.path, past.step, str(env["name"])
         self.obs_size, self.obs_dtype = int(env["obs_size"]), np.dtype(env["obs_dtype"])
         self.act_sizes = tuple(int(width) for width in env["act_sizes"])
-        self.config = past.config
+        self.config, self.layout = past.config, layouts.from_dict(env.get("layout"))
         self.greedy, self.seed, self.n = greedy, seed, 0
         self._past, self._actor = past, None
 
@@ -117,7 +119,7 @@ class Policy:
         import numpy as np
 
         sizes = SimpleNamespace(observations=np.empty(0, self.obs_dtype), obs_size=self.obs_size,
-                                act_sizes=self.act_sizes, num_agents=n)
+                                act_sizes=self.act_sizes, num_agents=n, layout=self.layout)
         with self._past.named():
             self._actor = backends.make_actor(sizes, self.config, self._past.tensors, self.seed,
                                               greedy=self.greedy)

@@ -101,6 +101,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
     prepared = source.prepare(settings, ini=ini, verbose=verbose)
+    prepared = prepared.as_trained(past and past.facts["env"])
     resolved = prepared.config
     job = prepared.job(PlayersJob, model=found, greedy=greedy)
 

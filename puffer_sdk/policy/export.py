@@ -24,6 +24,7 @@ import numpy as np
 
 from ..base import files, paths
 from ..base.errors import RunError, UsageError
+from ..bridges import layouts
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.models import find_model
@@ -50,6 +51,7 @@ class TrainedPolicy:
     settings_hash: str              # of all settings of the training
     config: Config = field(repr=False)
     weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
+    layout: object | None = field(default=None, repr=False)     # of a Python environment's rows
     best: dict | None = None        # {"metric", "value", "step"} of a run's best weights
 
     @property
@@ -163,7 +165,8 @@ def read_policy(path: Path) -> TrainedPolicy:
             hidden_size=config.policy.hidden_size, num_layers=config.policy.num_layers,
             scale_obs=bool(config.train.scale_obs) and env["obs_dtype"] == "uint8",
             settings_hash=hashlib.sha256(settings).hexdigest()[:31], config=config,
-            weights=past.tensors, best=past.facts.get("best"))
+            weights=past.tensors, layout=layouts.from_dict(env.get("layout")),
+            best=past.facts.get("best"))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError("this checkpoint does not say what it was trained on", where=path,
                          detail=f"{type(error).__name__}: {error}") from None
@@ -344,7 +347,8 @@ def to_torch(policy: TrainedPolicy) -> bytes:
             return self.net.step(observations, state)
 
     backends.require_torch(policy.config)
-    net = build_policy(policy.obs_size, policy.act_sizes, policy.config).eval()
+    net = build_policy(policy.obs_size, policy.act_sizes, policy.config,
+                       layout=policy.layout).eval()
     load_weights(net, policy.weights)
     net.requires_grad_(False)
     kind = torch.uint8 if policy.obs_dtype == "uint8" else torch.float32

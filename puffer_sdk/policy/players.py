@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..base.errors import UsageError
 from ..env.job import EnvJob
-from ..env.living import ended, fill_empty
+from ..env.living import ended, fill_empty, random_actions
 from ..settings.texts import parse_action
 from ..settings.values import Config
 from ..training import backends, checkpoint
@@ -32,36 +32,10 @@ def load_players(job: PlayersJob, library) -> dict:
     if job.model:
         past = checkpoint.load(job.model)
         about = library.describe(job.config.env)
-        checkpoint.check_fits(past, {"name": job.name, "obs_size": about.obs_size,
-                                     "obs_dtype": about.obs_dtype.name,
-                                     "act_sizes": list(about.act_sizes)}, job.config.env)
+        checkpoint.check_fits(past, {"name": job.name, **about.facts()}, job.config.env)
         players = {"random": random_player, "trained": trained_player(past, job.greedy),
                    "idle": idle_player}
     return players
-
-
-def random_actions(vec, rng, drawn: int = 0):
-    """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head.
-
-    drawn       agents to draw for, if that is more than N: the first N then do the same in a vec
-                of any size
-    """
-    import numpy as np
-
-    n = vec.num_agents
-    drawn = max(n, drawn)
-    actions, column = np.empty_like(vec.actions), 0
-    for head, width in enumerate(vec.act_sizes):
-        if width == 1:
-            actions[:, head] = rng.uniform(-1, 1, drawn)[:n]
-        elif vec.action_mask is None:
-            actions[:, head] = rng.integers(0, width, drawn)[:n]
-        else:
-            legal = vec.action_mask[:, column:column + width] != 0
-            draw = rng.random((drawn, width))[:n]
-            actions[:, head] = np.where(legal, draw, -1).argmax(1)
-        column += width
-    return fill_empty(actions, vec.alive)
 
 
 def same_actions(vec, action):

@@ -96,7 +96,11 @@ class Vec:
     start_timeout: float = setting(60.0, "Python environments: seconds that the constructor and "
                                          "the first reset may take", above=0, high=86400)
     restarts: int = setting(0, "Python environments: how often each copy is made anew after it "
-                               "raised something; its episode is truncated", low=0, high=10**9)
+                               "raised something, or its worker process died or hung; its "
+                               "episode is truncated", low=0, high=10**9)
+    reward_scale: float = setting(0.0, "Python environments: factor of rewards in training. 0: "
+                                       "such that discounted returns of random play are about 1",
+                                  low=0, high=1e12)
     device: str = setting("cpu", "where environments play during training: on a GPU they need "
                                  "train.device cuda, and C that compiles for one",
                           choices=("cpu", "cuda"))

@@ -137,6 +137,7 @@ def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: in
     from .reference.policy import build_policy, load_weights
 
     use_threads(trained)
-    policy = build_policy(vec.obs_size, vec.act_sizes, trained)
+    policy = build_policy(vec.obs_size, vec.act_sizes, trained,
+                          layout=getattr(vec, "layout", None))
     load_weights(policy, tensors)
     return Actor(policy, vec.act_sizes, seed, vec.num_agents, greedy=greedy)

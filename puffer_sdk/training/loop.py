@@ -157,5 +157,4 @@ def _facts_of(vec: VecEnv) -> dict[str, object]:
     about, folder = vec.description, vec.library.folder
     return {"name": folder.name if folder else about.name,
             "spec_hash": header.read(folder).hash() if folder else None,
-            "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
-            "act_sizes": list(about.act_sizes)}
+            **about.facts()}

@@ -80,8 +80,9 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     sinks.require(**wanted)
     prepared = source.prepare(settings, ini=past.run.config_path if past else ini,
                               verbose=verbose)
+    backends.require(prepared.config, prepared.folder, verbose=verbose)
+    prepared = prepared.with_sizes()
     resolved, spec = prepared.config, prepared.spec
-    backends.require(resolved, prepared.folder, verbose=verbose)
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
         ui.say(f"the goal {met['goal']} was reached after {met['step']:,} steps: this run is over; "

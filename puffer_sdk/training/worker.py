@@ -69,11 +69,12 @@ class _Worker:
     def __init__(self, job: TrainJob, link: Link):
         self.job, self.link = job, link
         self.config, self.library = job.config, job.open()
+        if hasattr(self.library, "tell"):
+            self.library.tell = lambda text: link.emit("note", text=text)
+        self.made_anew = 0              # copies of Python environments, by vecs that are closed
         past = checkpoint.load(job.resume) if job.resume else None
         about = self.library.describe(self.config.env)
-        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash,
-                          "obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
-                          "act_sizes": list(about.act_sizes)}
+        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash, **about.facts()}
         model = checkpoint.load(job.model) if job.model else None
         for found in filter(None, (past, model)):
             checkpoint.check_fits(found, self.env_facts, self.config.env)
@@ -213,6 +214,7 @@ class _Worker:
             self.link.emit("note", text=f"no episode has ended in {ticks:,} ticks; the "
                            "environments start anew, and every episode is cut")
         old, self.vec = self.vec, None
+        self.made_anew += old.restarts
         old.close()
         self.start = self.trainer.epoch
         self.vec = make_vec(self.library, self.config, self.start, self.link)
@@ -270,6 +272,8 @@ class _Worker:
                    **{f"window/{name}": value for name, value in self.window.means.items()},
                    **losses, "time/rollout": rolled - began,
                    **{f"time/{name}": value for name, value in timers.items()}}
+        if self.config.vec.restarts:
+            metrics["train/restarts"] = self.made_anew + self.vec.restarts
         self.link.emit("metrics", **metrics)
         if self.watch.look(log):
             self.met = {"goal": str(self.watch.goal), "step": metrics["step"],

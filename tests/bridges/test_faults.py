@@ -23,8 +23,8 @@ def wrap(fault, workers=2, num_envs=4, **options):
 
 
 def children(pid: int) -> list[int]:
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in path.read_text().split()]
+    return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children")
+            for word in path.read_text().split()]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -144,7 +144,7 @@ def test_no_worker_outlives_its_parent(number):
               f"envs = puffer_sdk.wrap({str(GAMES) + ':Count'!r}, 4, workers=2, "
               "keywords={'slow': 0.2})\n"
               "envs.reset()\n"
-              "print(*[p.popen.pid for p in envs._processes], flush=True)\n"
+              "print(*[p.popen.pid for p in envs._monitor.processes], flush=True)\n"
               "while True: envs.step([0] * 4)\n")
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.DEVNULL, start_new_session=True)

@@ -109,6 +109,40 @@ def test_keywords_keep_their_types_through_a_resume(here):
     assert run.reached["episode_length"] == 4
 
 
+def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
+    """The factor is measured by random play: Count earns 0, 1 or 2 a step, 5 steps an episode."""
+    returns = []
+    with puffer_sdk.wrap("games.py:Count", 4, workers=1, seed=1, reward_scale=0.25) as envs:
+        envs.reset()
+        for _ in range(5):
+            assert envs.step([0, 1, 2, 2])[1].tolist() == [0, 0.25, 0.5, 0.5]
+        assert envs.log()["episode_return"] == (0 + 5 + 10 + 10) / 4
+    prepared = sources.find("games.py:Count").prepare({"train.gamma": 0.5}).with_sizes()
+    rng, total = np.random.default_rng(0), []
+    for _ in range(4000):
+        value = 0.0
+        for _ in range(5):
+            value = value * 0.5 + rng.integers(3)
+            total += [value**2] if value else []
+    assert prepared.config.vec.reward_scale == pytest.approx(np.mean(total)**-0.5, rel=0.1)
+    assert prepared.with_sizes() is prepared
+    for scale in (0, 0.01):
+        run = puffer_sdk.train("games.py:Count", {**SMALL, "vec.reward_scale": scale})
+        config = sources.find("games.py:Count").resolve(ini=run.folder / "config.ini")
+        assert config.vec.reward_scale == 0.01 if scale else 0.2 < config.vec.reward_scale < 0.8
+        returns.append(run.reached["episode_return"])
+    assert all(1 < value < 10 for value in returns)
+
+
+@pytest.mark.parametrize(("high", "given", "scaled"), [
+    (255, None, True), (10, None, False), (255, 0, False), (10, 1, True)])
+def test_pictures_of_large_bytes_are_divided_by_255(here, high, given, scaled):
+    """Otherwise the first policy is certain of what it knows nothing about."""
+    settings = {"env.high": high, **({} if given is None else {"train.scale_obs": given})}
+    config = sources.find("games.py:Bytes").prepare(settings).with_sizes().config
+    assert config.train.scale_obs is scaled and config.vec.reward_scale == 1
+
+
 def test_settings_come_from_an_ini_beside_the_runs(here):
     (here / "gymnasium").mkdir()
     (here / "gymnasium" / "CartPole-v1.ini").write_text("[train]\nlearning_rate = 0.5\n")

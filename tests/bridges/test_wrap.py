@@ -231,6 +231,7 @@ def test_a_function_of_ones_own_is_sent_to_the_workers():
 def test_python_and_c_agree_on_a_lane():
     """Sizes, places and numbers of lanes.h, which shared.py states for NumPy."""
     from puffer_sdk.bridges import shared
+    from puffer_sdk.bridges.games import base
     from puffer_sdk.bridges.lanes import ffi, library
 
     c, lib = ffi(), library()
@@ -239,8 +240,11 @@ def test_python_and_c_agree_on_a_lane():
                                                       "phase")}
     assert at == {"done": shared.DONE_AT, "command": 4 * shared.COMMAND, "state": 4 * shared.STATE,
                   "env": 8 * shared.ENV, "pulse": 8 * shared.PULSE, "phase": 4 * shared.PHASE}
-    for name in ("STEP", "RESET", "CALL", "FINE", "RAISED", "DEAD", "SILENT"):
+    for name in ("STEP", "RESET", "CALL", "FINE", "RAISED", "DEAD", "SILENT", "LATE", "REPLACED"):
         assert getattr(lib, f"LANE_{name}") == getattr(shared, name)
+    assert [c.offsetof("Lane", name) for name in ("go", "done")] == [
+        4 * shared.GO, 4 * shared.DONE]
+    assert lib.PUFFER_RESET == shared.RESETS == base.RESET
 
 
 def test_more_workers_than_envs_or_cores_are_fine():
@@ -262,7 +266,8 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
     page = ROOT / "docs" / "guides" / "python.md"
     monkeypatch.chdir(tmp_path)
     programs = blocks(page, "python")
-    assert len(programs) == 2
+    room, *programs = programs
+    assert len(programs) == 2 and room.startswith("# room.py")      # test_layouts.py runs it
     for program in programs:
         exec(program, {})
     from puffer_sdk.bridges import sources

@@ -102,6 +102,29 @@ def test_the_page_of_python_environments_holds_the_measured_figures(monkeypatch)
     assert text.strip() in (ROOT / "benchmarks" / "peers" / "makers.py").read_text()
 
 
+def test_the_page_of_python_environments_holds_what_the_defaults_reach():
+    import bench_defaults
+    figures = json.loads(bench_defaults.FILE.read_text())
+    assert bench_defaults.table(figures) in bench_defaults.PAGE.read_text()
+    for name, _, steps, best in bench_defaults.TASKS:
+        run = figures["runs"][name]
+        assert (run["steps"], run["best"], len(run["returns"])) == (steps, best, 3)
+
+
+def test_a_peer_that_did_not_run_is_named_and_no_goal_is_reached_against_it(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "peers")
+    import bridges_page
+    figures = json.loads((ROOT / "docs" / "data" / "bridges.json").read_text())
+    goal = "nothing, with processes: half the CPU of the best peer"
+    (line,) = [line for line in bridges_page.reached(figures).splitlines() if goal in line]
+    assert line.endswith("| yes |")
+    figures["empty"]["TorchRL ParallelEnv"] = {"failed": "pip install failed: no space"}
+    text = bridges_page.table(figures)
+    (line,) = [line for line in text.splitlines() if goal in line]
+    assert line.endswith("| not judged: TorchRL ParallelEnv did not run |")
+    assert "- TorchRL ParallelEnv, nothing: pip install failed: no space" in text
+
+
 def test_the_page_of_planted_python_bugs_holds_the_measured_figures():
     """And the planted texts are in their files: the benchmark can be run again."""
     import bench_check_python

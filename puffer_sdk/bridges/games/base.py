@@ -37,7 +37,9 @@ class Part:
     lane        its number
     first       the index of its first environment, over all lanes
     seeds       one for each of its environments
-    restarts    how often each may be made anew after an exception
+    restarts    how often each may be made anew
+    scale       factor of rewards, as trainers see them; logs are of the environment's own
+    cut         whether the first step only cuts the episodes that another worker left behind
     """
 
     maker: Maker
@@ -48,6 +50,8 @@ class Part:
     seeds: tuple[int, ...]
     autoreset: str = SAME_STEP
     restarts: int = 0
+    scale: float = 1.0
+    cut: bool = False
 
 
 class EnvError(Exception):
@@ -62,6 +66,8 @@ class Lane:
     """What all kinds share: the rows, the log, and the notes for whoever watches.
 
     envs    the environments, as made
+    seeds   what each of them was seeded with, or will be
+    anew    how often each of them was made anew
     """
 
     def __init__(self, part: Part, block: Block):
@@ -78,7 +84,7 @@ class Lane:
         self.alive = block.alive[mine] if facts.has_alive else None
         self.log = block.log[part.first:part.first + self.count]
         self.names_bytes = block.names[part.lane]
-        self.extras: dict[str, int] = {}
+        self.extras = {name: place for place, name in enumerate(names_of(self.names_bytes))}
         # memoryviews: a number is written there in a third of the time that an array takes
         at = block.lanes[part.lane]
         self.notes, self.words = memoryview(at.view(np.int64)), memoryview(at.view(np.int32))
@@ -90,9 +96,10 @@ class Lane:
         self.save = [facts.observations.writer(row) for row in self.finals]
         self.returns, self.lengths = [0.0] * rows, [0] * rows
         self.waiting: set[int] = set()      # environments that have ended and are not reset
-        self.dirty, self.restarts_left = True, [part.restarts] * self.count
+        self.dirty, self.cut, self.anew = True, part.cut, block.restarts_of(part)
         self.fresh = True                   # the next reset is the first one: with the seed
-        seed = part.seeds[0] if part.seeds else 0
+        self.seeds = [self.seed_of(number) for number in range(self.count)]
+        seed = self.seeds[0] if self.seeds else 0
         random.seed(seed)
         np.random.seed(seed)
         self.envs = []
@@ -112,6 +119,9 @@ class Lane:
     def here(self) -> int:
         """The environment that is at work now."""
         return self.notes[shared.ENV] - self.part.first
+
+    def seed_of(self, number: int) -> int:
+        return shared.seed_after(self.part.seeds[number], int(self.anew[number]))
 
     # -- what the kinds differ in
 
@@ -135,15 +145,27 @@ class Lane:
 
     def step(self) -> None:
         """Raises EnvError."""
-        self._run(STEP, self.step_all)
+        if self.cut:
+            self._run(RESET, self.cut_all)
+        else:
+            self._run(STEP, self.step_all)
+            if self.part.scale != 1.0:
+                self.rewards *= self.part.scale
+
+    def cut_all(self) -> None:
+        """Truncate all episodes and begin others: nobody knows how they went on."""
+        self._reset_all()
+        self.terminals[:] = 1
+        self.truncations[:] = 1
+        self.dirty = True
 
     def _reset_all(self) -> None:
         self.clear()
         self.waiting.clear()
         for number in range(self.count):
             self.note(number)
-            self.reset_env(number, self.part.seeds[number] if self.fresh else None)
-        self.fresh = False
+            self.reset_env(number, self.seeds[number] if self.fresh else None)
+        self.fresh = self.cut = False
         for row in self.rows:
             self.returns[row], self.lengths[row] = 0.0, 0
 
@@ -251,14 +273,21 @@ class Lane:
         log[column + 1] += value
 
     def restart(self, number: int, error: BaseException) -> bool:
-        """After an exception: make this environment anew, if it may be."""
-        if not self.restarts_left[number] or not isinstance(error, Exception):
+        """After an exception: make this environment anew, if it may be, with another seed."""
+        if self.anew[number] >= self.part.restarts or not isinstance(error, Exception):
             return False
-        self.restarts_left[number] -= 1
+        self.anew[number] += 1
+        self.seeds[number] = self.seed_of(number)
         print(f"env {self.part.first + number} raised {type(error).__name__}: {error}; "
               "it is made anew", flush=True)
         self.envs[number] = self.make(number)
         return True
+
+
+def names_of(raw) -> list[str]:
+    """What a lane's row of `names` holds: the names that its environments add to the log."""
+    size = int(raw[:4].view(np.int32)[0])
+    return json.loads(raw[4:4 + size].tobytes()) if size else []
 
 
 def seed_parts(seeds: Sequence[int], lanes: int) -> list[tuple[int, tuple[int, ...]]]:

@@ -27,7 +27,7 @@ class BatchLane(Lane):
     def make(self, number: int):
         if number:
             return self.envs[0]
-        env = self.part.maker.batch(self.count, self.part.seeds[0] & LARGEST)
+        env = self.part.maker.batch(self.count, self.seeds[0] & LARGEST)
         if env.num_envs != self.count:
             raise UsageError("the environment has another number of copies", expected=self.count,
                              actual=env.num_envs, hint="take num_envs as a keyword")
@@ -41,7 +41,7 @@ class BatchLane(Lane):
 
     def _reset_from_seeds(self):
         """Gymnasium takes a list of seeds, ALE an array, others a single one."""
-        seeds = [int(seed) & LARGEST for seed in self.part.seeds]
+        seeds = [int(seed) & LARGEST for seed in self.seeds]
         for form in (seeds, np.array(seeds), seeds[0]):
             try:
                 return self.envs[0].reset(seed=form)
@@ -52,8 +52,14 @@ class BatchLane(Lane):
     def step_all(self) -> None:
         plan, lived = self.facts.observations, self.alive != 0
         self.notes[PULSE] += 1
-        obs, rewards, terminated, truncated, infos = self.envs[0].step(
-            np.asarray(self.read(self.actions)))
+        try:
+            obs, rewards, terminated, truncated, infos = self.envs[0].step(
+                np.asarray(self.read(self.actions)))
+        except Exception as error:
+            if not self.restart_all(error):
+                raise
+            self.cut_all()
+            return
         if self.dirty:
             self.clear()
         terminated, truncated = np.asarray(terminated, bool), np.asarray(truncated, bool)
@@ -83,6 +89,18 @@ class BatchLane(Lane):
             self.facts.observations.write_all(self.observations, obs)
         elif finals is None:                # it resets in the next step
             self.alive[over] = 0
+
+    def restart_all(self, error: Exception) -> bool:
+        """restart() of all copies: one object steps them."""
+        if (self.anew >= self.part.restarts).any():
+            return False
+        self.anew[1:] += 1
+        self.seeds = [self.seed_of(number) for number in range(self.count)]
+        self.fresh = True
+        if not self.restart(0, error):
+            return False
+        self.envs[1:] = self.envs[:1] * (self.count - 1)
+        return True
 
     def close(self) -> None:
         del self.envs[1:]

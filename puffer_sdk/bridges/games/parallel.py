@@ -60,7 +60,7 @@ class ParallelLane(Lane):
             for agent in before:
                 self.terminals[rows[agent]] = self.truncations[rows[agent]] = 1
                 self.returns[rows[agent]], self.lengths[rows[agent]] = 0.0, 0
-            self.reset_env(number, None)
+            self.reset_env(number, self.seeds[number])
             return
         after = set(env.agents)
         for agent in before:

@@ -35,7 +35,7 @@ class SingleLane(Lane):
         env = self.part.maker()
         inner, limit = probing.peel(env)
         if hasattr(inner, "action_space"):
-            inner.action_space.seed(self.part.seeds[number])
+            inner.action_space.seed(self.seeds[number])
         self.limits[number:number + 1] = [limit or NEVER]
         return inner
 
@@ -45,6 +45,10 @@ class SingleLane(Lane):
         self.write_checked(number, ob)
         if self.masks is not None:
             self.write_mask(number, ob, info)
+
+    def cut_all(self) -> None:
+        super().cut_all()
+        self.ended[:] = self.rows
 
     def step_all(self) -> None:
         """This loop is what a step costs besides the environment's own code: calls, attributes and
@@ -126,7 +130,7 @@ class SingleLane(Lane):
         terminals[number] = truncations[number] = 1     # it is cut, without a final row
         self.ended.append(number)
         self.earned[number] = self.returns[number] = 0.0
-        self.reset_env(number, None)
+        self.reset_env(number, self.seeds[number])
 
     def _not_five(self, found) -> UsageError:
         size = len(found) if hasattr(found, "__len__") else None

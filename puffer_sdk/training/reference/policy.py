@@ -5,6 +5,7 @@ Sizes: n or S rows, T ticks, D observation, H hidden, L layers, A sum of head wi
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from torch import Tensor, nn
 from ...base import philox
 from ...base.errors import UsageError, did_you_mean
 from ...base.philox import Purpose
+from ...bridges.layouts import plain
+from ...bridges.spaces import Observations
 from ..schedules import check_tensors
 
 
@@ -78,7 +81,7 @@ class Policy(nn.Module):
     No biases and no norms. This is also the interface that your own class
     (policy.torch_class = file.py:Class) must offer; T, S and n may differ in every call:
 
-        Class(obs_size, act_sizes, hidden_size, num_layers, scale_obs)
+        Class(obs_size, act_sizes, hidden_size, num_layers, scale_obs[, layout])
         initial_state(n)             -> zeros (n, ...): the state at the start of an episode
         step(obs, state)             -> logits (n, A), value (n,), new state (n, ...)
         sequence(obs, state0, ended) -> logits (S, T, A), values (S, T)     the same as step() gives
@@ -87,6 +90,9 @@ class Policy(nn.Module):
     obs is (n, D) or (S, T, D), uint8 or float32; state0 is (S, ...), the state before each
     segment's first tick; ended (S, T) is 1 where an episode ended, so the state after that tick is
     zero. A head of width w > 1 has w logits; a head of width 1 is continuous and has its mean.
+
+    A constructor with a parameter `layout` gets the rows' layout by that name:
+    layout.unflatten(obs) gives the parts of a Python environment's observations, as views.
     """
 
     def __init__(self, obs_size: int, act_sizes: Sequence[int], hidden_size: int, num_layers: int,
@@ -143,8 +149,12 @@ class Policy(nn.Module):
         return out[..., :-1], out[..., -1], *rest
 
 
-def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu") -> nn.Module:
-    """The policy that the settings ask for, initialised from train.seed, on the given device."""
+def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu",
+                 layout: Observations | None = None) -> nn.Module:
+    """The policy that the settings ask for, initialised from train.seed, on the given device.
+
+    layout  how rows unflatten, for a class that takes it; None: a row is what it is
+    """
     shape = (obs_size, tuple(act_sizes), config.policy.hidden_size, config.policy.num_layers,
              bool(config.train.scale_obs))
     if not config.policy.torch_class:
@@ -153,7 +163,7 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu") 
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.train.seed)
-            policy = load_torch_class(config.policy.torch_class, shape)
+            policy = load_torch_class(config.policy.torch_class, shape, layout)
     try:
         return policy.to(device)
     except (RuntimeError, AssertionError) as error:     # no such device, or torch built without it
@@ -161,7 +171,7 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu") 
                          detail=str(error).splitlines()[0]) from error
 
 
-def load_torch_class(spec: str, shape: tuple) -> nn.Module:
+def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None) -> nn.Module:
     """An instance of a user's Class from "file.py:Class", tried on three made-up ticks."""
     def refuse(message: str, **facts) -> UsageError:
         return UsageError(f"policy.torch_class: {message}", where=spec, **facts)
@@ -187,9 +197,17 @@ def load_torch_class(spec: str, shape: tuple) -> nn.Module:
     for method in ("initial_state", "step", "sequence"):
         if not callable(getattr(cls, method, None)):
             raise refuse(f"{name} has no method {method}()", hint=manual)
+    takes = "layout" in inspect.signature(cls).parameters
+    if layout is not None and layout.raw and not takes:
+        raise refuse(f"{name} does not take a layout, and its rows are bytes of several types",
+                     expected="__init__(..., layout)", hint="layout.unflatten(obs) gives the parts "
+                     "of the observations: docs/guides/python.md")
+    layout = layout or plain(shape[0])
     try:
-        policy = cls(*shape)
-        found = _try_policy(policy, obs_size=shape[0])
+        policy = cls(*shape, **({"layout": layout} if takes else {}))
+        rows = layout.example(6) if takes else philox.uniform((0, Purpose.INIT),
+                                                              np.arange(6 * shape[0]))
+        found = _try_policy(policy, torch.from_numpy(rows).view(2, 3, -1))
     except Exception as error:
         raise refuse(f"{name} failed on a trial run", hint=manual,
                      detail=f"{type(error).__name__}: {error}") from error
@@ -208,10 +226,9 @@ def load_torch_class(spec: str, shape: tuple) -> nn.Module:
 
 
 @torch.no_grad()
-def _try_policy(policy: nn.Module, obs_size: int) -> dict[str, object]:
-    """Three ticks of two agents, the first agent's episode ending on the second tick."""
-    obs = torch.from_numpy(philox.uniform((0, Purpose.INIT), np.arange(6 * obs_size)))
-    obs, ended = obs.view(2, 3, obs_size), torch.tensor([[0., 1., 0.], [0., 0., 0.]])
+def _try_policy(policy: nn.Module, obs: Tensor) -> dict[str, object]:
+    """Three ticks of two agents, obs (2, 3, D); the first one's episode ends on the second tick."""
+    ended = torch.tensor([[0., 1., 0.], [0., 0., 0.]])
     state, stepped = policy.initial_state(2), []
     for t in range(3):
         logits, value, state = policy.step(obs[:, t], state)

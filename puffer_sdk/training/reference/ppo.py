@@ -52,7 +52,8 @@ class TorchPPO(Schedules):
         self.config, self.settings = config, config.train
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         check_sizes(vec, config.train)
-        self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device)
+        self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device,
+                                   layout=getattr(vec, "layout", None))
         self.device = next(self.policy.parameters()).device
         t = self.settings
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents, first_agent=first_agent)

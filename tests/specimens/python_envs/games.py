@@ -1,4 +1,5 @@
 """Small environments in Python, as users write them: for tests of the bridges."""
+import contextlib
 import os
 import time
 
@@ -13,19 +14,30 @@ class Count(gymnasium.Env):
     """Counts up from its seed's digit. Says all that it is told, so that tests can look.
 
     length      steps of an episode; every third one is truncated in place of terminated
-    fault       what happens at step `at` of each episode: raise, die, hang, nan, shape
+    fault       what happens at step `at` of each episode: raise, die, kill, exit, hang, shape
+    once        a file: the fault happens where it does not exist yet, and makes it
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0):
+    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0,
+                 once=""):
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
         self.action_space = spaces.Discrete(3)
         self.length, self.fault, self.at, self.render_mode = length, fault, at, render_mode
-        self.slow, self.episode = slow, 0
+        self.slow, self.once, self.episode = slow, once, 0
 
     def look(self):
         return np.array([self.np_random_seed % 1000, self.episode, self.t], np.float32)
+
+    def is_due(self):
+        if not self.fault or self.t != self.at:
+            return False
+        with contextlib.suppress(FileExistsError):
+            if self.once:
+                os.close(os.open(self.once, os.O_CREAT | os.O_EXCL))
+            return True
+        return False
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -36,11 +48,13 @@ class Count(gymnasium.Env):
         self.t += 1
         if self.slow:
             time.sleep(self.slow)
-        if self.fault and self.t == self.at:
+        if self.is_due():
             if self.fault == "raise":
                 raise ValueError("no such lever")
             if self.fault == "die":
                 os.kill(os.getpid(), 11)
+            if self.fault == "kill":
+                os.kill(os.getpid(), 9)
             if self.fault == "exit":
                 os._exit(3)
             if self.fault == "hang":
@@ -118,15 +132,25 @@ class Guess(gymnasium.Env):
         return ob, hit, False, self.t == 8, info
 
 
+class Brittle(Count):
+    """Its constructor fails where a file exists: raise, kill or hang as Count's steps."""
+
+    def __init__(self, file="", how="", **keywords):
+        super().__init__(**keywords)
+        if file and os.path.exists(file):
+            self.fault, self.t, self.at, self.once = how, 0, 1, ""
+            self.step(0)
+
+
 class Walkers:
     """PettingZoo's parallel interface: three walkers; each leaves after a number of steps of its
-    own, and the third one joins late."""
+    own, and the third one joins late. Others, `absent`, never come."""
 
     metadata = {"name": "walkers", "render_modes": []}
-    possible_agents = ["ann", "bob", "cy"]
 
-    def __init__(self, joins=2):
-        self.joins = joins
+    def __init__(self, joins=2, once="", absent=0):
+        self.joins, self.once = joins, once
+        self.possible_agents = ["ann", "bob", "cy", *(f"absent{n}" for n in range(absent))]
 
     def observation_space(self, agent):
         return spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -144,6 +168,9 @@ class Walkers:
     def step(self, actions):
         assert set(actions) == set(self.agents), actions
         self.t += 1
+        if self.once and self.t == 4 and not os.path.exists(self.once):
+            os.close(os.open(self.once, os.O_CREAT))
+            os.kill(os.getpid(), 9)
         over = {agent: self.t == 3 and agent == "ann" for agent in self.agents}
         cut = {agent: self.t == 5 for agent in self.agents}
         rewards = {agent: float(actions[agent]) for agent in self.agents}
@@ -227,3 +254,50 @@ class Stuck(Count):
         if seed:
             time.sleep(60)
         return super().reset(seed=seed, options=options)
+
+
+class Camera(gymnasium.Env):
+    """A picture of bytes, a vector, an id: the brightest column of the picture is right, or the
+    position is, by the mode."""
+
+    def __init__(self, side=8):
+        self.observation_space = spaces.Dict({
+            "image": spaces.Box(0, 255, (side, side, 3), np.uint8),
+            "where": spaces.Box(-1, 1, (3,), np.float32),
+            "mode": spaces.Discrete(2, start=5), "big": spaces.Box(-9e15, 9e15, (), np.int64),
+            "flags": spaces.Tuple((spaces.MultiBinary(3), spaces.MultiDiscrete([300, 2])))})
+        self.action_space = spaces.Discrete(side)
+        self.side, self.seen = side, None
+
+    def look(self):
+        self.seen = self.observation_space.sample()
+        self.right = self.seen["image"].astype(int).sum((0, 2)).argmax() \
+            if self.seen["mode"] == 5 else int((self.seen["where"][0] + 1) / 2 * (self.side - 1))
+        return self.seen
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self.t = 0
+        return self.look(), {}
+
+    def step(self, action):
+        hit, self.t = float(action == self.right), self.t + 1
+        return self.look(), hit, False, self.t == 8, {}
+
+
+class Bytes(gymnasium.Env):
+    """Noise of bytes up to `high`; there is nothing to earn."""
+
+    observation_space, action_space = spaces.Box(0, 255, (4, 4), np.uint8), spaces.Discrete(2)
+
+    def __init__(self, high=255):
+        self.high = high
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.np_random.integers(self.high, size=(4, 4), dtype=np.uint8), {}
+
+    def step(self, action):
+        return self.reset()[0], 0.0, False, False, {}
