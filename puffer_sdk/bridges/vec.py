@@ -15,8 +15,8 @@ import numpy as np
 from ..base.errors import RunError, UsageError
 from ..env import abi
 from ..env.vec import VecEnv, mix_seed
-from . import logs, serial, shared
-from .games.base import RESET, Part, seed_parts
+from . import logs, serial, shared, usage
+from .games.base import INIT, RESET, Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
 from .processes import DOING, Process, as_itself, printed, raised
@@ -64,6 +64,7 @@ class PoolVec(VecEnv):
                 1, self.num_workers)))]
         self._failure: BaseException | None = None
         self._processes: list[Process] = []
+        self._closing = threading.Event()
         self._asked = np.zeros(max(1, self.num_workers), np.uint8)     # lanes that were sent
         self._out = 0                                                   # how many these are
         self._row_edges = np.arange(len(self._seeds) + 1, dtype=np.int64) * lib.facts.rows
@@ -76,15 +77,17 @@ class PoolVec(VecEnv):
                      mask_size=about.mask_size, alive=about.has_alive)
 
     def _create_serial(self):
-        self._lane = None
-        try:
-            self._lane = open_lane(self._lane_parts[0], self._block)
-        except BaseException as error:
-            self._block.close_fd()
-            raise self._shown(self._raised(Failure.of(error))) from None
+        self._lane = self._shown_at = None
+        if not self._own_watches:
+            threading.Thread(target=serial.mirror, args=(self,), daemon=True).start()
+        serial.run(self, INIT, self._open_lane, self._watch(0))
         self._block.close_fd()
+        self._raise_failure()
         self._itself = abi.ffi().new_handle(self)
         return abi.ffi().cast("PufferVec*", self._itself)
+
+    def _open_lane(self) -> None:
+        self._lane = open_lane(self._lane_parts[0], self._block)
 
     def _create_workers(self):
         lib, block, new = self.library, self._block, ffi().new
@@ -110,7 +113,6 @@ class PoolVec(VecEnv):
             raise
         finally:
             block.close_fd()
-        self._closing = threading.Event()
         self._monitor = threading.Thread(target=self._look_after, daemon=True)
         self._monitor.start()
         self._step_c = lib.api.step
@@ -217,7 +219,8 @@ class PoolVec(VecEnv):
             watch.step = self.ticks
             self._step_c(self._handle, 0, self.num_envs, 0, abi.ffi().addressof(watch))
         else:
-            serial.run(self, self._lane.step)
+            self._watches[0].step = self.ticks
+            serial.step(self, self._watch(0))
 
     def send(self, ids: np.ndarray | None = None) -> None:
         """Begin a step of these environments with what `actions` holds; recv() waits for them.
@@ -329,6 +332,10 @@ class PoolVec(VecEnv):
     def env_seed(self, env: int) -> int:
         return self._seeds[env]
 
+    @property
+    def other_cpu(self) -> float:
+        return usage.descendants_seconds()
+
     # -- for the trainer
 
     @property
@@ -361,10 +368,10 @@ class PoolVec(VecEnv):
         if self._handle is None:
             return
         self._handle = None
+        self._closing.set()
         if not self._processes:
             self._lane.close()
             return
-        self._closing.set()
         self._monitor.join()
         end = time.monotonic() + self.library.step_timeout
         fine = self._lanes.bad_lane < 0

@@ -198,6 +198,7 @@ class VecEnv:
 
     trainer_threads = 1         # that a trainer should have, at least
     block_agents = 0            # that it steps together, where that is not for it to choose
+    other_cpu = 0.0             # CPU seconds, so far, of other processes that step environments
 
     def failure(self) -> BaseException | None:
         """What ended this vec for good; None while it is fine. Compiled code ends the process."""

@@ -26,7 +26,8 @@ class Row:
 
 def rows(data: Mapping) -> list[Row]:
     """Every line of the summary, in order."""
-    return [_check(data), *_training(data), _rates(data), _determinism(data), _page(data)]
+    found = [_check(data), *_training(data), _rates(data), _determinism(data)]
+    return [*found, _page(data)] if "web" in data else found
 
 
 def problems(data: Mapping) -> list[str]:
@@ -122,6 +123,8 @@ def _rates(data: Mapping) -> Row:
     found = data["timings"]["rates"]
     step, train = (number(statistics.median(found[kind]["own"]))
                    for kind in ("stepping", "training"))
+    if "ratio" not in found["training"]:
+        return Row("speed", "", f"training {train} steps/s, stepping {step} steps/s")
     return Row("speed", "", f"training {found['training']['ratio']:.2f} x Squared "
                f"({train} steps/s), stepping {found['stepping']['ratio']:.2f} x ({step} steps/s)")
 

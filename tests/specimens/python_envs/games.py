@@ -13,16 +13,17 @@ class Count(gymnasium.Env):
     """Counts up from its seed's digit. Says all that it is told, so that tests can look.
 
     length      steps of an episode; every third one is truncated in place of terminated
-    fault       what happens at step `at` of each episode: raise, die, hang, nan, shape
+    fault       what happens at step `at` of each episode: raise, die, exit, hang, nan, shape
+    slow, burn  seconds that a step sleeps, and that it computes
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0):
+    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0, burn=0.0):
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
         self.action_space = spaces.Discrete(3)
         self.length, self.fault, self.at, self.render_mode = length, fault, at, render_mode
-        self.slow, self.episode = slow, 0
+        self.slow, self.burn, self.episode = slow, burn, 0
 
     def look(self):
         return np.array([self.np_random_seed % 1000, self.episode, self.t], np.float32)
@@ -36,6 +37,10 @@ class Count(gymnasium.Env):
         self.t += 1
         if self.slow:
             time.sleep(self.slow)
+        if self.burn:
+            end = time.thread_time() + self.burn
+            while time.thread_time() < end:
+                pass
         if self.fault and self.t == self.at:
             if self.fault == "raise":
                 raise ValueError("no such lever")
@@ -45,6 +50,8 @@ class Count(gymnasium.Env):
                 os._exit(3)
             if self.fault == "hang":
                 time.sleep(60)
+            if self.fault == "nan":
+                return self.look(), float("nan"), False, False, {}
             if self.fault == "shape":
                 return np.zeros(4, np.float32), 0.0, False, False, {}
         over = self.t >= self.length
@@ -227,3 +234,15 @@ class Stuck(Count):
         if seed:
             time.sleep(60)
         return super().reset(seed=seed, options=options)
+
+
+class Maze(Count):
+    """What it observes has as many numbers as `size` says."""
+
+    def __init__(self, size=3, map="four_rooms", **keywords):
+        super().__init__(**keywords)
+        self.size, self.map = size, map
+        self.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def look(self):
+        return np.full(self.size, self.t, np.float32)
