@@ -186,7 +186,7 @@ class PythonSubject(Subject):
 
     @property
     def parts(self) -> tuple:
-        return self.spec.row().described
+        return self.spec.row().described if self.spec else ()
 
     def about(self) -> dict:
         """What it is, by its spaces and its packages."""
