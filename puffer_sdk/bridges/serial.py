@@ -32,6 +32,7 @@ def run(pool, phase: int, work, watch) -> None:
     try:
         work()
     except BaseException as error:
+        pool._bad_step = int(watch.step) if watch else pool.ticks
         if isinstance(error, EnvError) and isinstance(error.cause, KeyboardInterrupt):
             pool._failure = error.cause
         else:

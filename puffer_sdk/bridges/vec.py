@@ -179,7 +179,7 @@ class PoolVec(VecEnv):
         return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
 
     def _place(self, env: int) -> str:
-        step = self._lanes.bad_step if self._processes else self.ticks
+        step = self._lanes.bad_step if self._processes else self._bad_step
         return f"env {env}, seed {self._seeds[env]}, step {step}"
 
     def _shown(self, error: BaseException) -> BaseException:
