@@ -135,7 +135,8 @@ def test_dice_that_are_dealt_to_a_process_are_a_problem(home):
     """A generator that all copies of a worker share: with two workers, others are drawn."""
     shutil.copy(GAMES, home / "games_of_levers.py")
     (home / "dice.py").write_text(
-        "import random\nfrom games_of_levers import Count\n\n\nclass Dice(Count):\n    def look(self):\n"
+        "import random\nfrom games_of_levers import Count\n\n\nclass Dice(Count):\n"
+        "    def look(self):\n"
         "        found = super().look()\n        found[0] = random.random()\n"
         "        return found\n")
     subject = open_subject("dice.py:Dice", QUICK, verbose=False)

@@ -1,5 +1,6 @@
 """Sweeps of environments in Python: spaces, faults, costs, results, Ctrl-C."""
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -18,9 +19,10 @@ from puffer_sdk.bridges import sources, usage
 from puffer_sdk.policy.evaluate import evaluate
 from puffer_sdk.settings import inifile
 from puffer_sdk.sweeping.plan import read
-from puffer_sdk.sweeping.store import DONE, FAILED
+from puffer_sdk.sweeping.store import DONE, FAILED, Stored
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
 from puffer_sdk.sweeping.trial import Bench
+from puffer_sdk.sweeping.worker import keep_checkpoints
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -100,6 +102,11 @@ def test_what_cannot_be_searched_is_refused_before_anything_runs(here, settings,
     assert not (here / "runs").exists()
 
 
+def test_a_package_that_is_missing_is_named():
+    with pytest.raises(UsageError, match="no_package is not installed"):
+        sweep("gymnasium:no_package:Walk-v0", QUICK)
+
+
 def test_a_metric_that_is_nearly_one_that_is_logged_is_warned_of(here, capsys):
     assert plan_of("games.py:Count", {"sweep.metric": "episode_retrun"}).metric == "episode_retrun"
     assert "episode_return" in capsys.readouterr().err
@@ -129,7 +136,8 @@ def test_a_fault_costs_its_trial_alone_and_says_what_it_was(bench):
         outcomes[fault] = one.run(number, {"train.learning_rate": 0.01, "env.fault": fault}, 1,
                                   lambda share, score, cost: None)
     told = {fault: outcome.facts.get("error", "") for fault, outcome in outcomes.items()}
-    assert "raised ValueError in step: no such lever (env 0, seed" in told["raise"]
+    assert re.search(r"raised ValueError in step: no such lever \(env 0, seed \d+, step 3\)",
+                     told["raise"])
     assert "failed in step: SIGSEGV" in told["die"] and "exit(3)" in told["exit"]
     assert "no return for 1 seconds (env 0, seed" in told["hang"]
     assert "does not fit the space" in told["shape"]
@@ -161,6 +169,21 @@ def test_a_trial_with_workers_costs_what_they_use(bench):
     costs = [bench(**{"vec.num_workers": workers}).run(
         workers, settings, 1, lambda *_: None).facts["cost"] for workers in (0, 2)]
     assert min(costs) > 0.0005 * SMALL["train.total_timesteps"]
+
+
+def test_checkpoints_of_what_is_judged_stay(here):
+    """Also where repeated runs have done better than the trial that they repeat."""
+    plan, trials = plan_of("games.py:Count"), []
+    scores = [9, 1, 8, 7, 6, 5, 2, 20, 21, 22, 23, 24]
+    for number, score in enumerate(scores):
+        facts = {"settings": {}, "cost": 10.0 + number, "run": str(here / f"{number}")}
+        if number > 6:
+            facts.update({"repeats": 6} if number < 9 else {"verdict": "best", "trial": 1})
+        (here / f"{number}" / "checkpoints").mkdir(parents=True)
+        trials.append(Stored(number, DONE, facts, number, float(score)))
+    keep_checkpoints(trials, plan)
+    left = {number for number in range(len(scores)) if (here / f"{number}/checkpoints").exists()}
+    assert left == {0, 2, 3, 4, 5} | {1, 6} | {9, 10, 11}
 
 
 # ---- whole sweeps ------------------------------------------------------------------------------
