@@ -62,6 +62,13 @@ def test_it_holds_what_makes_sense_and_no_heading_for_the_rest(made):
     assert "rollout: environments" in html and "two worker processes" in html
 
 
+def test_what_draws_nothing_has_no_heading_for_pictures(made):
+    data = json.loads(json.dumps(made.data))
+    data["environment"]["render_modes"] = ["ansi"]
+    html = page.render(data, {})
+    assert "What it looks like" not in html and "ansi: a picture needs rgb_array" in html
+
+
 def test_the_data_say_what_it_is(made):
     data = json.loads(made.json.read_text())
     about = data["environment"]
