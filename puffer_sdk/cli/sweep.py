@@ -77,6 +77,8 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
             best, tag, wandb, tensorboard, minimize, ini, runs_dir, format_, **options):
     """Search for the settings of ENV that reach the score for the least compute.
 
+    ENV is a folder, a name, or a Python environment.
+
     The environment's own settings run first. A sampler then chooses trial after trial; each is a
     run of its own. At the end the best ones and the default run again on unseen seeds, and a
     sentence says whether the gain is real. [sweep.SECTION.KEY] in the ini says what to search;

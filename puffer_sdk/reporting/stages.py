@@ -99,6 +99,8 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     from ..checking.check import check
 
     def work(entry: Entry) -> tuple[dict, dict]:
+        if subject.unchecked:
+            return {"failed": subject.unchecked, "left_out": True}, {}
         result = check(subject.ref, settings=subject.settings, budget=BUDGET, verbose=verbose)
         document = result.to_dict()
         coverage = document["coverage"]
@@ -114,7 +116,7 @@ def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
     """The same play three times, each in its own process, the last on two threads or workers."""
     def work() -> tuple[dict, dict]:
         found = []
-        for threads in (1, 1, 2):
+        for threads in subject.deals:
             found.append(subject.run("trajectories", subject.job(
                 measuring.TrajectoriesJob, threads=threads, envs=subject.envs,
                 ticks=subject.ticks, parts=() if found else subject.parts)))

@@ -14,6 +14,7 @@ from .. import __version__
 from ..base import paths
 from ..base.errors import BuildError, PufferError, RunError
 from ..bridges import sources
+from ..bridges.probing import BATCH
 from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..env import build as building
 from ..env import child, header, watch
@@ -108,7 +109,9 @@ class CompiledSubject(Subject):
     # besides those that every environment has: key of the data -> name in stages.STAGES
     stages: ClassVar[dict[str, str]] = {"rates": "rates beside Squared", "web": "web"}
     envs, ticks = 32, 256               # of the play that is compared with itself, at most
+    deals = (1, 1, 2)                   # threads, or worker processes, of each time
     spread = "threads"                  # over which envs are dealt
+    unchecked = ""                      # why check has nothing to say
     parts = ()                          # of an observation, where check does not look at them
 
     @property
@@ -160,7 +163,23 @@ class PythonSubject(Subject):
 
     stages: ClassVar[dict[str, str]] = {"rates": "rates", "profile": "profile"}
     envs, ticks = 8, 128                # a step may take many milliseconds
-    spread = "worker processes"
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether its own code steps all copies of a worker, by one seed for all of them."""
+        return self.spec is not None and self.spec.facts.kind == BATCH
+
+    @property
+    def deals(self) -> tuple[int, ...]:
+        return (1, 1, 1) if self.by_itself else (1, 1, 2)
+
+    @property
+    def spread(self) -> str:
+        return "" if self.by_itself else "worker processes"
+
+    @property
+    def unchecked(self) -> str:
+        return "its own code steps many copies: check takes single ones" if self.by_itself else ""
 
     @property
     def home(self) -> Path:
