@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from puffer_sdk.bridges.sources import find
 from puffer_sdk.env import build, job
 from puffer_sdk.projects import scaffold
 from puffer_sdk.settings import config
@@ -281,11 +282,12 @@ class Environment(Task):
                             ignore=shutil.ignore_patterns("runs", "build", "*.so"))
         self.folder, spec = folder, build.build(folder).spec
         resolved = config.resolve(folder, spec=spec)
-        plan = plans.read(folder, {"sweep.cost": "compute", "sweep.only": ASKED}, resolved, spec,
+        source = find(folder)
+        plan = plans.read(source, {"sweep.cost": "compute", "sweep.only": ASKED}, resolved, spec,
                           job.count_agents(folder))
         low, high = (round(share * resolved.train.total_timesteps) for share in SHORTER)
         plan.rows["train.total_timesteps"].update(min=low, max=high)
-        self.plan = replace(plan, weights=calibrate(folder, plan))
+        self.plan = replace(plan, weights=calibrate(source, plan))
         self.space, self.sign = self.plan.space(), -1.0 if plan.minimize else 1.0
         self.mean_cost = self._mean_cost()
         self.true: dict = {}
@@ -304,7 +306,7 @@ class Environment(Task):
     @cached_property
     def bench(self) -> Bench:
         """Of this process: it holds a warm child, and a folder for one run at a time."""
-        return Bench(self.folder, self.plan, Path(tempfile.mkdtemp(dir=self.home)))
+        return Bench(find(self.folder), self.plan, Path(tempfile.mkdtemp(dir=self.home)))
 
     def close(self) -> None:
         if "bench" in self.__dict__:

@@ -15,7 +15,8 @@ from ..base.errors import UsageError
 from ..env import build as building
 from ..env import row
 from ..env.library import Description, Library
-from ..env.vec import VecEnv, mix_seed
+from ..env.seeds import mix_seed
+from ..env.vec import VecEnv
 from ..settings import config
 from .copies import make_vec
 

@@ -105,6 +105,11 @@ class Spec:
         return sum(self.act_widths or ()) if self.has_mask else 0
 
     @property
+    def open_log(self) -> bool:
+        """Whether what is logged may have other names than log_names: a binding's my_log says."""
+        return self.binding is not None
+
+    @property
     def field_flags(self) -> list[str]:
         """What the compiler is told of fields that an env may have: vecenv.h."""
         return [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")

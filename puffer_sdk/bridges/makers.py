@@ -232,7 +232,8 @@ def _gymnasium(target: str, keywords: dict, count: int = 0):
                          where=f"gymnasium:{target}", detail=str(error)) from None
     except ModuleNotFoundError as error:
         named, _, rest = target.partition(":")
-        if rest and (error.name or "").split(".")[0] == named.split(".")[0]:
+        missing = error.name or getattr(error.__cause__, "name", None) or ""
+        if rest and missing.split(".")[0] == named.split(".")[0]:
             raise UsageError(f"{named} is not installed", where=f"gymnasium:{target}",
                              hint=f"pip install {named}") from None
         raise

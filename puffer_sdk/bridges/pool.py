@@ -34,6 +34,7 @@ class PoolLibrary:
     """
 
     folder = path = None
+    armed = False           # whether its code may not fork
     vec_kind = PoolVec
 
     def __init__(self, maker: Maker, facts: Facts, *, workers: int | str = "auto",

@@ -4,9 +4,15 @@ Facts are found by making one environment and resetting it once, in a worker pro
 """
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import site
 import sys
+import sysconfig
 from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 
@@ -32,6 +38,7 @@ class Facts:
     limit       steps after which a TimeLimit that was taken off ends an episode; 0: none
     modes, fps  render modes, and the frames per second that its metadata ask for
     packages    {"gymnasium": "1.4.0"} that it was made with
+    files       of the modules that it loaded and that belong to no installed package
     """
 
     kind: str
@@ -44,6 +51,7 @@ class Facts:
     modes: tuple[str, ...] = ()
     fps: float = 0.0
     packages: dict[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -109,7 +117,8 @@ def probe(env) -> Facts:
             raise UsageError("an environment that steps its copies by itself takes arrays of "
                              "actions", expected="a Discrete, MultiDiscrete, MultiBinary or Box",
                              actual=str(env.single_action_space))
-        return Facts(BATCH, observations, actions, packages=versions(), **drawing_of(env))
+        return Facts(BATCH, observations, actions, packages=versions(env),
+                     files=own_files(), **drawing_of(env))
     observations = spaces.observations_of(env.observation_space)
     actions = spaces.actions_of(env.action_space)
     ob, info = start(env, 0)
@@ -119,7 +128,7 @@ def probe(env) -> Facts:
     if masked:
         spaces.flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
     return Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
-                 limit=peel(env)[1], **drawing_of(env), packages=versions())
+                 limit=peel(env)[1], **drawing_of(env), packages=versions(env), files=own_files())
 
 
 def start(env, seed: int | None):
@@ -190,7 +199,7 @@ def _probe_parallel(env) -> Facts:
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     return Facts(PARALLEL, observations, actions, agents=agents, masked=masked, mask_key=in_ob,
-                 **drawing_of(env), packages=versions())
+                 **drawing_of(env), packages=versions(env), files=own_files())
 
 
 def peel(env) -> tuple[object, int]:
@@ -220,11 +229,33 @@ def drawing_of(env) -> dict:
             "fps": float(fps) if isinstance(fps, (int, float)) else 0.0}
 
 
-def versions() -> dict[str, str]:
-    """Of the packages that are loaded now."""
+def versions(env) -> dict[str, str]:
+    """Of the packages that are loaded now, and of the one that the environment comes from."""
     found = {"numpy": np.__version__}
-    for name in PACKAGES:
+    inner = getattr(env, "unwrapped", env)
+    for name in dict.fromkeys((*PACKAGES, type(inner).__module__.partition(".")[0])):
         module = sys.modules.get(name)
-        if module is not None and getattr(module, "__version__", None):
-            found[name] = str(module.__version__)
+        version = getattr(module, "__version__", None) if module is not None else None
+        if module is not None and version is None:
+            with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
+                version = metadata.version(name)
+        if version:
+            found[name] = str(version)
     return found
+
+
+def own_files() -> tuple[str, ...]:
+    """Files of the modules that are loaded now and belong to no installed package: what a user
+    may change without a new version."""
+    places = sysconfig.get_paths()
+    installed = {os.path.realpath(path) for path in (
+        *(places[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        *site.getsitepackages(), site.getusersitepackages(), Path(__file__).resolve().parents[1])}
+    found = []
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py"):
+            real = os.path.realpath(file)
+            if not any(real.startswith(f"{folder}{os.sep}") for folder in installed):
+                found.append(real)
+    return tuple(sorted(found))

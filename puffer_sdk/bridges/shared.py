@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..env.vec import mix_seed
+from ..env.seeds import mix_seed
 
 LANE_BYTES, COUNTER_BYTES = 192, 64     # sizeof(Lane), sizeof(LaneCounter) of lanes.h
 DONE_AT = 64                            # bytes from a lane's beginning to its `done`

@@ -4,6 +4,7 @@
     source.runs_dir(None)                               # runs/gymnasium/CartPole-v1
     prepared = source.prepare({"train.seed": 7})        # built, or probed; settings resolved
     job = prepared.job(TrainJob, ...)                   # for a child process
+    prepared.again({"train.seed": 8})                   # other settings: not built or probed again
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from ..base import paths
 from ..base.errors import UsageError
 from ..env.job import CompiledEnv, EnvJob
+from ..settings.texts import literal
 from . import makers
 from .makers import CALLABLE, Maker
 
@@ -34,6 +36,10 @@ DEFAULTS = {"train.total_timesteps": 500_000, "train.horizon": 32, "train.miniba
             "policy.num_layers": 1, "eval.episodes": 100}
 AGENTS = 64
 WHY = "a Python environment"
+# what a sweep searches in place of its own ranges, which are for epochs of many more steps
+RANGES = {"train.horizon": ("uniform_pow2", 8, 128),
+          "train.minibatch_size": ("uniform_pow2", 64, 2048),
+          "train.replay_ratio": ("log_normal", 0.5, 8.0)}
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Prepared:
     spec    name, hash(), to_dict() for a run's spec.json, no_finals
     folder  of a compiled environment; None for a Python one
     cwd     where its code runs
+    source  what it was prepared from, and ini: in place of its own
     """
 
     opener: CompiledEnv | PythonEnv
@@ -50,6 +57,8 @@ class Prepared:
     spec: object
     folder: Path | None
     cwd: Path
+    source: CompiledSource | PythonSource
+    ini: Path | None = None
 
     @property
     def patience(self) -> float:
@@ -57,6 +66,22 @@ class Prepared:
         environments knows better which of its workers hangs, and says so before."""
         vec = self.config.vec
         return vec.step_timeout if self.folder else max(vec.step_timeout, vec.start_timeout) + 5.0
+
+    @property
+    def step_patience(self) -> float:
+        """The same for a step alone, where no worker process is between the parent and the code
+        that hangs."""
+        vec = self.config.vec
+        return self.patience if vec.num_workers and not self.folder else vec.step_timeout
+
+    def again(self, settings: Mapping[str, object] | None = None) -> Prepared:
+        """The same environment with other settings. Raises UsageError, and RunError where a Python
+        environment cannot be made with them."""
+        return self.source.again(self, settings)
+
+    def count_agents(self) -> int:
+        """The agents of one copy. Raises RunError where init dies or does not return."""
+        return self.source.count_agents(self)
 
     def job(self, kind: type[EnvJob], *, config: Config | None = None, **more):
         """A job for a child process; more: what its kind adds."""
@@ -136,7 +161,26 @@ class CompiledSource:
     folder: Path
 
     name = property(lambda self: self.folder.name)
-    in_c = True
+    label = property(lambda self: self.folder.name, doc="its name in names of files")
+    ref = property(lambda self: self.folder, doc="what commands take as ENV")
+    in_c, inis_alone, ranges, defaults = True, False, {}, {}
+
+    @property
+    def lenient(self) -> bool:
+        """Whether its ini is one of PufferLib's, which holds what has no effect here."""
+        return (self.folder / "binding.c").is_file()
+
+    def inis(self, ini: Path | None = None) -> list[Path]:
+        """The files that its settings come from, the last one counts; ini: in place of its own."""
+        from ..settings import config
+
+        own = ini or config.find_ini(self.folder)
+        return [path for path in (config.shared_ini(self.folder, own), own) if path]
+
+    @staticmethod
+    def read_value(text: str) -> object:
+        """A value of [env]. Raises ValueError."""
+        return float(text)
 
     def runs_dir(self, runs: Path | None = None) -> Path:
         return paths.runs_dir(self.folder, runs)
@@ -151,7 +195,18 @@ class CompiledSource:
         built = build.build(self.folder, raylib_headers=raylib_headers, verbose=verbose)
         resolved = config.resolve(self.folder, settings, spec=built.spec, ini=ini)
         return Prepared(CompiledEnv.of(built), resolved, built.spec, self.folder,
-                        paths.working_dir(self.folder))
+                        paths.working_dir(self.folder), self, ini)
+
+    def again(self, before: Prepared, settings: Mapping[str, object] | None) -> Prepared:
+        from ..settings import config
+
+        return replace(before, config=config.resolve(self.folder, settings, spec=before.spec,
+                                                     ini=before.ini, warn_unread=False))
+
+    def count_agents(self, prepared: Prepared) -> int:
+        from ..env.job import count_agents
+
+        return count_agents(self.folder)
 
 
 @dataclass(frozen=True)
@@ -159,7 +214,11 @@ class PythonSource:
     """A name with a colon (makers.py)."""
 
     name: str
-    in_c = False
+    ref = property(lambda self: self.name)
+    label = property(lambda self: "-".join(self.place.parts))
+    in_c, lenient, ranges, defaults = False, False, RANGES, DEFAULTS
+    inis_alone = True           # it has none of its own that settings are copied into
+    read_value = staticmethod(literal)
 
     @property
     def place(self) -> Path:
@@ -186,6 +245,10 @@ class PythonSource:
                 return path
         return None
 
+    def inis(self, ini: Path | None = None) -> list[Path]:
+        own = ini or self.ini
+        return [own] if own else []
+
     def resolve(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
                 rows: int = 1) -> Config:
         """Its settings; rows: agents of one copy."""
@@ -205,20 +268,34 @@ class PythonSource:
         its code fails.
         """
         from . import lanes
-        from .pool import find_facts
 
         first = self.resolve(settings, ini=ini)
         if first.vec.device == "cuda":
             raise UsageError("a Python environment cannot run on a GPU", where="vec.device cuda",
                              hint="leave vec.device at cpu; train.device cuda trains on the GPU")
         lanes.build(verbose=verbose)
+        return self._probed(first, settings, ini)
+
+    def again(self, before: Prepared, settings: Mapping[str, object] | None) -> Prepared:
+        opener = before.opener
+        resolved = self.resolve(settings, ini=before.ini, rows=opener.facts.rows)
+        if resolved.env == opener.maker.keywords:
+            return replace(before, config=resolved)
+        return self._probed(resolved, settings, before.ini)
+
+    def _probed(self, first: Config, settings: Mapping[str, object] | None,
+                ini: Path | None) -> Prepared:
+        from .pool import find_facts
+
         maker = makers.read_name(self.name, first.env)
         facts, process = find_facts(maker, first.vec.start_timeout)
         process.end()
         facts = facts.in_bytes(bool(first.policy.torch_class))
-        resolved = self.resolve(settings, ini=ini, rows=facts.rows)
-        return Prepared(PythonEnv(maker, facts), resolved, PythonSpec(self.name, facts), None,
-                        Path.cwd())
+        return Prepared(PythonEnv(maker, facts), self.resolve(settings, ini=ini, rows=facts.rows),
+                        PythonSpec(self.name, facts), None, Path.cwd(), self, ini)
+
+    def count_agents(self, prepared: Prepared) -> int:
+        return prepared.opener.facts.rows
 
 
 @dataclass(frozen=True)
@@ -229,6 +306,7 @@ class PythonSpec:
     facts: Facts
     no_finals = ""
     has_truncations, finals = True, "handed over by the environment"
+    log_names, open_log = ("episode_return", "episode_length"), True
 
     obs_dtype = property(lambda self: "u8" if self.facts.observations.dtype.itemsize == 1
                          else "f32")
@@ -281,6 +359,18 @@ class PythonEnv:
 
     name = property(lambda self: self.maker.name)
     folder = None
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """What it imports of the packages that are safe to have before a fork: they start no
+        thread, and hold nothing of one environment."""
+        found = [name for name in ("gymnasium", "pettingzoo") if name in self.facts.packages]
+        return ("puffer_sdk.bridges.vec", *found,
+                *(["gymnasium.wrappers"] if "gymnasium" in found else []))
+
+    def where_played(self, workers: int) -> str:
+        return f"in {workers} worker process{'es' * (workers != 1)} of its own" \
+            if workers else "in its own process"
 
     def open(self, resolved: Config):
         from .pool import PoolLibrary

@@ -7,15 +7,16 @@ whatever the number of workers, where an environment draws from its own generato
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 
 import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env import abi
-from ..env.vec import VecEnv, mix_seed
-from . import logs, serial, shared
-from .games.base import Part, seed_parts
+from ..env.vec import VecEnv
+from . import logs, serial, shared, usage
+from .games.base import INIT, Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
 from .monitor import Monitor
@@ -43,7 +44,7 @@ class PoolVec(VecEnv):
                              actual=self.num_agents,
                              hint=f"set vec.total_agents to {max(1, copies) * facts.rows} or "
                                   f"{(copies + 1) * facts.rows}")
-        self._seeds = [mix_seed(self.seed & (2**64 - 1), env) for env in range(copies)]
+        self._seeds = self.seeds_of(copies)
         self.num_workers = min(self.library.workers, copies, MOST_WORKERS)
         self._block = block = Block(self._sizes())
         self.block = block.bytes
@@ -64,6 +65,7 @@ class PoolVec(VecEnv):
                 1, self.num_workers)))]
         self._failure: BaseException | None = None
         self._monitor: Monitor | None = None                            # of the workers
+        self._closing = threading.Event()                               # without workers
         self._asked = np.zeros(max(1, self.num_workers), np.uint8)     # lanes that were sent
         self._out = 0                                                   # how many these are
         self._row_edges = np.arange(len(self._seeds) + 1, dtype=np.int64) * lib.facts.rows
@@ -76,15 +78,19 @@ class PoolVec(VecEnv):
                      mask_size=about.mask_size, alive=about.has_alive)
 
     def _create_serial(self):
-        self._lane = None
-        try:
-            self._lane = open_lane(self._lane_parts[0], self._block)
-        except BaseException as error:
-            self._block.close_fd()
-            raise self._shown(self._raised(Failure.of(error))) from None
+        self._lane = self._shown_at = None
+        if not self._own_watches:
+            threading.Thread(target=serial.mirror, args=(self,), daemon=True).start()
+        serial.run(self, INIT, self._open_lane, self._watch(0))
         self._block.close_fd()
+        if self._failure is not None:
+            self._closing.set()
+        self._raise_failure()
         self._itself = abi.ffi().new_handle(self)
         return abi.ffi().cast("PufferVec*", self._itself)
+
+    def _open_lane(self) -> None:
+        self._lane = open_lane(self._lane_parts[0], self._block)
 
     def _create_workers(self):
         lib, block, new = self.library, self._block, ffi().new
@@ -159,7 +165,7 @@ class PoolVec(VecEnv):
         return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
 
     def _place(self, env: int) -> str:
-        step = self._lanes.bad_step if self._monitor else self.ticks
+        step = self._lanes.bad_step if self._monitor else self._bad_step
         return f"env {env}, seed {self.env_seed(env)}, step {step}"
 
     def _shown(self, error: BaseException) -> BaseException:
@@ -196,7 +202,8 @@ class PoolVec(VecEnv):
             watch.step = self.ticks
             self._step_c(self._handle, 0, self.num_envs, 0, abi.ffi().addressof(watch))
         else:
-            serial.run(self, self._lane.step)
+            self._watches[0].step = self.ticks
+            serial.step(self, self._watch(0))
 
     def send(self, ids: np.ndarray | None = None) -> None:
         """Begin a step of these environments with what `actions` holds; recv() waits for them.
@@ -324,6 +331,10 @@ class PoolVec(VecEnv):
         """How often copies were made anew so far, all together."""
         return int(self._block.restarts.sum())
 
+    @property
+    def other_cpu(self) -> float:
+        return usage.descendants_seconds()
+
     # -- for the trainer
 
     @property
@@ -357,6 +368,7 @@ class PoolVec(VecEnv):
             return
         self._handle = None
         if not self._monitor:
+            self._closing.set()
             self._lane.close()
             return
         self._end_workers()

@@ -14,7 +14,8 @@ from .pages import Page
 @click.command(
     cls=Page, examples=[
         ("puffer-sdk report my_env", "trains three times, writes a page in build/"),
-        ("puffer-sdk report my_env --compare old/report.json", "what a change did")],
+        ("puffer-sdk report my_env --compare old/report.json", "what a change did"),
+        ("puffer-sdk report gymnasium:CartPole-v1", "an environment in Python")],
     statuses={0: "no problem was found",
               1: "check found errors, or the environment fails or is not deterministic"})
 @env_argument
@@ -26,7 +27,7 @@ from .pages import Page
                    "environment, which is then measured too.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE.html",
               help="The page. The summary (.md) and the data (.json) go next to it.  [default: "
-                   "report.html in the environment's build/]")
+                   "report.html in the environment's build/, or with the runs of one in Python]")
 @click.option("--fresh", is_flag=True,
               help="Measure everything again, also what an earlier report measured.")
 @format_option
@@ -36,7 +37,7 @@ def command(env, settings, seeds, compare, output, fresh, format_, verbose):
 
     Checks, trains with several seeds, evaluates, records, compares speeds with the Squared
     template, and compiles the web page. Writes one HTML file that needs no network, and a summary
-    for a pull request.
+    for a pull request. Of an environment in Python, what needs C is left out.
 
     Results are kept: after an interruption, the same command continues. For shorter trainings,
     set --train.total-timesteps N. The status is 1 if check finds errors or the environment fails.

@@ -53,7 +53,8 @@ def list_command(env, sweep, format_, runs_dir):
     """List runs: number, age, steps, speed, result, tag and status."""
     folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
         if env is None and not _here(runs_dir) else [_folder(env, runs_dir)]
-    rows = [_row(folder.parent.parent.parent.name if sweep else run.env, run)
+    rows = [_row(run.env if ":" in run.env else folder.parent.parent.parent.name
+                 if sweep else run.env, run)
             for folder in folders for run in runs.list_runs(folder)]
     if format_ == "json":
         ui.out(json.dumps({"runs": rows}, indent=2))

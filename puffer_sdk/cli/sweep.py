@@ -9,7 +9,13 @@ import click
 
 from ..base import paths, ui
 from ..base.errors import UsageError
-from .options import env_argument, format_option, runs_dir_option, takes_settings
+from .options import (
+    config_option,
+    env_argument,
+    format_option,
+    runs_dir_option,
+    takes_settings,
+)
 from .pages import Page
 
 OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only": "only",
@@ -19,7 +25,8 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.command(cls=Page, context_settings={"allow_extra_args": True}, examples=[
     ("puffer-sdk sweep my_env --seconds 600", "search for ten minutes"),
     ("puffer-sdk sweep my_env --resume", "go on with the newest sweep"),
-    ("puffer-sdk sweep my_env --best", "the settings to copy")],
+    ("puffer-sdk sweep my_env --best", "the settings to copy"),
+    ("puffer-sdk sweep gymnasium:CartPole-v1 --runs 40", "an environment in Python")],
     groups={"Several machines": ["storage", "join", "name", "serve"],
             "Results": ["show", "best", "map_", "output"],
             "Loggers": ["tag", "wandb", "tensorboard"]},
@@ -62,18 +69,22 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.option("--tag", default="", help="A label for the trials' runs.")
 @click.option("--wandb", is_flag=True, help="Also log trials to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
+@config_option
 @runs_dir_option
 @format_option
 @click.pass_context
 def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name, serve, show,
-            best, tag, wandb, tensorboard, minimize, runs_dir, format_, **options):
+            best, tag, wandb, tensorboard, minimize, ini, runs_dir, format_, **options):
     """Search for the settings of ENV that reach the score for the least compute.
+
+    ENV is a folder, a name, or a Python environment.
 
     The environment's own settings run first. A sampler then chooses trial after trial; each is a
     run of its own. At the end the best ones and the default run again on unseen seeds, and a
     sentence says whether the gain is real. [sweep.SECTION.KEY] in the ini says what to search;
     without any, a default space is searched.
     """
+    from ..bridges import sources
     from ..sweeping import sweep as sweeping
 
     if map_:
@@ -82,8 +93,8 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
     if ctx.args:
         raise UsageError("one environment at a time", where="command line",
                          actual=" ".join([env, *ctx.args]), hint="--map draws several sweeps")
-    folder = paths.find_env(env)
-    home = sweeping.sweeps_dir(folder, runs_dir)
+    source = sources.find(env)
+    home = sweeping.sweeps_dir(source, runs_dir)
     asked = dict(settings)
     for option, key in OPTIONS.items():
         if options[option] is not None:
@@ -98,17 +109,19 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
         from ..sweeping.serving import serve as run_server
         run_server(sweeping.find_sweep(home, resume or "latest"), serve)
     elif join:
-        _join(join, folder, runs_dir, name, tag, wandb, tensorboard, asked)
+        if ini:
+            asked["config"] = str(ini)
+        _join(join, source, runs_dir, name, tag, wandb, tensorboard, asked)
     else:
         from ..sweeping.board import Board
         with Board() as board:
             result = sweeping.sweep(env, asked, resume=resume, storage=storage, runs_dir=runs_dir,
                                     seeds=seeds, tag=tag, wandb=wandb, tensorboard=tensorboard,
-                                    show_table=board)
+                                    ini=ini, show_table=board)
         _report(result, format_, env, runs_dir)
 
 
-def _join(target, folder: Path, runs_dir, name, tag, wandb, tensorboard, asked) -> None:
+def _join(target, source, runs_dir, name, tag, wandb, tensorboard, asked) -> None:
     from ..sweeping.joining import join as work
 
     if asked:
@@ -116,13 +129,14 @@ def _join(target, folder: Path, runs_dir, name, tag, wandb, tensorboard, asked) 
                          where="--join", actual=", ".join(f"--{name}" for name in asked),
                          hint="leave them out")
     ui.say(f"joined {target}; Ctrl-C leaves, and another worker goes on")
-    count = work(target, folder, paths.runs_dir(folder, runs_dir).resolve(), name=name, tag=tag,
+    count = work(target, source, source.runs_dir(runs_dir).resolve(), name=name, tag=tag,
                  wanted={"wandb": wandb, "tensorboard": tensorboard})
     ui.say(f"the sweep has {ui.plural(count, 'trial')} now")
 
 
 def _draw_map(names: list[str], runs_dir, output: Path) -> None:
     from ..base import files
+    from ..bridges import sources
     from ..sweeping import results
     from ..sweeping.page.page import render_map
     from ..sweeping.sweep import find_sweep, open_sweep, sweeps_dir
@@ -135,7 +149,7 @@ def _draw_map(names: list[str], runs_dir, output: Path) -> None:
             env, slash, number = (name or "").rpartition("/")
             if not slash or not number.isdecimal():
                 env, number = name, "latest"
-            place = find_sweep(sweeps_dir(paths.find_env(env or None), runs_dir), number)
+            place = find_sweep(sweeps_dir(sources.find(env or None), runs_dir), number)
         store, plan = open_sweep(place)
         found.append(results.as_json(results.write_results(place, store, plan, store.trials())))
     files.save(output, render_map(found), what="the map")

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base import errors, ui
 from ..base.errors import Interrupted, PufferError, RunError
-from .page import PAGE, PHASES, Page
+from .page import PAGE, PHASES, PYTHON, SOME_ENV, STARTING, Page
 from .warm import Warm
 
 GRACE = 8.0                         # seconds a child gets to save and leave after a signal
@@ -55,13 +55,15 @@ class Child:
     job            a dataclass, such as an EnvJob, or anything else that can be pickled
     log            file that what the env prints is appended to
     step_timeout   seconds that one call into an env may stay silent
+    start_timeout  the same for init and the first reset [step_timeout]
     cwd            working directory of the child
     warm           a process that forks the child, in place of a new one that imports all anew
     """
 
     def __init__(self, target: str, job: object, *, log: Path | None = None,
-                 step_timeout: float = 10.0, cwd: Path | None = None, warm: Warm | None = None):
-        self.step_timeout = step_timeout
+                 step_timeout: float = 10.0, start_timeout: float | None = None,
+                 cwd: Path | None = None, warm: Warm | None = None):
+        self.step_timeout, self.start_timeout = step_timeout, start_timeout or step_timeout
         self.result = None
         self._buffer = b""
         self._seen: dict[int, tuple] = {}
@@ -167,10 +169,14 @@ class Child:
             seen = self._seen.get(worker)
             if seen is None or seen[0] != state:
                 self._seen[worker] = (state, now)
-            elif now - seen[1] > self.step_timeout:
-                raise self._env_error([watch], f"no return for {self.step_timeout:g} seconds",
+                continue
+            name = "start_timeout" if watch["phase"] % PYTHON in STARTING else "step_timeout"
+            limit = getattr(self, name)
+            if now - seen[1] > limit:
+                name = name if self.start_timeout != self.step_timeout else "step_timeout"
+                raise self._env_error([watch], f"no return for {limit:g} seconds",
                                       hint="look for a loop that never ends; a longer limit is "
-                                           "[vec] step_timeout")
+                                           f"[vec] {name}")
 
     def _limit_prints(self) -> None:
         """An env that prints on every step must not fill the disk: keep the first and the last."""
@@ -199,18 +205,28 @@ class Child:
         """watches: of the threads that were inside an env, any of which may be at fault."""
         from .vec import mix_seed
 
-        places = ["on the GPU, in the rollout that begins with step " + str(w["step"])
-                  if w["env"] < 0 else
-                  f"env {w['env']}, seed {mix_seed(int(w['seed']), int(w['env']))}, "
-                  f"step {w['step']}" for w in watches]
+        def place(watch) -> str:
+            step = f"step {watch['step']}"
+            if watch["env"] == SOME_ENV:
+                return step
+            if watch["env"] < 0:
+                return f"on the GPU, in the rollout that begins with {step}"
+            seed = mix_seed(int(watch["seed"]), int(watch["env"]))
+            return f"env {watch['env']}, seed {seed}, {step}"
+
+        places = [place(watch) for watch in watches]
         if len(places) > 1:
             hint += "; with --vec.num-threads 1 it is known which env it was"
-        phase = PHASES[watches[0]["phase"]]
+        python, number = divmod(int(watches[0]["phase"]), PYTHON)
+        phase = PHASES[number].removeprefix("c_") if python else PHASES[number]
         return RunError(f"the environment failed in {phase}: {cause} ({' or '.join(places)})",
-                        detail=self._tail(), hint=hint)
+                        detail=self._tail(bool(python)), hint=hint)
 
-    def _tail(self) -> str | None:
-        """The last lines the env printed: an assertion's text is among them."""
+    def _tail(self, python: bool = False) -> str | None:
+        """The last lines the env printed: an assertion's text is among them.
+
+        python  with the lines of Python that a crash was in, the innermost first
+        """
         try:
             fd = self._prints.fileno()
             size = os.fstat(fd).st_size
@@ -219,7 +235,10 @@ class Child:
         except (OSError, ValueError):
             return None
         fatal = [i for i, line in enumerate(lines) if line.startswith("Fatal Python error")]
-        lines = lines[:fatal[-1]] if fatal else lines
+        if fatal and python:
+            lines = [line for line in lines[fatal[-1]:] if line.strip()][:6]
+        elif fatal:
+            lines = lines[:fatal[-1]]
         return "\n".join(line[:200] for line in lines[-6:]).strip() or None
 
 

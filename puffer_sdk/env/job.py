@@ -29,6 +29,11 @@ class CompiledEnv:
     library: Path           # NAME-HASH.so
     folder: Path            # the environment's
     name: str               # the environment's
+    modules = ()            # that a process which opens many of them should have imported
+
+    def where_played(self, workers: int) -> str:
+        """In which processes, where that is for the user to choose; else ""."""
+        return ""
 
     @classmethod
     def of(cls, built: Build) -> CompiledEnv:

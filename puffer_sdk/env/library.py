@@ -44,6 +44,8 @@ class Description:
 class Library:
     """An opened environment library. Opening runs no code of the author's."""
 
+    armed = True                # Link.watches(arm=...)
+
     def __init__(self, path: Path, folder: Path | None = None):
         """folder: the environment's, so that errors can name the line of its ini"""
         headers.load_null()

@@ -77,13 +77,14 @@ class Link:
                 with contextlib.suppress(OSError):
                     os.open(path, mode)
 
-    def watches(self):
+    def watches(self, arm: bool = True):
         """The page's PufferWatch array as cffi sees it, for VecEnv(watches=...).
 
-        From here on, env code that calls exit() or fork() meets what `_arm` has laid out.
+        arm     from here on, env code that calls exit() or fork() meets what `_arm` has laid out:
+                not for Python, where a library may have a process of its own by a fork
         """
         from .abi import ffi
-        if not self._armed:
+        if arm and not self._armed:
             self._armed = True
             _arm()
         return ffi().cast("PufferWatch*", self.page.watches.ctypes.data)

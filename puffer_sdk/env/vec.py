@@ -18,6 +18,7 @@ from . import abi
 from .abi import error_buffer, ffi
 from .blocks import available_memory, in_one_block, pointer
 from .library import Library, Settings
+from .seeds import mix_seed
 
 TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
 
@@ -149,10 +150,9 @@ class VecEnv:
         env = Settings(env_settings)
         vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
                         "total_agents": self.num_agents})
-        error, seeds = error_buffer(), ffi().NULL
+        error, room, seeds = error_buffer(), None, ffi().NULL
         if self._given_seeds is not None:       # a copy for each agent, at most
-            room = np.zeros(self.num_agents, np.uint32)
-            room[:len(self._given_seeds)] = self._given_seeds
+            room = np.resize(self._given_seeds, self.num_agents)
             seeds = pointer("uint32_t*", room)
         with self.library.among_resources():
             handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
@@ -161,6 +161,12 @@ class VecEnv:
         if handle == ffi().NULL:
             raise self.library.error(error, env, vec)
         return handle
+
+    def seeds_of(self, copies: int) -> list[int]:
+        """The own seeds of so many copies."""
+        if self._given_seeds is not None:
+            return self._given_seeds[:copies].tolist()
+        return [mix_seed(self.seed & (2**64 - 1), env) for env in range(copies)]
 
     def _bind(self) -> None:
         floats = (pointer("float*", array) for array in (
@@ -177,7 +183,7 @@ class VecEnv:
     def _split(self, parts: int) -> list[tuple[int, int]]:
         """Ranges (first env, count) of near-equal length."""
         edges = [self.num_envs * i // parts for i in range(parts + 1)]
-        return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+        return [(a, b - a) for a, b in zip(edges, edges[1:])]
 
     def _watch(self, worker: int):
         return ffi().addressof(self._watches, worker)
@@ -214,6 +220,7 @@ class VecEnv:
     trainer_threads = 1         # that a trainer should have, at least
     block_agents = 0            # that it steps together, where that is not for it to choose
     restarts = 0                # copies that were made anew, of environments in Python
+    other_cpu = 0.0             # CPU seconds, so far, of other processes that step environments
 
     def failure(self) -> BaseException | None:
         """What ended this vec for good; None while it is fine. Compiled code ends the process."""
@@ -391,12 +398,3 @@ def whole_number(name: str, value, low: int, high: int) -> int:
         raise UsageError(f"{name} cannot be {value!r}", expected=f"{low} to {high}",
                          actual=repr(value))
     return number
-
-
-def mix_seed(seed: int, env: int) -> int:
-    """The seed of one env of those created with `seed`: puffer_mix of vecenv.h."""
-    mask = 2**64 - 1
-    z = (seed + (env + 1) * 0x9E3779B97F4A7C15) & mask
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
-    return (z ^ (z >> 31)) >> 16 & 0xFFFFFFFF

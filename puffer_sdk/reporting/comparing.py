@@ -164,6 +164,8 @@ def _rates(base: Mapping, now: Mapping) -> list[dict]:
     pair = [each["timings"]["rates"] for each in (base, now)]
     if not all(pair):
         return []
+    if not all("ratio" in each["training"] for each in pair):
+        return _own_rates(pair) if same_machine(base, now) else []
     found = []
     for kind in ("stepping", "training"):
         ranges = [[each[kind]["low"], each[kind]["high"]] for each in pair]
@@ -175,9 +177,22 @@ def _rates(base: Mapping, now: Mapping) -> list[dict]:
     return found
 
 
+def _own_rates(pair: Sequence[Mapping]) -> list[dict]:
+    """Of an environment that is not compared with Squared, on one machine."""
+    found = []
+    for kind in ("stepping", "training"):
+        low, high = zip(*((min(each[kind]["own"]), max(each[kind]["own"])) for each in pair))
+        apart = not (low[1] <= high[0] and low[0] <= high[1])
+        found.append(row(f"{kind}, steps/s",
+                         *(number(statistics.median(each[kind]["own"])) for each in pair),
+                         "outside the range of the rounds" if apart
+                         else "within the range of the rounds", changed=apart, timing=True))
+    return found
+
+
 def _sizes(base: Mapping, now: Mapping) -> list[dict]:
     found = []
-    if "bytes" in base["web"] and "bytes" in now["web"]:
+    if "bytes" in base.get("web", {}) and "bytes" in now.get("web", {}):
         found.append(row("web page", size(base["web"]["bytes"]), size(now["web"]["bytes"]),
                          "exact", changed=base["web"]["bytes"] != now["web"]["bytes"]))
     for key, name in (("agents_per_env", "agents of an env"), ("obs_size", "observations"),

@@ -1,8 +1,10 @@
 """Results that survive an interruption.  a stage and what it depends on -> its result, kept
 
-    build/report/STAGE-KEY.json      {"facts", "timings", "files": {name: digest}}
-    build/report/STAGE-KEY.gif ...   files that belong to it
-    build/report/runs/NAME/NNNN/     an unfinished training
+    STAGE-KEY.json      {"facts", "timings", "files": {name: digest}}
+    STAGE-KEY.gif ...   files that belong to it
+    runs/NAME/NNNN/     an unfinished training
+
+in build/report/ of an environment in C, in runs/NAME/.report/ of one in Python.
 
 An entry is written when its stage is done, after its files, each whole or not at all. KEY covers
 everything that the stage depends on, so a wrong entry is never read.
@@ -80,9 +82,8 @@ class Keeper:
     fresh      measure everything again
     """
 
-    def __init__(self, env_folder: Path, *, fresh: bool = False):
-        self.folder = paths.writable(paths.build_dir(env_folder) / "report",
-                                     purpose="what a report measures")
+    def __init__(self, folder: Path, *, fresh: bool = False):
+        self.folder = paths.writable(folder, purpose="what a report measures")
         self.fresh = fresh
         self.taken: list[str] = []          # stages whose result was already kept
         self.measured: list[str] = []

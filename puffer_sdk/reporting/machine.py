@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from .. import __version__
-from ..settings.table import KEYS
+from ..settings.table import AUTO, KEYS
 from ..settings.texts import show
 from ..settings.values import Config
 from ..toolchain import compilers
@@ -46,17 +47,20 @@ def _memory() -> int | None:
         return None
 
 
-def settings_table(config: Config) -> list[dict]:
+def settings_table(config: Config, defaults: Mapping[str, object] | None = None) -> list[dict]:
     """Every setting: its value, its default, and where the value comes from.
 
+    defaults    of this kind of environment, in place of the table's
     differs     it was set to a value other than the default; [env] has no defaults
     """
     rows = []
     for full, value in config.items():
         key = KEYS.get(full) if not full.startswith("env.") else None
         origin = config.origin.get(full, "")
-        default = None if key is None else show(key.default)
+        default = None if key is None else show((defaults or {}).get(full, key.default))
         chosen = origin.startswith("auto: ")
+        if chosen and key is not None and key.default != AUTO:     # that of its kind
+            default = show(value)
         differs = key is not None and not chosen and origin != "" and show(value) != default \
             and full != "base.env_name"
         rows.append({"name": full, "value": show(value), "default": default, "origin": origin,
@@ -65,17 +69,8 @@ def settings_table(config: Config) -> list[dict]:
 
 
 def environment(subject, determinism: dict) -> dict:
-    """What an agent sees and does, from the running environment, else from the header."""
-    spec, about = subject.spec, determinism.get("about") or {}
-    flags = subject.build.command[1:] if subject.build else []
-    plain = [flag for flag in flags if "/" not in flag and flag not in ("-o", "-include")
-             and not flag.startswith("-DPUFFER")]
-    return {"struct": spec.struct if spec else None,
-            "binding": "written by hand" if spec and spec.binding else "generated",
-            "agents_per_env": about.get("agents_per_env"),
-            "obs_size": about.get("obs_size", spec.obs_count if spec else None),
-            "obs_dtype": about.get("obs_dtype"),
-            "act_sizes": about.get("act_sizes", list(spec.act_widths or ()) if spec else None),
-            "mask_size": about.get("mask_size"), "has_truncations": about.get("has_truncations"),
-            "log_names": about.get("log_names", list(spec.log_names) if spec else None),
-            "spec_hash": spec.hash() if spec else None, "flags": plain}
+    """What an agent sees and does, from the running environment, else from what it states."""
+    unknown = dict.fromkeys(("agents_per_env", "obs_size", "obs_dtype", "act_sizes", "mask_size",
+                             "has_truncations", "log_names"))
+    return {**unknown, **subject.about(), **(determinism.get("about") or {}),
+            "spec_hash": subject.spec.hash() if subject.spec else None}

@@ -7,38 +7,46 @@ from __future__ import annotations
 import hashlib
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..env.job import EnvJob
 from ..env.link import Link
+from ..env.row import Part
 from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions
-ENVS = 32               # of the trajectories; fewer where an env has many agents
 AGENTS = 1024           # of the trajectories, at most about this
-TICKS = 256
 BYTES = 64 << 20        # of observations that are hashed, at most
 ROUNDS = 7              # of the rates: in each, both environments take a turn
 STEPPING = 0.15         # seconds per turn
 TRAINING = 0.3
 PATIENCE = 30.0         # seconds after which two rounds are enough
+FEW = 8                 # numbers of a part that are shown one by one
+MOST_PARTS = 64         # lines of the table of observations
 
 
 @dataclass(frozen=True)
 class TrajectoriesJob(EnvJob):
-    """What the child needs to play."""
+    """What the child needs to play.
 
-    threads: int
+    envs, ticks     at most; fewer where an env has many agents, or sees much
+    parts           of an observation, to be described by numbers; () if nobody asks
+    """
+
+    envs: int
+    ticks: int
+    parts: tuple = ()
 
 
 @dataclass(frozen=True)
 class RatesJob:
-    """What the child needs to compare two environments."""
+    """What the child needs to compare two environments. squared: None to measure only one."""
 
     own: EnvJob
-    squared: EnvJob
+    squared: EnvJob | None
     rounds: int
 
 
@@ -48,17 +56,18 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
     """
-    from ..env.vec import VecEnv
+    from ..env.vec import make_vec
     from ..policy.players import random_actions
 
     resolved, library = job.config, job.open()
-    watches = link.watches()
+    watches = link.watches(library.armed)
     agents = library.agents_per_env(resolved.env, watches)
-    envs = max(2, min(ENVS, AGENTS // agents))
-    vec = VecEnv(library, total_agents=envs * agents, seed=SEED, threads=job.threads,
-                 env_settings=resolved.env, watches=watches)
+    envs = max(2, min(job.envs, AGENTS // agents))
+    vec = make_vec(library, total_agents=envs * agents, seed=SEED,
+                   threads=resolved.vec.num_threads, env_settings=resolved.env, watches=watches)
     about, rng, digest = vec.description, np.random.default_rng(SEED), hashlib.sha256()
-    ticks = max(8, min(TICKS, BYTES // vec.observations.nbytes))
+    ticks = max(8, min(job.ticks, BYTES // vec.observations.nbytes))
+    seen: list[tuple] = []
     vec.reset()
     for _ in range(ticks):
         if link.stop:
@@ -70,12 +79,45 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
         vec.step()
         for rows in (vec.rewards, vec.terminals, vec.truncations):
             digest.update(rows)
+        if job.parts:
+            seen.append((vec.observations.copy(), vec.rewards.copy()))
+    names = [*about.log_names, *vec.log()]
     vec.close()
-    return {"hash": digest.hexdigest(), "envs": envs, "ticks": ticks,
+    return {"statistics": quantities(job.parts, *map(np.concatenate, zip(*seen))) if seen else [],
+            "hash": digest.hexdigest(), "envs": envs, "ticks": ticks,
             "about": {"agents_per_env": agents, "obs_size": about.obs_size,
                       "obs_dtype": about.obs_dtype.name, "act_sizes": list(about.act_sizes),
                       "mask_size": about.mask_size, "has_truncations": about.has_truncations,
-                      "log_names": list(about.log_names)}}
+                      "log_names": [name for name in dict.fromkeys(names) if name != "n"]}}
+
+
+def quantities(parts: Sequence[Part], rows: np.ndarray, rewards: np.ndarray) -> list[dict]:
+    """Numbers of each part of an observation, and of the reward, as `check` has them of C.
+
+    rows (S, D), rewards (S,). A part of few numbers has a line for each of them.
+    """
+    from ..checking.experiments.moments import BINS, Quantity
+
+    def quantity(name: str, values: np.ndarray, element: int | None) -> dict:
+        values = values.astype(np.float64).ravel()
+        values = values[np.isfinite(values)]
+        low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+        bins = np.histogram(values, BINS, (low, high if high > low else low + 1))[0]
+        return Quantity(name, float(low), float(high), float(values.mean() if len(values) else 0),
+                        float((values == 0).mean() if len(values) else 0), bins.tolist(),
+                        element).to_dict()
+
+    found = []
+    for part in parts:
+        if part.count <= FEW:
+            found += [quantity(part.name if part.count == 1 and part.name else
+                               f"{part.name or 'observation'}[{number}]",
+                               rows[:, part.first + number], part.first + number)
+                      for number in range(part.count)]
+        else:
+            found.append(quantity(f"{part.name or 'observation'}, {part.count} numbers",
+                                  rows[:, part.first:part.first + part.count], part.first))
+    return [*found[:MOST_PARTS], quantity("reward", rewards, None)]
 
 
 def rates(job: RatesJob, link: Link) -> dict:
@@ -89,6 +131,8 @@ def rates(job: RatesJob, link: Link) -> dict:
 
 
 def _contest(job: RatesJob, link: Link, kind, seconds: float) -> dict:
+    if job.squared is None:
+        return _alone(job, link, kind, seconds)
     own, squared = (kind(one, link) for one in (job.own, job.squared))
     rounds = job.rounds
     for one in (own, squared):                  # warm up: caches, threads, memory
@@ -108,6 +152,20 @@ def _contest(job: RatesJob, link: Link, kind, seconds: float) -> dict:
     ratios = [mine / theirs for mine, theirs in pairs] or [0.0]
     return {"own": [mine for mine, _ in pairs], "squared": [theirs for _, theirs in pairs],
             "ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
+
+
+def _alone(job: RatesJob, link: Link, kind, seconds: float) -> dict:
+    """The rates of one environment, turn by turn."""
+    own = kind(job.own, link)
+    own.turn(seconds / 4)
+    began, found = time.perf_counter(), []
+    while len(found) < job.rounds and not link.stop:
+        found.append(own.turn(seconds))
+        link.emit("progress", done=len(found), total=job.rounds)
+        if len(found) >= 2 and time.perf_counter() - began > PATIENCE:
+            break
+    own.close()
+    return {"own": found, "low": min(found, default=0.0), "high": max(found, default=0.0)}
 
 
 class _Stepping:

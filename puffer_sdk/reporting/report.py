@@ -50,12 +50,13 @@ class Report:
 def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int = SEEDS,
            compare: str | os.PathLike | None = None, output: str | os.PathLike | None = None,
            fresh: bool = False, verbose: bool = False) -> Report:
-    """Measure ENV (a folder or a name), and write the results.
+    """Measure ENV (a folder, a name, or a Python environment: "gymnasium:ID"), and write the
+    results.
 
     seeds     number of trainings, with seeds from train.seed on
     compare   an earlier report's .html or .json, or another environment, which is measured too
     output    the page, or a folder for it; the summary (.md) and the data (.json) go next to it
-              [build/report.html of the environment]
+              [build/report.html of the environment; runs/NAME/report.html of a Python one]
     fresh     measure everything again; otherwise results for the same sources and settings are
               reused, also those of an interrupted report
     A part that fails (an environment that cannot be drawn, no emcc) is reported in a sentence.
@@ -66,15 +67,15 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
     if not 1 <= seeds <= MOST_SEEDS:
         raise UsageError("--seeds is out of range", expected=f"1 to {MOST_SEEDS}", actual=seeds)
     subject = open_subject(env, settings, verbose=verbose)
-    target = _target(output, subject.folder)
+    target = _target(output, subject.made)
     base = _open_base(compare, settings, verbose)
     try:
-        keeper = Keeper(subject.folder, fresh=fresh)
+        keeper = Keeper(subject.kept, fresh=fresh)
         data = stages.measure(subject, keeper, seeds, verbose=verbose)
         pictures = read_pictures(data, keeper.folder)
         if base is not None:
             before = base if isinstance(base, dict) else stages.measure(
-                base, Keeper(base.folder, fresh=fresh), seeds, verbose=verbose)
+                base, Keeper(base.kept, fresh=fresh), seeds, verbose=verbose)
             data["comparison"] = comparing.compare(before, data, _base_name(compare))
     except Interrupted as error:
         raise Interrupted("interrupted; the results so far are kept", status=error.exit_status,
@@ -85,10 +86,10 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
                   data, summary.problems(data), time.perf_counter() - began, keeper.taken)
 
 
-def _target(output: str | os.PathLike | None, folder: Path) -> Path:
+def _target(output: str | os.PathLike | None, made: Path) -> Path:
     """The path of the page. Raises UsageError if it cannot be written there."""
     if output is None:
-        return paths.writable(paths.build_dir(folder), purpose="the report") / "report.html"
+        return paths.writable(made, purpose="the report") / "report.html"
     target = Path(output).absolute()
     if target.is_dir():
         target = target / "report.html"

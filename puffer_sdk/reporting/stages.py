@@ -1,6 +1,7 @@
 """What a report measures, stage by stage.  Subject -> data (JSON-able)
 
-    check, trajectories, a training for each seed, evaluation, two pictures, rates, page
+    check, trajectories, a training for each seed, evaluation, two pictures, rates
+    of an environment in C, the web page; of one in Python, where training time goes
 
 If a stage fails, a sentence replaces its numbers; the other stages still run.
 """
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .. import __version__
-from ..base import files, paths, ui
+from ..base import files, ui
 from ..base.errors import Interrupted, PufferError, UsageError
 from ..env import build as building
 from ..env.job import EnvJob
@@ -28,6 +29,7 @@ from .keeping import HINT, Entry, Keeper
 from .subject import FORMAT, Subject
 
 BUDGET = 1.0            # of check
+PROFILE = 3.0           # seconds of training that are profiled
 MOST_GIF = 3_000_000    # bytes of one picture: it travels inside the page
 
 
@@ -47,18 +49,22 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
     done["evaluation"] = _evaluation(subject, keeper, chosen, model)
     for name, played in (("random", None), ("trained", model)):
         done[f"picture-{name}"] = _picture(subject, keeper, name, played, chosen, verbose)
-    done["rates"] = _rates(subject, keeper, verbose)
-    done["web"] = _page(subject, keeper, chosen, model, verbose)
+    for name, stage in subject.stages.items():
+        done[name] = STAGES[stage](subject, keeper, chosen, model, verbose)
     facts = {name: entry.facts for name, entry in done.items()}
+    seen = facts["determinism"].pop("statistics", None)
+    if seen:                                # check has none of Python
+        facts["check"]["statistics"] = seen
     return {
-        "format": FORMAT, "version": __version__, "env": subject.name, "source": subject.source,
+        "format": FORMAT, "version": __version__, "env": subject.name, "source": subject.code,
         "check": facts["check"], "training": training, "evaluation": facts["evaluation"],
         "pictures": {name: facts[f"picture-{name}"] for name in ("random", "trained")},
-        "determinism": facts["determinism"], "rates": facts["rates"], "web": facts["web"],
-        "settings": machine.settings_table(subject.config),
+        "determinism": facts["determinism"], **{name: facts[name] for name in subject.stages},
+        "settings": machine.settings_table(subject.config, subject.source.defaults),
         "environment": machine.environment(subject, facts["determinism"]),
         "machine": machine.machine(),
-        "timings": {"check": done["check"].timings, "rates": done["rates"].timings,
+        "timings": {"check": done["check"].timings,
+                    **{name: done[name].timings for name in subject.stages},
                     "training": [entry.timings for entry in trained if entry.timings]},
     }
 
@@ -73,18 +79,17 @@ def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
     except UsageError as error:
         if usage and error is not subject.broken:
             raise
-        return {"failed": sentence(error, subject.folder)}, {}
+        return {"failed": sentence(error, subject)}, {}
     except PufferError as error:
-        return {"failed": sentence(error, subject.folder)}, {}
+        return {"failed": sentence(error, subject)}, {}
 
 
-def sentence(error: PufferError, folder: Path) -> str:
+def sentence(error: PufferError, subject: Subject) -> str:
     """The error and its hint, in one line without this machine's paths."""
     text = (f"{error.code}: " if error.code else "") + error.message
     if error.hint and not error.hint.endswith("puffer-sdk check"):      # the report shows check
         text += f" ({error.hint})"
-    text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
-    return " ".join(text.split())
+    return " ".join(subject.shorten(text).split())
 
 
 # -- one by one ------------------------------------------------------------------------------
@@ -94,7 +99,9 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     from ..checking.check import check
 
     def work(entry: Entry) -> tuple[dict, dict]:
-        result = check(subject.folder, settings=subject.settings, budget=BUDGET, verbose=verbose)
+        if subject.unchecked:
+            return {"failed": subject.unchecked, "left_out": True}, {}
+        result = check(subject.ref, settings=subject.settings, budget=BUDGET, verbose=verbose)
         document = result.to_dict()
         coverage = document["coverage"]
         seconds = coverage.pop("seconds")
@@ -106,18 +113,20 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
 
 
 def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
-    """The same play three times, each in its own process, the last on two threads."""
+    """The same play three times, each in its own process, the last on two threads or workers."""
     def work() -> tuple[dict, dict]:
         found = []
-        for threads in (1, 1, 2):
-            found.append(subject.run(
-                "trajectories", subject.job(measuring.TrajectoriesJob, threads=threads)))
+        for threads in subject.deals:
+            found.append(subject.run("trajectories", subject.job(
+                measuring.TrajectoriesJob, threads=threads, envs=subject.envs,
+                ticks=subject.ticks, parts=() if found else subject.parts)))
             if len(found) == 1:         # an env seeded with time() must differ: wait for the
                 time.sleep(1.01 - time.time() % 1)              # next second
         first = found[0]
         return {"hash": first["hash"], "hashes": [one["hash"] for one in found],
                 "same": len({one["hash"] for one in found}) == 1,
-                "envs": first["envs"], "ticks": first["ticks"], "about": first["about"]}, {}
+                "envs": first["envs"], "ticks": first["ticks"], "about": first["about"],
+                "statistics": first["statistics"], "spread": subject.spread}, {}
 
     return keeper.stage("trajectories", "determinism", [subject.key, subject.values("env")],
                         lambda entry: attempt(subject, work, usage=True))
@@ -137,7 +146,7 @@ def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> l
             ".safetensors"))
         if "failed" in found[-1].facts:
             break
-        for run in runs.list_runs(keeper.folder / "runs" / subject.name):
+        for run in runs.list_runs(subject.source.runs_dir(keeper.folder / "runs")):
             if run.tag == found[-1].key and run.status == "finished":
                 runs.delete_run(run)            # its policy and its curves are in the entry
     return found
@@ -149,9 +158,9 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
 
     subject.job()                               # raises if it is not built
     home = keeper.folder / "runs"
-    run, resume = _unfinished(home / subject.name, entry.key)
+    run, resume = _unfinished(subject.source.runs_dir(home), entry.key)
     if run is None or run.status != "finished":
-        result = train(subject.folder, {**subject.settings, "train.seed": seed}, tag=entry.key,
+        result = train(subject.ref, {**subject.settings, "train.seed": seed}, tag=entry.key,
                        resume=str(run.number) if resume else None, runs_dir=home,
                        verbose=verbose)
         run = runs.Run(result.folder)
@@ -212,7 +221,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
     def work() -> tuple[dict, dict]:
         subject.job()
         with ui.Progress() as bar:
-            result = evaluate(subject.folder, subject.settings, model=model,
+            result = evaluate(subject.ref, subject.settings, model=model,
                               output=Path(os.devnull), on_progress=bar.update)
         facts = result.to_dict()
         for name in ("env", "checkpoint"):
@@ -238,7 +247,7 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
         ticks = None
         for _ in range(3):
             with ui.Progress() as bar:
-                film = record(subject.folder, subject.settings, gif=entry.path(".gif"),
+                film = record(subject.ref, subject.settings, gif=entry.path(".gif"),
                               model=model, ticks=ticks, on_progress=bar.update, verbose=verbose)
             size = entry.path(".gif").stat().st_size
             if size <= MOST_GIF:
@@ -256,7 +265,8 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
                         lambda entry: attempt(subject, lambda: work(entry)), ".gif")
 
 
-def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
+def _rates_beside_squared(subject: Subject, keeper: Keeper, chosen: Entry | None,
+                          model: Path | None, verbose: bool) -> Entry:
     """Compared with Squared, made from the template and trained with its own settings."""
     from ..projects import scaffold
     from ..training import backends
@@ -281,6 +291,46 @@ def _rates(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
                         lambda entry: attempt(subject, work, usage=True))
 
 
+def _rates_alone(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
+                 verbose: bool) -> Entry:
+    """Steps per second of what no environment in C is a measure of."""
+    from ..training import backends
+
+    def work() -> tuple[dict, dict]:
+        job = measuring.RatesJob(subject.job(), None, measuring.ROUNDS)
+        backends.require(subject.config, verbose=verbose)
+        with ui.Progress() as bar:
+            found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
+                                bar.update("rates", payload["done"], payload["total"]))
+        return {"workers": subject.config.vec.num_workers,
+                "agents": subject.config.vec.total_agents}, found
+
+    return keeper.stage("rates", "speed",
+                        [subject.key, subject.values("env", "vec", "policy", "train")],
+                        lambda entry: attempt(subject, work, usage=True))
+
+
+def _profile(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
+             verbose: bool) -> Entry:
+    """Where the time of training goes."""
+    from ..training.profiling import profile
+
+    def work() -> tuple[dict, dict]:
+        subject.job()
+        with ui.Progress() as bar:
+            found = profile(subject.ref, subject.settings, seconds=PROFILE, on_progress=bar.update,
+                            verbose=verbose)
+        return {"seconds": PROFILE}, {
+            "phases": [{"name": phase.name, "share": phase.share, "ns": phase.ns_per_step}
+                       for phase in found.phases],
+            "steps_per_second": found.steps_per_second, "gflops": found.gflops,
+            "path": found.path, "precision": found.precision, "threads": found.threads}
+
+    return keeper.stage("profile", "profile",
+                        [subject.key, subject.values("env", "vec", "policy", "train")],
+                        lambda entry: attempt(subject, work, usage=True))
+
+
 def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
           verbose: bool) -> Entry:
     """build/web/, with the policy that the report chose."""
@@ -288,12 +338,12 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
 
     def work() -> tuple[dict, dict]:
         subject.job()
-        policy = paths.build_dir(subject.folder) / f"{subject.name}_policy.bin"
+        policy = subject.made / f"{subject.name}_policy.bin"
         before = policy.read_bytes() if policy.is_file() else None
         try:
             with ui.Progress() as bar:
                 made = targets.build_program(
-                    subject.folder, "web", env_settings=subject.config.env, model=model,
+                    subject.ref, "web", env_settings=subject.config.env, model=model,
                     on_progress=bar.update, verbose=verbose)
         finally:                        # for the author's own programs
             if before is not None:
@@ -308,6 +358,10 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
     return keeper.stage("web", "page", [subject.key, subject.values("env"), stamp,
                                         chosen.key if chosen else None],
                         lambda entry: attempt(subject, work))
+
+
+STAGES = {"rates beside Squared": _rates_beside_squared, "rates": _rates_alone,
+          "profile": _profile, "web": _page}
 
 
 def _zipped(path: Path) -> int:

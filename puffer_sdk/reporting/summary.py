@@ -26,14 +26,17 @@ class Row:
 
 def rows(data: Mapping) -> list[Row]:
     """Every line of the summary, in order."""
-    return [_check(data), *_training(data), _rates(data), _determinism(data), _page(data)]
+    found = [_check(data), *_training(data), _rates(data), _determinism(data)]
+    return [*found, _page(data)] if "web" in data else found
 
 
 def problems(data: Mapping) -> list[str]:
     """Why the report's status is 1; empty if nothing is wrong."""
     found = []
     check, play = data["check"], data["determinism"]
-    if "failed" in check:
+    if check.get("left_out"):
+        pass
+    elif "failed" in check:
         found.append(f"check did not finish: {check['failed']}")
     elif check["verdict"] != "pass":
         found.append(f"check fails: {count_findings(check)}")
@@ -59,7 +62,7 @@ def count_findings(check: Mapping) -> str:
 def _check(data: Mapping) -> Row:
     check = data["check"]
     if "failed" in check:
-        return Row("check", check["failed"], good=False)
+        return Row("check", check["failed"], good=None if check.get("left_out") else False)
     found = count_findings(check)
     return Row("check", f"{check['verdict']}: {found} by {check['rules']} rules in "
                f"{number(check['env_steps'])} env steps", good=check["verdict"] == "pass")
@@ -122,6 +125,8 @@ def _rates(data: Mapping) -> Row:
     found = data["timings"]["rates"]
     step, train = (number(statistics.median(found[kind]["own"]))
                    for kind in ("stepping", "training"))
+    if "ratio" not in found["training"]:
+        return Row("speed", "", f"training {train} steps/s, stepping {step} steps/s")
     return Row("speed", "", f"training {found['training']['ratio']:.2f} x Squared "
                f"({train} steps/s), stepping {found['stepping']['ratio']:.2f} x ({step} steps/s)")
 

@@ -22,7 +22,7 @@ class Conflicts:
         self.config, self.given, self.ocean, self.folder = config, given, ocean, folder
         self.widths = getattr(spec, "act_widths", None)
         # a binding of one's own decides what its my_log reports
-        own_log = getattr(spec, "binding", None) is not None
+        own_log = getattr(spec, "open_log", False)
         self.log_names = () if own_log else getattr(spec, "log_names", ())
         self.faults: list[UsageError] = []
 

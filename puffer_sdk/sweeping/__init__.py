@@ -4,6 +4,7 @@ space       names, distributions and bounds -> points of a unit cube, and back
 gaussian    points and values -> a Gaussian process: mean and deviation anywhere
 warping     scores -> what the model sees of them, and back
 sampler     finished and running trials -> the next settings to try, and why
+sections    [sweep] of inis, options -> what they say
 plan        [sweep] of the inis and the command line -> what is searched, and how
 compute     settings, steps -> modelled CPU seconds
 store       a journal, a database or a proxy -> trials that any worker can take

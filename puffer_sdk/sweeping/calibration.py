@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import PufferError, RunError
+from ..bridges.sources import CompiledSource, PythonSource
 from .compute import fit, parts
 from .plan import Plan
 from .sampler import Sampler
@@ -21,7 +22,7 @@ LONG = 0.25             # CPU seconds of each
 LEAST = 12              # of them that must succeed
 
 
-def calibrate(folder: Path, plan: Plan) -> list[float]:
+def calibrate(source: CompiledSource | PythonSource, plan: Plan) -> list[float]:
     """The weights of the parts, in CPU seconds of this machine's core.
 
     Raises RunError if most of the trainings fail.
@@ -29,7 +30,7 @@ def calibrate(folder: Path, plan: Plan) -> list[float]:
     rows, times, error = [], [], None
     with tempfile.TemporaryDirectory(prefix="puffer-sweep-") as home:
         quick = replace(plan, cost="cpu", limit=0.0)
-        bench = Bench(folder, quick, Path(home))
+        bench = Bench(source, quick, Path(home))
         asked = Sampler(plan.space(), seed=plan.seed, method="random", start=plan.start)
         try:
             for number in range(RUNS):

@@ -11,17 +11,17 @@ import sys
 from pathlib import Path
 
 from ..base.errors import PufferError, UsageError
-from ..env import build
+from ..bridges import sources
+from ..bridges.sources import CompiledSource, PythonSource
 from ..env.link import die_with_parent
-from .plan import Plan
 from .store import Store
-from .sweep import open_sweep
+from .sweep import check_same, open_sweep
 from .trial import Bench
 from .worker import Worker
 
 
-def join(target: str, folder: Path, runs_dir: Path, *, name: str | None = None,
-         wanted: dict | None = None, tag: str = "") -> int:
+def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
+         name: str | None = None, wanted: dict | None = None, tag: str = "") -> int:
     """Work for a sweep until it is over. Returns the number of trials that it has then.
 
     target  the sweep's folder, or the URL of its storage
@@ -29,31 +29,26 @@ def join(target: str, folder: Path, runs_dir: Path, *, name: str | None = None,
     runs_dir    the folder for the trials' runs, for a storage of another machine
     Raises UsageError if there is no such sweep, or it is of another environment.
     """
-    spec = build.build(folder).spec.hash()
     if "://" in target:
         store = Store(target, name or "")
         if not name:
             names = [study.study_name for study in store.storage.get_all_studies()
-                     if study.study_name.startswith(f"{folder.name}-")]
+                     if study.study_name.startswith(f"{source.label}-")]
             if len(names) != 1:
                 raise UsageError("which sweep?" if names else "the storage has no sweep of "
-                                 f"{folder.name}", where="--join",
+                                 f"{source.name}", where="--join",
                                  expected="one of " + ", ".join(names) if names else None,
                                  hint="--name NAME" if names else None)
             store.name = names[0]
-        store.open()
-        plan: Plan = store.plan()
-        if plan.spec != spec:
-            raise UsageError("the sweep is of another environment, or of another version of it",
-                             where="--join", expected=f"fingerprint {plan.spec[:12]}",
-                             actual=spec[:12], hint="bring this machine's files up to date")
+        plan = store.open().plan()
         home = runs_dir / "sweeps" / store.name / "trials"
     else:
-        store, plan = open_sweep(Path(target).resolve(), spec)
+        store, plan = open_sweep(Path(target).resolve())
         home = Path(target).resolve() / "trials"
     home.mkdir(parents=True, exist_ok=True)
-    bench = Bench(folder, plan, home, wanted=wanted, tag=tag, group=store.name)
+    bench = Bench(source, plan, home, wanted=wanted, tag=tag, group=store.name)
     try:
+        check_same(plan, bench.prepared, "--join")
         Worker(store, bench).run()
     finally:
         bench.close()
@@ -61,11 +56,11 @@ def join(target: str, folder: Path, runs_dir: Path, *, name: str | None = None,
 
 
 def main() -> int:
-    place, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    place, env, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     die_with_parent(options.pop("parent"))
     tag = options.pop("tag", "")
     try:
-        join(place, folder, Path(place), wanted=options, tag=tag)
+        join(place, sources.find(env), Path(place), wanted=options, tag=tag)
     except PufferError as error:
         print(error, file=sys.stderr)
         return error.exit_status

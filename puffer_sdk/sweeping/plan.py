@@ -15,12 +15,14 @@ from pathlib import Path
 
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
-from ..settings import config, inifile, naming, table
+from ..bridges.sources import CompiledSource, PythonSource
+from ..settings import table
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
-from ..settings.texts import show
+from ..settings.texts import show, show_literal
 from ..settings.values import Config
-from .space import DISTRIBUTIONS, Space
+from .sections import check_bounds, read_inis, read_options
+from .space import Space
 
 TIME_TO_GOAL = "time_to_goal"
 COST_UNITS = {"cpu": "CPU seconds", "wall": "wall seconds", "compute": "modelled CPU seconds"}
@@ -56,6 +58,9 @@ class Plan:
     rows        the space: {"train.gamma": {"distribution": ..., "min": ..., "max": ...}}
     start       the settings that run first: the environment's own, of the names in rows
     fixed       settings of every trial beside those: what the command line says
+    held        settings of every trial that an ini of what was found needs besides, where that is
+                to stand alone, and not to be copied into the environment's
+    ini         the text of the settings that --config names, in place of the environment's own
     metric      a name that the environment logs, or time_to_goal
     cost        "cpu" or "wall": seconds of training; "compute": modelled CPU seconds
     weights     of compute.parts, measured where the sweep began; empty for the other costs
@@ -86,6 +91,8 @@ class Plan:
     goal: str = ""
     base: dict = field(default_factory=dict)    # values that repairs need
     weights: list = field(default_factory=list)
+    held: dict = field(default_factory=dict)
+    ini: str = ""
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -119,21 +126,22 @@ class Plan:
         return settings
 
 
-def read(folder: Path, settings: Mapping[str, object], resolved: Config, spec,
-         unit: int) -> Plan:
-    """The plan for the environment in `folder`.
+def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], resolved: Config,
+         spec, unit: int, ini: Path | None = None) -> Plan:
+    """The plan for an environment.
 
     settings    of the command line: those of [sweep] are the sweep's, the others hold in all trials
     resolved    the environment's settings, with these
     unit        agents of one environment
+    ini         a file of settings, in place of the environment's own
     Raises UsageError, with the place, for what cannot be searched.
     """
     asked = {name: show(value) for name, value in settings.items() if name.startswith("sweep.")}
-    keys, rows, places = _read_inis(folder, resolved, spec)
-    keys.update(_options(asked, keys))
+    keys, rows, places = read_inis(source, ini, resolved, spec)
+    keys.update(read_options(asked, keys))
     only = [word for word in keys["only"].replace(",", " ").split() if word]
     if not rows:
-        rows = _default_rows(resolved)
+        rows = _default_rows(resolved, source.ranges)
         rows = {name: row for name, row in rows.items()
                 if name in _names(only, rows) or name not in settings}
     chosen = _names(only, rows)
@@ -145,29 +153,47 @@ def read(folder: Path, settings: Mapping[str, object], resolved: Config, spec,
                              hint=f"give it one: [sweep.{missing[0]}] in the ini")
         rows = {name: rows[name] for name in rows if name in chosen}
     for name in rows:
-        _check_bounds(name, rows[name], places.get(name))
+        check_bounds(name, rows[name], places.get(name), resolved)
     fixed = {name: show(value) for name, value in settings.items()
              if not name.startswith("sweep.") and name not in rows}
-    minibatch = None if resolved.origin["train.minibatch_size"].startswith("auto") \
-        else resolved.train.minibatch_size
-    slices = 1 if resolved.origin["vec.num_buffers"].startswith("auto") \
-        else resolved.vec.num_buffers
+    minibatch = None if is_auto(resolved, "train.minibatch_size") else resolved.train.minibatch_size
+    slices = 1 if is_auto(resolved, "vec.num_buffers") else resolved.vec.num_buffers
+    if not is_auto(resolved, "vec.num_workers"):
+        fixed["vec.num_workers"] = show(resolved.vec.num_workers)
     metric, minimize = _metric(keys, resolved, spec)
     plan = Plan(
-        env=folder.name, rows=rows, start={}, fixed=fixed,
+        env=source.name, rows=rows, start={}, fixed=fixed,
         method={"protein": "gp"}.get(keys["method"], keys["method"]), metric=metric,
         minimize=minimize, cost=keys["cost"], runs=keys["max_runs"], seconds=keys["seconds"],
         workers=_workers(keys), gpus=keys["gpus"], limit=keys["max_suggestion_cost"],
         keep=keys["keep"], unit=math.lcm(unit, slices), seed=resolved.train.seed, spec=spec.hash(),
         goal=resolved.eval.goal,
         base={"train.horizon": resolved.train.horizon,
-              "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch})
+              "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch},
+        held={name: text_of(name, value, resolved.of_python) for name, value in resolved.items()
+              if source.inis_alone and name not in rows and is_given(resolved, name)},
+        ini=ini.read_text(encoding="utf-8") if ini else "")
     space = plan.space()
     start = {name: resolved[name] for name in rows}
     start = space.settings(space.point(start)) if any(
         not row_holds(row, start[name]) for name, row in rows.items()) else start
     plan.start.update(plan.repair(start))
     return plan
+
+
+def is_auto(resolved: Config, name: str) -> bool:
+    """Whether a value was chosen for the user."""
+    return resolved.origin[name].startswith("auto")
+
+
+def is_given(resolved: Config, name: str) -> bool:
+    """Whether somebody gave a value, in an ini or on the command line."""
+    return resolved.origin.get(name, "default") != "default" and not is_auto(resolved, name)
+
+
+def text_of(name: str, value: object, python: bool) -> str:
+    """A value as an ini holds it. python: of a Python environment, whose [env] holds literals."""
+    return show_literal(value) if python and name.startswith("env.") else show(value)
 
 
 def row_holds(row: Mapping, value) -> bool:
@@ -183,157 +209,12 @@ def _workers(keys: Mapping) -> int:
     return keys["gpus"] or available_cores()
 
 
-# ---- the sections ------------------------------------------------------------------------------
-
-def _read_inis(folder: Path, resolved: Config, spec) -> tuple[dict, dict, dict]:
-    """([sweep] values, rows of the space, where each row stands) of the environment's inis."""
-    ini = config.find_ini(folder)
-    ocean = (folder / "binding.c").is_file()
-    keys = {key.name: key.default for key in table.used_keys("sweep")}
-    rows: dict[str, dict] = {}
-    places: dict[str, str] = {}
-    left: list[str] = []
-    for path in filter(None, (config.shared_ini(folder, ini), ini) if ini else ()):
-        entries, sections, faults = inifile.read(path)
-        inifile.raise_all(faults)
-        for section, line in sections.items():
-            if not section.startswith("sweep."):
-                continue
-            place = inifile.where(path, line)
-            name = _full_name(section.removeprefix("sweep."), resolved, spec)
-            if name is None:
-                if not ocean:
-                    raise _unknown(section.removeprefix("sweep."), place)
-                left.append(f"[{section}]")
-                continue
-            row = {entry.key: entry.text for entry in entries if entry.section == section}
-            rows[name] = _row(name, row, place, ocean)
-            places[name] = place
-        for entry in entries:
-            if entry.section == "sweep":
-                place = inifile.where(path, entry.line)
-                if not _take(keys, entry.key, entry.text, place, ocean):
-                    left.append(entry.key)
-    if left:
-        ui.warn_once(f"{inifile.where(ini)}: without effect on a sweep here: " + ", ".join(left))
-    return keys, rows, places
-
-
-def _options(asked: Mapping[str, str], keys: Mapping) -> dict:
-    found = dict(keys)
-    for full, text in asked.items():
-        name = full.removeprefix("sweep.")
-        place = f"command line, --{full.replace('_', '-')}"
-        if not _take(found, name, text, place, False):
-            raise UsageError(f"--{full.replace('_', '-')} has no effect here", where=place,
-                             hint="leave it out")
-    return found
-
-
-def _take(keys: dict, name: str, text: str, place: str, ocean: bool) -> bool:
-    """Store one key of [sweep]. False for one that has no effect here."""
-    key = table.KEYS.get(f"sweep.{name}")
-    if key is None and ocean:
-        return False
-    if key is None:
-        own = [each.name for each in table.used_keys("sweep")]
-        raise UsageError(f"[sweep] has no setting '{name}'", where=place,
-                         expected="one of " + ", ".join(own), hint=did_you_mean(name, own))
-    if key.status == table.IGNORED:
-        return False
-    if key.status == table.ALIAS:
-        key = table.KEYS[key.target]
-    text = text.lower() if key.choices else text
-    try:
-        keys[key.name] = table.parse(key, text, cut=ocean)
-    except ValueError as error:
-        raise UsageError(f"[sweep] {key.name} cannot be '{text}'", where=place,
-                         expected=key.expected, actual=f"'{text}'",
-                         hint=str(error) or None) from None
-    return True
-
-
-def _full_name(text: str, resolved: Config, spec) -> str | None:
-    """The setting that [sweep.TEXT] is about; None if there is none of that name."""
-    section, _, name = text.partition(".")
-    name = name.replace("-", "_")
-    if section == "env":
-        fields = [each.name for each in spec.settable]
-        return f"env.{name}" if name in resolved.env or name in fields else None
-    full = naming.RENAMED.get(name, f"{section}.{name}")
-    key = table.KEYS.get(full)
-    if key is None or key.status == table.IGNORED or key.section == "sweep":
-        return None
-    return key.target if key.status == table.ALIAS else full
-
-
-def _unknown(text: str, place: str) -> UsageError:
-    section, _, name = text.partition(".")
-    close = naming.meant(section, name)
-    return UsageError(f"there is no setting '{text}' to search", where=place,
-                      expected="[sweep.SECTION.KEY] of a setting",
-                      hint=f"did you mean [sweep.{close.full}]?" if close else None)
-
-
-def _row(name: str, texts: Mapping[str, str], place: str, ocean: bool) -> dict:
-    """One description, with numbers for texts. PufferLib's `mean` and `scale` change nothing."""
-    row: dict = {}
-    key = table.KEYS.get(name)
-    for word, text in texts.items():
-        if word in ("mean", "scale") or (ocean and word == "search_center"):
-            continue
-        if word == "distribution":
-            row[word] = text.lower()
-        elif word == "choices":
-            try:
-                row[word] = [table.parse(key, each.strip()) if key else float(each)
-                             for each in text.strip("()[]").split(",")]
-            except ValueError:
-                raise UsageError(f"[sweep.{name}] choices cannot be read", where=place,
-                                 expected="values of the setting, with commas between",
-                                 actual=f"'{text}'") from None
-        else:
-            row[word] = text.replace("_", "")
-    if "choices" in row:
-        row.setdefault("distribution", "choice")
-    if row.get("distribution") not in DISTRIBUTIONS:
-        named = row.get("distribution", "nothing")
-        raise UsageError(f"[sweep.{name}] has no distribution of that name", where=place,
-                         expected="one of " + ", ".join(DISTRIBUTIONS), actual=f"'{named}'",
-                         hint=did_you_mean(named, DISTRIBUTIONS))
-    if row["distribution"] != "choice":
-        try:
-            Space({name: row})
-        except UsageError as error:
-            error.where = place
-            raise
-        whole = key is not None and key.type in ("int", "bool")
-        for word in ("min", "max"):
-            row[word] = round(float(row[word])) if whole else float(row[word])
-        if whole and row["distribution"] == "uniform":
-            row["distribution"] = "int_uniform"
-        if key is not None and key.type == "bool":
-            row = {"distribution": "choice", "choices": [False, True]}
-    return row
-
-
-def _check_bounds(name: str, row: Mapping, place: str | None) -> None:
-    """The ends of the range must be values that the setting can have."""
-    key = table.KEYS.get(name)
-    if key is None or key.type in ("str", "bool") or "choices" in row:
-        return
-    for word in ("min", "max"):
-        if not key.allows(row[word]):
-            raise UsageError(f"[sweep.{name}] {word} is no value of the setting",
-                             where=place or "the default space", expected=key.expected,
-                             actual=show(row[word]))
-
-
 # ---- what nobody wrote -------------------------------------------------------------------------
 
-def _default_rows(resolved: Config) -> dict:
+def _default_rows(resolved: Config, ranges: Mapping[str, tuple]) -> dict:
+    """ranges: of the environment's kind, in place of those of DEFAULT"""
     rows = {}
-    for name, (kind, *bounds) in DEFAULT.items():
+    for name, (kind, *bounds) in {**DEFAULT, **ranges}.items():
         if bounds[0] == AROUND:
             value = resolved[name]
             low, high = (value * factor for factor in bounds[1:])
@@ -380,8 +261,11 @@ def _metric(keys: Mapping, resolved: Config, spec) -> tuple[str, bool]:
             return goal.name, not goal.at_least if keys["goal"] == "maximize" else True
         metric = next((name for name in ("score", "perf", "episode_return") if name in known),
                       known[0] if known else "score")
-    own_log = getattr(spec, "binding", None) is not None
-    if known and not own_log and metric not in known:
+    if known and metric not in known and spec.open_log:
+        close = did_you_mean(metric, known)
+        if close:
+            ui.warn(f"it is not known before an episode ends whether '{metric}' is logged", close)
+    elif known and metric not in known:
         raise UsageError(f"the environment does not log '{metric}'", where="[sweep] metric",
                          expected="one of " + ", ".join((*known, TIME_TO_GOAL)),
                          hint=did_you_mean(metric, (*known, TIME_TO_GOAL)))

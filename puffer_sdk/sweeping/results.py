@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base import files
 from ..settings.texts import show
 from .page.page import render
-from .plan import Plan
+from .plan import Plan, text_of
 from .store import DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
 from .verdict import Verdict, judge
 from .worker import best, front
@@ -49,7 +49,7 @@ def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -
         top = next(trial for trial in trials if trial.number == found.trial)
     name = f"sweep {int(place.name)} of {plan.env}"
     files.save(place / "best.ini", settings_ini(
-        top.settings, f"{name}, trial {top.number}: {result_of(plan, top)}"
+        plan, top.settings, f"{name}, trial {top.number}: {result_of(plan, top)}"
         + (f"\n# {found.sentence}" if found else "")), what="the best settings")
     (place / "front").mkdir(exist_ok=True)
     edge = front(plan, trials)
@@ -57,7 +57,7 @@ def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -
         old.unlink()
     for trial in edge:
         files.save(place / "front" / f"{trial.number:04d}.ini", settings_ini(
-            trial.settings, f"{name}, trial {trial.number}: {result_of(plan, trial)}"),
+            plan, trial.settings, f"{name}, trial {trial.number}: {result_of(plan, trial)}"),
             what="the front")
     result = SweepResult(place, plan, top, found, trials, store.facts.get("began", 0.0))
     files.save(place / "sweep.html", render(as_json(result)), what="the page")
@@ -73,12 +73,15 @@ def result_of(plan: Plan, trial: Stored) -> str:
     return f"{plan.metric} {trial.score:.4g} for {trial.cost:.3g} {unit}"
 
 
-def settings_ini(settings: Mapping[str, object], head: str) -> str:
-    """Settings as sections of an ini, to copy into the environment's."""
+def settings_ini(plan: Plan, settings: Mapping[str, object], head: str) -> str:
+    """A trial's settings as sections of an ini: to copy into the environment's, or to stand in
+    its place."""
     sections: dict[str, list[str]] = {}
-    for full, value in settings.items():
+    texts = {full: text_of(full, value, ":" in plan.env) for full, value in settings.items()}
+    for full, text in {**texts, **{full: text for full, text in plan.held.items()
+                                   if full not in texts}}.items():
         section, _, name = full.partition(".")
-        sections.setdefault(section, []).append(f"{name} = {show(value)}")
+        sections.setdefault(section, []).append(f"{name} = {text}".rstrip())
     lines = [f"# {head}"]
     for section, rows in sections.items():
         lines += ["", f"[{section}]", *rows]

@@ -23,11 +23,12 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import Interrupted, RunError, UsageError
-from ..env import build, job
+from ..bridges import sources
+from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..env.child import Signals
-from ..settings import config
 from ..settings.texts import show
 from ..training import backends
+from . import trial as trialing
 from . import verdict as judging
 from .calibration import calibrate
 from .plan import Plan, read
@@ -41,8 +42,8 @@ PATIENCE = 1.6          # seconds that workers get to leave after Ctrl-C
 RESERVE = 0.4           # of the time, at most, that contenders and the verdict may take
 
 
-def sweeps_dir(folder: Path, runs_dir: Path | None = None) -> Path:
-    return paths.runs_dir(folder, runs_dir).resolve() / "sweeps"
+def sweeps_dir(source: CompiledSource | PythonSource, runs_dir: Path | None = None) -> Path:
+    return source.runs_dir(runs_dir).resolve() / "sweeps"
 
 
 def list_sweeps(home: Path) -> list[Path]:
@@ -75,70 +76,86 @@ def find_sweep(home: Path, which: str) -> Path:
 
 def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str | None = None,
           storage: str | None = None, runs_dir: Path | None = None, seeds: int | None = None,
-          tag: str = "", wandb: bool = False, tensorboard: bool = False,
+          tag: str = "", wandb: bool = False, tensorboard: bool = False, ini: Path | None = None,
           show_table: Callable | None = None) -> SweepResult:
-    """Search the settings of ENV (a folder or a name) and return what was found.
+    """Search the settings of ENV (a folder, a name, or a Python environment: "gymnasium:ID") and
+    return what was found.
 
     settings    {"sweep.seconds": 300, "train.total_timesteps": 1e6}: those of [sweep] say what to
                 search and how; the others hold in every trial
     resume      "latest", or a sweep's number or folder: go on with it
     storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
     seeds       unseen seeds for the verdict; 0 for none. None: as before, or 5
+    ini         settings and [sweep], in place of the environment's own file
     Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
     nothing finished is lost, and resume goes on.
     """
-    folder = paths.find_env(env)
-    home = sweeps_dir(folder, runs_dir)
-    built = build.build(folder)
+    source = sources.find(env)
+    home = sweeps_dir(source, runs_dir)
     given = dict(settings or {})
     if resume:
         place = find_sweep(home, resume)
-        store, plan = open_sweep(place, built.spec.hash())
+        store, plan = open_sweep(place)
+        if ini:
+            raise UsageError("the settings cannot change: the sweep has begun", where="--config",
+                             hint="leave it out: a sweep keeps those that it began with")
+        prepared = trialing.prepare(source, plan, place / "trials")
+        check_same(plan, prepared, place)
         plan = _extended(store, plan, given)
         seeds = store.facts.get("seeds", SEEDS) if seeds is None else seeds
         store.note(seeds=seeds)
     else:
         seeds = SEEDS if seeds is None else seeds
-        resolved = config.resolve(
-            folder, {name: value for name, value in given.items()
-                     if not name.startswith("sweep.")}, spec=built.spec)
-        backends.require(resolved, folder)
-        plan = read(folder, given, resolved, built.spec, job.count_agents(folder))
+        prepared = source.prepare({name: value for name, value in given.items()
+                                   if not name.startswith("sweep.")}, ini=ini)
+        backends.require(prepared.config, prepared.folder)
+        plan = read(source, given, prepared.config, prepared.spec, prepared.count_agents(), ini)
         if plan.cost == "compute":
             ui.say("measuring what the parts of training cost ...")
-            plan = replace(plan, weights=calibrate(folder, plan))
+            plan = replace(plan, weights=calibrate(source, plan))
         place = _make_folder(home)
         address = storage or journal_of(place)
-        name = f"{folder.name}-{place.name}"
+        name = f"{source.label}-{place.name}"
         files.save(place / "sweep.ini", plan_ini(plan), what="the sweep's settings")
         store = Store(address, name).create(plan, open=True, beat=time.time(), seeds=seeds,
                                             began=time.time(), spent=0.0)
         store.add(plan.start, start=True, reason="the settings to start from", seed=plan.seed)
         files.save(place / "sweep.json", json.dumps(
-            {"storage": address, "name": name, "env": str(folder), "tag": tag}) + "\n",
+            {"storage": address, "name": name, "env": str(source.ref), "tag": tag}) + "\n",
             what="the sweep")
-    run = _Run(folder, place, store, plan, runs_dir, seeds, show_table, tag=tag,
+    told_how(plan, prepared)
+    run = _Run(source, place, store, plan, runs_dir, seeds, show_table, tag=tag,
                wandb=wandb, tensorboard=tensorboard)
     return run.go()
 
 
-def open_sweep(place: Path, spec: str | None = None) -> tuple[Store, Plan]:
-    """The store and the plan of a sweep's folder.
+def told_how(plan: Plan, prepared: Prepared) -> None:
+    """Says in which processes a trial plays, where there is a choice, and what its cost counts."""
+    where = prepared.opener.where_played(int(plan.fixed.get("vec.num_workers", 0)))
+    if where:
+        ui.say(f"each trial plays {where}" + ("; its cost is the CPU time of all its processes"
+                                              if plan.cost == "cpu" else ""))
 
-    Raises UsageError if it is damaged, or belongs to another version of the environment.
-    """
+
+def open_sweep(place: Path) -> tuple[Store, Plan]:
+    """The store and the plan of a sweep's folder. Raises UsageError if it is damaged."""
     try:
         facts = json.loads((place / "sweep.json").read_text(encoding="utf-8"))
         store = Store(facts["storage"], facts["name"]).open()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError("this is no sweep", where=place, expected="a folder that sweep made",
                          detail=str(error)) from None
-    plan = store.plan()
-    if spec is not None and plan.spec != spec:
-        raise UsageError("the environment has changed since this sweep began",
-                         where=place, expected=f"fingerprint {plan.spec[:12]}",
-                         actual=spec[:12], hint="scores would not compare: start a new sweep")
-    return store, plan
+    return store, store.plan()
+
+
+def check_same(plan: Plan, prepared: Prepared, where: Path | str) -> None:
+    """Raises UsageError where this is not the environment that the sweep began with."""
+    spec = prepared.spec.hash()
+    if plan.spec != spec:
+        raise UsageError("the sweep is of another environment, or of another version of it",
+                         where=where, expected=f"fingerprint {plan.spec[:12]}", actual=spec[:12],
+                         hint="scores would not compare: start a new sweep, or bring this "
+                              "machine's files up to date")
 
 
 def address_of(place: Path) -> str:
@@ -185,9 +202,9 @@ def _make_folder(home: Path) -> Path:
 class _Run:
     """The process that a user started: it looks after workers, time and the verdict."""
 
-    def __init__(self, folder, place, store, plan, runs_dir, seeds, show_table, *, tag, wandb,
+    def __init__(self, source, place, store, plan, runs_dir, seeds, show_table, *, tag, wandb,
                  tensorboard):
-        self.folder, self.place, self.store, self.plan = folder, place, store, plan
+        self.source, self.place, self.store, self.plan = source, place, store, plan
         self.seeds, self.tag = seeds, tag
         self.wanted = {"wandb": wandb, "tensorboard": tensorboard}
         self.runs_dir = runs_dir
@@ -222,7 +239,7 @@ class _Run:
         self.store.reap()
         trials = self.store.trials()
         done = sum(trial.state == DONE for trial in trials)
-        again = f"puffer-sdk sweep {self.folder.name} --resume {int(self.place.name)}"
+        again = f"puffer-sdk sweep {self.source.name} --resume {int(self.place.name)}"
         if self.runs_dir:
             again += f" --runs-dir {self.runs_dir}"
         with contextlib.suppress(UsageError):
@@ -236,7 +253,7 @@ class _Run:
     def start_worker(self, number: int) -> None:
         options = {**self.wanted, "tag": self.tag, "parent": os.getpid()}
         words = [sys.executable, "-m", "puffer_sdk.sweeping.joining", str(self.place),
-                 str(self.folder), json.dumps(options)]
+                 str(self.source.ref), json.dumps(options)]
         variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         if self.plan.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = str(number % self.plan.gpus)
@@ -266,7 +283,7 @@ class _Run:
             if each.poll() == RunError.exit_status:
                 raise RunError("a worker cannot go on", where=self.place, detail=self.last_words(),
                                hint="finished trials are kept: "
-                                    f"puffer-sdk sweep {self.folder.name} --resume")
+                                    f"puffer-sdk sweep {self.source.name} --resume")
             if each.poll() is not None and not self.store.facts.get("over"):
                 self.failures = getattr(self, "failures", 0) + 1
                 if self.failures > 3 * len(self.workers) + 3:

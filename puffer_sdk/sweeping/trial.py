@@ -1,8 +1,8 @@
 """One trial: a run of its own, in a warm child.  settings -> score, cost and the run's folder
 
 Score and cost come from the same run. The cost is what the training itself took, from its first
-step on: CPU seconds of all its threads, wall seconds, or modelled ones. A trial that crashes, hangs
-or diverges says why, and costs nobody but itself.
+step on: CPU seconds of all its threads and processes, wall seconds, or modelled ones. A trial that
+crashes, hangs or diverges says why, and costs nobody but itself.
 """
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import files
 from ..base.errors import PufferError, RunError
-from ..env import build, child
+from ..bridges.sources import CompiledSource, Prepared, PythonSource
+from ..env import child
 from ..env.warm import Warm
-from ..settings import config
 from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..training import backends, runs
@@ -56,31 +56,39 @@ class Outcome:
 
 
 class Bench:
-    """The environment, built once, and the warm process that trains on it, trial after trial."""
+    """The environment, built or probed once, and the warm process that trains on it, trial after
+    trial."""
 
-    def __init__(self, folder: Path, plan: Plan, home: Path, *, wanted: dict | None = None,
-                 tag: str = "", group: str = ""):
+    def __init__(self, source: CompiledSource | PythonSource, plan: Plan, home: Path, *,
+                 wanted: dict | None = None, tag: str = "", group: str = ""):
         """home: the folder for the trials' runs; wanted: other sinks, as training takes them;
         group: what wandb shows them under."""
-        self.folder, self.plan, self.home = folder, plan, home
+        self.source, self.plan, self.home = source, plan, home
         self.wanted, self.tag = wanted or {}, tag
         self.group = group
-        self.built = build.build(folder)
-        self.warm = Warm(MODULES, {**child.QUIET, **ONE_THREAD})
+        self.prepared = prepare(source, plan, home)
+        self.warm = Warm([*MODULES, *self.prepared.opener.modules],
+                         {**child.QUIET, **ONE_THREAD})
 
     def close(self) -> None:
         self.warm.close()
 
-    def resolve(self, settings: dict, seed: int):
-        """The Config of a trial. Raises UsageError for settings that cannot be together."""
-        own = {"vec.num_threads": 1, "train.seed": seed}
+    def prepare(self, settings: dict, seed: int) -> Prepared:
+        """The environment of a trial. Raises UsageError for settings that cannot be together.
+
+        A trial has one thread, and steps Python environments in its own process: each worker of
+        the sweep has one core, and processes that wait for each other would share that.
+        """
+        own = {"vec.num_threads": 1, "vec.num_workers": 0}
         if not self.plan.gpus:
             own["train.device"] = "cpu"
         if self.plan.to_goal:
             own["train.stop_at_goal"] = True
-        return config.resolve(self.folder, {**own, **self.plan.fixed, **settings,
-                                            "train.seed": seed},
-                              spec=self.built.spec, warn_unread=False)
+        return self.prepared.again({**own, **self.plan.fixed, **settings, "train.seed": seed})
+
+    def resolve(self, settings: dict, seed: int):
+        """The Config of a trial."""
+        return self.prepare(settings, seed).config
 
     def run(self, number: int, settings: dict, seed: int,
             on_row: Callable[[float, float | None, float], str | None]) -> Outcome:
@@ -91,9 +99,9 @@ class Bench:
         """
         run = self.make_run(number)
         try:
-            resolved = self.resolve(settings, seed)
-            backends.require(resolved, self.folder)
-            outcome = _Watch(self, run, resolved, on_row).train()
+            prepared = self.prepare(settings, seed)
+            backends.require(prepared.config, prepared.folder)
+            outcome = _Watch(self, run, prepared, on_row).train()
         except Cut:
             shutil.rmtree(run.folder, ignore_errors=True)
             raise
@@ -105,7 +113,8 @@ class Bench:
                 raise RunError("the disk is full", where=self.home, detail=error.message,
                                hint="finished trials are kept: free some space, and go on with "
                                     "--resume") from None
-            outcome = Outcome(FAILED, facts={"error": error.message})
+            where = f" ({error.where})" if error.where else ""
+            outcome = Outcome(FAILED, facts={"error": error.message + where})
         outcome.facts["run"] = str(run.folder)
         status = {DONE: "finished", STOPPED: "interrupted"}.get(outcome.state, "failed")
         facts = {"error": outcome.facts["error"]} if outcome.state == FAILED else {}
@@ -116,39 +125,50 @@ class Bench:
         """The trial's run folder, empty: one that a dead worker left is replaced."""
         folder = self.home / f"{number:04d}"
         shutil.rmtree(folder, ignore_errors=True)
-        run = runs.create_run(self.home, self.tag, number=number)
-        files.save(run.folder / "spec.json",
-                   json.dumps(self.built.spec.to_dict(), indent=1) + "\n", what="the spec")
-        return run
+        return runs.create_run(self.home, self.tag, number=number)
+
+
+def prepare(source: CompiledSource | PythonSource, plan: Plan, home: Path) -> Prepared:
+    """The environment of a sweep, with what holds in all its trials. home: an ini that --config
+    named is written there: it need not be on this machine."""
+    ini = None
+    if plan.ini:
+        ini = home / "settings.ini"
+        files.save(ini, plan.ini, what="the settings")
+    return source.prepare(plan.fixed, ini=ini)
 
 
 class _Watch:
     """A trial's parent side: events in, metrics and decisions out."""
 
-    def __init__(self, bench: Bench, run: runs.Run, resolved, on_row):
-        self.bench, self.run, self.config, self.on_row = bench, run, resolved, on_row
-        self.plan = bench.plan
-        self.goal = parse_goal(resolved.eval.goal) if self.plan.to_goal else None
+    def __init__(self, bench: Bench, run: runs.Run, prepared: Prepared, on_row):
+        self.bench, self.run, self.prepared, self.on_row = bench, run, prepared, on_row
+        self.plan, self.config = bench.plan, prepared.config
+        self.goal = parse_goal(self.config.eval.goal) if self.plan.to_goal else None
         self.metric = self.goal.name if self.goal else self.plan.metric
         self.score: float | None = None
         self.first: float | None = None
         self.cost, self.steps, self.reached = 0.0, 0, False
         self.bad = ""
+        self.logged: list[str] = []
         self.curve: list = [None] * QUARTERS
 
     def train(self) -> Outcome:
-        run, bench = self.run, self.bench
+        run, bench, prepared = self.run, self.bench, self.prepared
         files.save(run.config_path, self.config.to_ini(), what="the settings")
+        files.save(run.folder / "spec.json",
+                   json.dumps(prepared.spec.to_dict(), indent=1) + "\n", what="the spec")
         run.set_status("running", total=self.config.train.total_timesteps)
-        job = TrainJob.of(bench.built, backends.with_class_file(self.config, bench.folder),
-                          spec_hash=bench.built.spec.hash(), checkpoints=run.checkpoints_path,
-                          best=run.best_path, model=None, resume=None)
+        job = prepared.job(
+            TrainJob, config=backends.with_class_file(self.config, prepared.folder or prepared.cwd),
+            spec_hash=prepared.spec.hash(), checkpoints=run.checkpoints_path,
+            best=run.best_path, model=None, resume=None)
         work = child.Child("puffer_sdk.training.worker:work", job, log=run.folder / "env.log",
-                           step_timeout=self.config.vec.step_timeout,
-                           cwd=paths.working_dir(bench.folder), warm=bench.warm)
+                           step_timeout=prepared.step_patience, start_timeout=prepared.patience,
+                           cwd=prepared.cwd, warm=bench.warm)
         word = None
         with contextlib.closing(work.events()) as events, \
-                open_sinks(run, self.config, project=self.plan.env, group=bench.group,
+                open_sinks(run, self.config, project=bench.source.label, group=bench.group,
                            **bench.wanted) as self.sinks:
             for kind, payload in events:
                 if kind == "metrics":
@@ -179,6 +199,7 @@ class _Watch:
         self.sinks.log(row)
         self.steps = row["step"]
         self.cost = self.cost_of(row)
+        self.logged = [name[7:] for name in row if name.startswith("window/")] or self.logged
         value = row.get(f"window/{self.metric}")
         if value is not None:
             self.score = value
@@ -202,8 +223,10 @@ class _Watch:
             return Outcome(FAILED, facts={
                 "error": f"it cost more than {show(self.plan.limit)}", "steps": self.steps})
         if self.score is None and not self.goal:
-            return Outcome(FAILED, facts={"error": f"no episode that logs {self.metric} has ended",
-                                          "steps": self.steps})
+            seen = ", ".join(name for name in self.logged if name != "n")
+            return Outcome(FAILED, facts={
+                "error": f"no episode that logs {self.metric} has ended"
+                + (f"; logged are {seen}" if seen else ""), "steps": self.steps})
         if not self.goal:
             return Outcome(STOPPED if word == "stop" else DONE, self.score, facts, self.curve)
         facts["reached"] = self.reached

@@ -206,16 +206,22 @@ def best(plan: Plan, trials: list[Stored]) -> Stored:
 
 def keep_checkpoints(trials: list[Stored], plan: Plan) -> None:
     """Drop the checkpoints of trials of this machine that are neither on the front nor among the
-    TOP best, one of which the model may call the best; unless all are to stay."""
+    TOP best of the search, one of which the model may call the best; unless all are to stay. Those
+    that judge stay, and so do those that they judge."""
     if plan.keep == "all":
         return
-    done = sorted((trial for trial in trials if trial.state == DONE), key=lambda t: t.cost)
+    done = sorted((trial for trial in trials if trial.state == DONE and is_searched(trial)),
+                  key=lambda t: t.cost)
     highest, sign = -np.inf, -1.0 if plan.minimize else 1.0
     kept = {trial.number for trial in sorted(done, key=lambda t: -sign * t.score)[:TOP]}
     for trial in done:
-        if sign * trial.score > highest or "verdict" in trial.facts:
+        if sign * trial.score > highest:
             kept.add(trial.number)
-            highest = max(highest, sign * trial.score)
+            highest = sign * trial.score
+    for trial in trials:
+        if "verdict" in trial.facts:
+            kept.add(trial.number)
+        kept |= {trial.facts[name] for name in ("repeats", "trial") if name in trial.facts}
     for trial in trials:
         if trial.state in (DONE, STOPPED) and trial.number not in kept:
             folder = Path(trial.facts.get("run", "/nowhere"))

@@ -60,7 +60,7 @@ def make_vec(library, resolved: Config, epoch: int, link: Link):
     return envs.make_vec(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
                          seed=philox.env_seed(resolved.train.seed, 0, epoch),
                          threads=min(vec.num_threads, page.WORKERS), adaptive=True,
-                         env_settings=resolved.env, watches=link.watches())
+                         env_settings=resolved.env, watches=link.watches(library.armed))
 
 
 class _Worker:
@@ -155,7 +155,7 @@ class _Worker:
     # -- training
 
     def run(self) -> dict:
-        self.began, self.cpu_began = time.perf_counter(), time.process_time()
+        self.began, self.cpu_began = time.perf_counter(), self.cpu()
         self.snapshot_time = self.saved_time = self.durable_time = self.began
         self.clock = CLOCK
         self.snapshot = self.state(started=True) if self.past is None else self.state()
@@ -265,7 +265,7 @@ class _Worker:
         self.window.add(self.trainer.global_step, log)
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
-                   "cpu": time.process_time() - self.cpu_began,
+                   "cpu": self.cpu() - self.cpu_began,
                    "sps": self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
                    "epoch": self.trainer.epoch,
                    **{f"env/{name}": value for name, value in log.items()},
@@ -328,4 +328,8 @@ class _Worker:
     def outcome(self) -> dict:
         facts = self.snapshot[2]
         return {"step": facts["step"], "seconds": facts["seconds"],
-                "cpu": time.process_time() - self.cpu_began}
+                "cpu": self.cpu() - self.cpu_began}
+
+    def cpu(self) -> float:
+        """CPU seconds so far: of all threads, and of the processes that step environments."""
+        return time.process_time() + (self.vec.other_cpu if self.vec is not None else 0.0)

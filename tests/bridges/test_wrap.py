@@ -5,7 +5,7 @@ from helpers.places import SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env.vec import mix_seed
+from puffer_sdk.env.seeds import mix_seed
 
 GAMES = SPECIMENS / "python_envs" / "games.py"
 WORKERS = (0, 1, 2, 3)
@@ -275,7 +275,7 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
         "train.total_timesteps", "policy.hidden_size", "policy.num_layers"))
     assert f"{sources.AGENTS} agents, {steps:,} steps, a network of one layer of {width}" \
         in page.read_text() and layers == 1
-    (text,) = blocks(page, "ini")
+    text, _ = blocks(page, "ini")       # the other one: sweeping/test_sweep_python.py
     (tmp_path / "given.ini").write_text(text)
     config = sources.find("gymnasium:CartPole-v1").resolve(ini=tmp_path / "given.ini")
     assert config.env["sutton_barto_reward"] is True and config.vec.num_workers == 4

@@ -144,7 +144,7 @@ def test_measured_anew_it_is_the_same_but_for_timings(made, home, tmp_path):
 def test_another_setting_measures_again_what_depends_on_it(made, home, tmp_path):
     """The trajectories do not know of training; the page and the evaluation do."""
     subject = open_subject(home, {**QUICK, "train.gamma": 0.9}, verbose=False)
-    keeper = Keeper(home)
+    keeper = Keeper(subject.kept)
     stages._trajectories(subject, keeper)
     assert keeper.taken == ["trajectories"]
     (other,) = stages._trainings(subject, keeper, 1, False)
@@ -176,14 +176,14 @@ def test_a_damaged_result_is_measured_again(tmp_path, home):
         return {"value": float("nan")}, {"seconds": 1.0}
 
     for _ in range(2):
-        entry = Keeper(env).stage("x", "x", 1, work, ".gif")
+        entry = Keeper(env / "kept").stage("x", "x", 1, work, ".gif")
     assert len(calls) == 1 and entry.facts == {"value": None} and entry.timings == {"seconds": 1.0}
     entry.path(".gif").write_bytes(b"half")
-    Keeper(env).stage("x", "x", 1, work, ".gif")
+    Keeper(env / "kept").stage("x", "x", 1, work, ".gif")
     entry.record.write_text(entry.record.read_text()[:20])
-    Keeper(env).stage("x", "x", 1, work, ".gif")
-    Keeper(env, fresh=True).stage("x", "x", 1, work, ".gif")
-    Keeper(env).stage("x", "x", 2, work, ".gif")
+    Keeper(env / "kept").stage("x", "x", 1, work, ".gif")
+    Keeper(env / "kept", fresh=True).stage("x", "x", 1, work, ".gif")
+    Keeper(env / "kept").stage("x", "x", 2, work, ".gif")
     assert len(calls) == 5
 
 
@@ -191,7 +191,8 @@ def test_a_failure_is_not_kept(tmp_path, home):
     env = tmp_path / "squared"
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))
     results = iter([({"failed": "no emcc"}, {}), ({"bytes": 1}, {})])
-    found = [Keeper(env).stage("x", "x", 1, lambda entry: next(results)).facts for _ in range(3)]
+    found = [Keeper(env / "kept").stage("x", "x", 1, lambda entry: next(results)).facts
+             for _ in range(3)]
     assert found == [{"failed": "no emcc"}, {"bytes": 1}, {"bytes": 1}]
 
 
@@ -205,7 +206,7 @@ def uninterrupted(home, tmp_path_factory):
     env = tmp_path_factory.mktemp("whole") / "squared"
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))
     subject = open_subject(env, LONG, verbose=False)
-    return stages._trainings(subject, Keeper(env), 1, False)[0].facts
+    return stages._trainings(subject, Keeper(subject.kept), 1, False)[0].facts
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -231,7 +232,7 @@ def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, uninterru
     (run,) = runs.list_runs(begun)
     assert run.checkpoints()
 
-    subject, keeper = open_subject(env, LONG, verbose=False), Keeper(env)
+    subject, keeper = open_subject(env, LONG, verbose=False), Keeper(env / "build" / "report")
     stages._check(subject, keeper, False)
     stages._trajectories(subject, keeper)
     assert keeper.taken == ["check", "trajectories"]
@@ -251,10 +252,10 @@ def test_a_training_that_was_done_but_not_gathered_is_not_done_again(uninterrupt
     with monkeypatch.context() as patch:
         patch.setattr(stages, "_hash_tensors", lambda tensors: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            stages._trainings(subject, Keeper(env), 1, False)
+            stages._trainings(subject, Keeper(subject.kept), 1, False)
     monkeypatch.setattr("puffer_sdk.training.train.train",
                         lambda *_, **__: pytest.fail("trained again"))
-    (found,) = stages._trainings(subject, Keeper(env), 1, False)
+    (found,) = stages._trainings(subject, Keeper(subject.kept), 1, False)
     assert found.facts == uninterrupted
 
 
@@ -313,7 +314,7 @@ def test_dice_of_ones_own_are_a_problem(tmp_path):
     env = tmp_path / "puf501_dice"
     shutil.copytree(SPECIMENS / "broken" / "puf501_dice", env)
     subject = open_subject(env, None, verbose=False)
-    found = stages._trajectories(subject, Keeper(env)).facts
+    found = stages._trajectories(subject, Keeper(subject.kept)).facts
     assert found["same"] is False and len(set(found["hashes"])) > 1
 
 

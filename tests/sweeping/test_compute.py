@@ -8,6 +8,7 @@ from helpers.forms import forms
 from helpers.places import ROOT
 
 from puffer_sdk.base.errors import RunError
+from puffer_sdk.bridges.sources import find
 from puffer_sdk.env import build, job
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import calibration
@@ -22,8 +23,8 @@ from puffer_sdk.sweeping.trial import Bench
 def plan_of(folder, **asked):
     built = build.build(folder)
     resolved = config.resolve(folder, spec=built.spec)
-    return plans.read(folder, {f"sweep.{name}": value for name, value in asked.items()}, resolved,
-                      built.spec, job.count_agents(folder))
+    return plans.read(find(folder), {f"sweep.{name}": value for name, value in asked.items()},
+                      resolved, built.spec, job.count_agents(folder))
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +58,8 @@ def test_it_is_near_what_is_measured(breakout, tmp_path, count):
     """CPU seconds of trainings that the weights were not fitted to. They themselves differ by a
     tenth or two with what else runs, so that the median is asked for."""
     plan = plan_of(breakout, metric="score")
-    weights = calibrate(breakout, plan)
-    bench = Bench(breakout, replace(plan, cost="cpu"), tmp_path)
+    weights = calibrate(find(breakout), plan)
+    bench = Bench(find(breakout), replace(plan, cost="cpu"), tmp_path)
     asked, found = Sampler(plan.space(), seed=77, method="random"), []
     try:
         for number in range(count):
@@ -88,6 +89,6 @@ def test_the_same_trial_costs_the_same_on_a_busy_machine(breakout, monkeypatch, 
 
 def test_an_environment_that_cannot_train_has_no_model(breakout):
     with pytest.raises(RunError, match="cannot be modelled") as raised:
-        calibrate(breakout, replace(plan_of(breakout, metric="score"),
+        calibrate(find(breakout), replace(plan_of(breakout, metric="score"),
                                     fixed={"train.backend": "nothing"}))
     assert raised.value.hint == "--cost cpu measures each trial"

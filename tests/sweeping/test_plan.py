@@ -6,6 +6,7 @@ import pytest
 from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.base.errors import UsageError
+from puffer_sdk.bridges import sources
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import plan as planning
@@ -22,7 +23,7 @@ def read(folder, settings=None, unit=1):
     own = {name: value for name, value in (settings or {}).items()
            if not name.startswith("sweep.")}
     resolved = config.resolve(folder, own, spec=spec)
-    return planning.read(folder, settings or {}, resolved, spec, unit)
+    return planning.read(sources.find(folder), settings or {}, resolved, spec, unit)
 
 
 def add(folder, text):

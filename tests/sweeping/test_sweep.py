@@ -15,6 +15,7 @@ from helpers.forms import forms
 from helpers.playground import FAULTS, alive, descendants, wait_until
 
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.bridges import sources
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import sweep as sweeping
 from puffer_sdk.sweeping import trial as trial_module
@@ -293,7 +294,7 @@ def test_a_full_disk_is_no_fault_of_the_trial(toy, monkeypatch):
     store.note(over=False, beat=time.time())
     store.add({**found.best, "env.fault": FAULTS["SEGFAULT"]}, "waiting", repeats=0)
     monkeypatch.setattr(trial_module, "FULL", 1 << 60)
-    bench = Bench(toy, plan, found.folder / "trials")
+    bench = Bench(sources.find(toy), plan, found.folder / "trials")
     try:
         with pytest.raises(RunError, match="disk is full") as raised:
             Worker(store, bench).run()

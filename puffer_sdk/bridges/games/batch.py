@@ -41,11 +41,13 @@ class BatchLane(Lane):
 
     def _reset_from_seeds(self):
         """Gymnasium takes a list of seeds, ALE an array, others a single one."""
+        from gymnasium.error import Error
+
         seeds = [int(seed) & LARGEST for seed in self.seeds]
         for form in (seeds, np.array(seeds), seeds[0]):
             try:
                 return self.envs[0].reset(seed=form)
-            except (TypeError, ValueError, AssertionError) as error:
+            except (TypeError, ValueError, AssertionError, Error) as error:
                 problem = error
         raise problem
 

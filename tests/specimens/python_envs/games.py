@@ -7,25 +7,26 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from puffer_sdk.env.vec import mix_seed
+from puffer_sdk.env.seeds import mix_seed
 
 
 class Count(gymnasium.Env):
     """Counts up from its seed's digit. Says all that it is told, so that tests can look.
 
     length      steps of an episode; every third one is truncated in place of terminated
-    fault       what happens at step `at` of each episode: raise, die, kill, exit, hang, shape
+    fault       what happens at step `at` of each episode: raise, die, kill, exit, hang, nan, shape
     once        a file: the fault happens where it does not exist yet, and makes it
+    slow, burn  seconds that a step sleeps, and that it computes
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0,
+    def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0, burn=0.0,
                  once=""):
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
         self.action_space = spaces.Discrete(3)
         self.length, self.fault, self.at, self.render_mode = length, fault, at, render_mode
-        self.slow, self.once, self.episode = slow, once, 0
+        self.slow, self.burn, self.once, self.episode = slow, burn, once, 0
 
     def look(self):
         return np.array([self.np_random_seed % 1000, self.episode, self.t], np.float32)
@@ -48,6 +49,10 @@ class Count(gymnasium.Env):
         self.t += 1
         if self.slow:
             time.sleep(self.slow)
+        if self.burn:
+            end = time.thread_time() + self.burn
+            while time.thread_time() < end:
+                pass
         if self.is_due():
             if self.fault == "raise":
                 raise ValueError("no such lever")
@@ -59,6 +64,8 @@ class Count(gymnasium.Env):
                 os._exit(3)
             if self.fault == "hang":
                 time.sleep(60)
+            if self.fault == "nan":
+                return self.look(), float("nan"), False, False, {}
             if self.fault == "shape":
                 return np.zeros(4, np.float32), 0.0, False, False, {}
         over = self.t >= self.length
@@ -301,3 +308,15 @@ class Bytes(gymnasium.Env):
 
     def step(self, action):
         return self.reset()[0], 0.0, False, False, {}
+
+
+class Maze(Count):
+    """What it observes has as many numbers as `size` says."""
+
+    def __init__(self, size=3, map="four_rooms", **keywords):
+        super().__init__(**keywords)
+        self.size, self.map = size, map
+        self.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def look(self):
+        return np.full(self.size, self.t, np.float32)
