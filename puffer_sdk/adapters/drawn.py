@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import RunError
-from ..bridges.processes import Process, raised
+from ..bridges.processes import raised, start
 from ..bridges.worker import Failure
 from ..env import build as building
 from ..pictures.screen import canvas
@@ -38,7 +38,7 @@ class DrawnVec:
         served = drawing.shared("desktop" if visible else "headless")
         built = building.build(opened.folder, raylib_headers=served.headers)
         self.description, self.where = opened.about, opened.name
-        self.process = Process(BOOTSTRAP)
+        self.process = start(BOOTSTRAP)
         self._ask("screen", canvas.build(served), served.library, visible)
         self._open = (built.library, opened.folder, opened.settings, opened.agents)
         self.begin(seeds)

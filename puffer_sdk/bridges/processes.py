@@ -115,9 +115,9 @@ def _starter() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_starter.cache_clear)
 
 
-def start() -> Process:
+def start(bootstrap: str = BOOTSTRAP) -> Process:
     """A new process. Linux ends it with the thread that started it: that is one which stays."""
-    return _starter().submit(Process).result()
+    return _starter().submit(Process, bootstrap).result()
 
 
 def raised(failure: Failure, place: str | None) -> BaseException:

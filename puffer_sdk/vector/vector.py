@@ -18,7 +18,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 from ..base.errors import RunError, UsageError
 from ..bridges import shared
 from ..bridges.lanes import ffi, library
-from ..bridges.processes import DOING, Process, as_itself, printed, raised
+from ..bridges.processes import DOING, Process, as_itself, printed, raised, start
 from ..bridges.shared import CALL, DEAD, FINE, RAISED, RESET, STEP, Block
 from ..env import abi
 from ..settings.automatic import available_cores
@@ -98,7 +98,7 @@ class Vector(VectorEnv):
         import cloudpickle
 
         library()
-        self._processes = [Process(BOOTSTRAP) for _ in self._parts]
+        self._processes = [start(BOOTSTRAP) for _ in self._parts]
         for part, process in zip(self._parts, self._processes):
             process.send(("make", cloudpickle.dumps(self.env_fns[part]), part.start))
         return [cloudpickle.loads(self._answer(process, timeout)[0])
@@ -133,11 +133,14 @@ class Vector(VectorEnv):
         self.observations = (self._seen.nest(self._views) if self._seen else
                              create_empty_array(space, self.num_envs))
         self._sent = np.zeros(count, np.int32)
+        self._since, self._progress = np.zeros((2, count), np.int64)
         self._lanes = ffi().new("Lanes*", {
             "lanes": ffi().cast("Lane*", block.lanes.ctypes.data),
             "bell": ffi().cast("LaneCounter*", block.bell.ctypes.data),
             "sent": ffi().cast("int32_t*", self._sent.ctypes.data), "count": count,
-            "num_envs": self.num_envs, "spins": SPINS, "bad_lane": -1, "limit": FOREVER})
+            "num_envs": self.num_envs, "spins": SPINS, "bad_lane": -1, "limit": FOREVER,
+            "reset_limit": FOREVER, "since": ffi().cast("int64_t*", self._since.ctypes.data),
+            "progress": ffi().cast("int64_t*", self._progress.ctypes.data)})
         try:
             for lane, (part, process) in enumerate(zip(self._parts, self._processes)):
                 process.send(("open", VectorPart(lane, part.start, sizes, self._seen, self._acts,

@@ -15,7 +15,7 @@ from helpers.places import ROOT
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env import abi, blocks, page, vec
+from puffer_sdk.env import abi, blocks, page, seeds, vec
 from puffer_sdk.env.abi import ffi
 
 
@@ -148,7 +148,7 @@ def test_a_parent_can_tell_an_envs_seed_from_the_watch(squared):
     for seed in (0, 42, 2**63 + 7):
         with puffer_sdk.make(squared, num_envs=3, seed=seed) as envs:
             signed = seed - 2**64 if seed >= 2**63 else seed        # as int64 on the page
-            assert [envs.env_seed(i) for i in range(3)] == [vec.mix_seed(signed, i)
+            assert [envs.env_seed(i) for i in range(3)] == [seeds.mix_seed(signed, i)
                                                             for i in range(3)]
 
 

@@ -19,7 +19,7 @@ from helpers.places import SPECIMENS
 from helpers.ppo_fixtures import one_thread, settings  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
-from puffer_sdk.env import library, opening, vec
+from puffer_sdk.env import library, opening, seeds, vec
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, train
 from puffer_sdk.training.native.envs import build_program
@@ -341,10 +341,10 @@ def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, mon
         said = "malloc on the GPU has no memory left"
     with fail(number) as trainer:
         error = refused(trainer)
-        first = 0 if number != 1 else next(e for e in range(8) if vec.mix_seed(0, e) % 3 == 0)
+        first = 0 if number != 1 else next(e for e in range(8) if seeds.mix_seed(0, e) % 3 == 0)
         when = "step 1 to 6" if number < 10 else "in init or reset"
         assert error.message.startswith(said)
-        assert error.where == f"env {first}, seed {vec.mix_seed(0, first)}, {when}"
+        assert error.where == f"env {first}, seed {seeds.mix_seed(0, first)}, {when}"
         assert error.hint and trainer.global_step == 0
         assert refused(trainer).message == error.message        # it stays so,
         trainer.barrier(faulty_envs(faulty, 0))
