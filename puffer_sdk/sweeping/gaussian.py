@@ -20,15 +20,24 @@ BOUNDS = (-3.0, 4.0), (-3.0, 3.0), (-11.0, 1.0)     # log length, log signal, lo
 
 def squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """[n, m]: squared distances of rows."""
-    return np.maximum((a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * a @ b.T, 0.0)
+    found = (-2 * a) @ b.T
+    found += (a * a).sum(1)[:, None]
+    found += (b * b).sum(1)
+    return np.maximum(found, 0.0, out=found)
 
 
 def matern(squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The kernel at squared distances, and -2 times its derivative by them."""
-    distance = ROOT5 * np.sqrt(squared)
-    decay = np.exp(-distance)
-    slope = (1 + distance) * decay
-    return slope + squared * decay * (5 / 3), slope * (5 / 3)
+    slope = np.sqrt(squared)        # in place: at many candidates, memory takes the time
+    slope *= ROOT5
+    kernel = np.exp(-slope)
+    slope += 1
+    slope *= kernel
+    kernel *= squared
+    kernel *= 5 / 3
+    kernel += slope
+    slope *= 5 / 3
+    return kernel, slope
 
 
 class GaussianProcess:

@@ -7,14 +7,20 @@
         sampler.tell(suggestion, score, cost)
     print(sampler.best().settings)
 
-Two Gaussian processes model the score and the logarithm of the cost. Each suggestion has one of two
-aims, drawn by chance. "best": the greatest expected improvement over the best mean score so far.
-"front": the greatest expected gain of the area below the curve of best score against log cost, so
-that what is nearly as good and far cheaper is found too. Either is multiplied by the chance that
-the trial does not fail, and divided by a power of what it will cost: compute is what a sweep
-spends, and many cheap trials teach more than a dear one. Every LAVISH-th suggestion is not divided:
-where no trial has learned yet, the cheapest look as good as any. Trials still running count as if
-they had reached what the model expects, so that parallel suggestions differ.
+Two Gaussian processes model the ranks of scores, as normal deviates, and the logarithm of the cost.
+A suggestion has the greatest expected gain of the area below the curve of best score against log
+cost (expected hypervolume improvement), so that what is nearly as good and far cheaper is found
+too. The area is in the score's own units; what is no better than the median of the first trials
+counts as nothing, and the uncertainty of the cost counts as well. The gain is multiplied by the
+chance that the trial does not fail. Where a lucky result hides what the model believes better, and
+more area is lost by it than any new trial is expected to gain, its settings run once again.
+
+Without a front, the gain is the expected improvement over the best mean, divided by a power of what
+the trial costs. Every LAVISH-th is not divided: where no trial has learned yet, the cheapest look
+as good as any.
+
+Trials still running count as if they had reached what the model expects, so that parallel
+suggestions differ.
 
 What `ask` returns depends on the seed and on the trials alone: a sampler that is told the same
 trials again suggests the same settings. minimize=True of a score is maximize of its negative,
@@ -29,18 +35,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import UsageError
+from . import candidates
+from .front import SHARES, Front, at_nodes, hidden
 from .gaussian import GaussianProcess
 from .space import Space
 from .warping import unwarped, warped
 
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 SPREAD = 5                  # trials over the whole space before a model chooses
-THRIFT = (1.0, 0.5)         # the power of its cost by which a suggestion's gain is divided
-LAVISH = 10                 # one suggestion of so many looks at no cost
-FAR, NEAR, KEPT = 600, 1400, 200    # candidates: anywhere, near good trials, weighed in full
-SHARE = 20                  # the models' parameters are those of a multiple of n / SHARE trials
-GRID = 24                   # costs, evenly spaced in the logarithm
-AIMS = ("front", "best")
+EARLY = 10                  # trials whose median score counts as nothing
+THRIFT = (1.0, 0.5)         # without a front: powers of the cost by which the gain is divided
+LAVISH = 10                 # and one suggestion of so many looks at no cost
+FAR, NEAR, KEPT = 200, 400, 150     # candidates: anywhere, near good trials, weighed in full
+POLISHED, AROUND = 5, 60    # and so many near the best of them
+SHARE = 8                   # the models' parameters are those of a multiple of n / SHARE trials
 
 
 @dataclass
@@ -79,7 +87,7 @@ class Sampler:
             raise UsageError("there is no such method", expected="gp or random",
                              actual=repr(method))
         self.space, self.seed, self.method = space, seed, method
-        self.sign, self.aims = -1.0 if minimize else 1.0, AIMS if front else ("best",)
+        self.sign, self.counts_cost = -1.0 if minimize else 1.0, front
         self.start = None if start is None else dict(start)
         if start is not None:
             space.point(start)
@@ -104,9 +112,10 @@ class Sampler:
         if self.method == "random":
             point, reason = rng.random(len(self.space)), "drawn at random"
         elif number < SPREAD or len(done) < 3:
-            point, reason = self._spread(number), "spread over the whole space"
+            point = candidates.spread(self.space, self.seed, number)
+            reason = "spread over the space"
         else:
-            point, reason = self._promising(rng, done, lavish=number % LAVISH == 0)
+            point, reason = self._promising(rng, done, number)
         return self.add(self.space.settings(point), reason)
 
     def add(self, settings: Mapping, reason: str = "given") -> Trial:
@@ -177,77 +186,90 @@ class Sampler:
 
     def _learn_scores(self) -> None:
         """Fits the model of scores to whole trials, and to those that were stopped."""
-        told = [trial for trial in self.trials if trial.state in (DONE, STOPPED)]
-        self._fit(self.scores, self.space.features(np.array([trial.point for trial in told])),
-                  warped(self.sign * np.array([trial.score for trial in told])))
+        points = [trial.point for trial in self.trials if trial.state in (DONE, STOPPED)]
+        self._fit(self.scores, self.space.features(np.array(points)), warped(self._told()))
+
+    def _told(self) -> np.ndarray:
+        """[n]: the scores of whole trials and of stopped ones, the better higher."""
+        return self.sign * np.array([
+            trial.score for trial in self.trials if trial.state in (DONE, STOPPED)])
 
     # ---- choosing ------------------------------------------------------------------------------
 
-    def _spread(self, number: int) -> np.ndarray:
-        """The next point of an additive recurrence in d dimensions, shifted by the seed."""
-        d = len(self.space)
-        ratio = 2.0
-        for _ in range(60):             # the root of x^(d + 1) = x + 1
-            ratio = (1 + ratio) ** (1 / (d + 1))
-        shift = np.random.default_rng(self.seed).random(d)
-        return (shift + (number + 1) * ratio ** -np.arange(1.0, d + 1)) % 1.0
-
     def _promising(self, rng: np.random.Generator, done: list[Trial],
-                   lavish: bool) -> tuple[np.ndarray, str]:
+                   number: int) -> tuple[np.ndarray, str]:
         points, costs = (np.array([trial.point for trial in done]),
                          np.log([trial.cost for trial in done]))
         seen = self.space.features(points)
         self._learn_scores()
         self._fit(self.costs, seen, costs)
-        means = self.scores.predict_mean(seen)
-        order = np.argsort(costs, kind="stable")
-        front = np.maximum.accumulate(means[order])
-        edge = order[np.append(True, np.diff(front) > 1e-9)]
-        candidates = self._candidates(rng, points, np.union1d(np.argsort(-means)[:5], edge))
+        told = self._told()
+        means = unwarped(self.scores.predict_mean(seen), told)
+        early = [self.sign * trial.score for trial in self.trials[:EARLY] if trial.state == DONE]
+        front = Front(costs, means, np.median(early) if early else told.min())
+        again, lost = self._doubtful(done, costs, np.maximum(means, front.levels[0]))
+        good = points[np.union1d(np.argsort(-means)[:5], front.members)]
         self._suppose_running()
-        there = self.space.features(candidates)
-        # the best by the mean, and some by chance: only they are weighed in full
-        likely = np.argsort(-self.scores.predict_mean(there), kind="stable")
-        kept = np.concatenate([likely[:KEPT // 2], rng.permutation(likely[KEPT // 2:])[:KEPT // 2]])
-        candidates, there = candidates[kept], there[kept]
-        mean, deviation = self.scores.predict(there)
-        cost = self.costs.predict_mean(there)
-        # the best mean score that each cost on a grid has bought so far
-        grid = np.linspace(costs.min(), costs.max(), GRID)
-        at = np.searchsorted(costs[order], grid, side="right") - 1
-        bought = np.append(means.min(), front[at])      # before the cheapest trial: nothing yet
-        gain = improvement(mean[:, None], deviation[:, None], bought)
-        reach = np.searchsorted(grid, cost, side="left")    # the first on the grid that is as dear
-        if self.aims[rng.integers(len(self.aims))] == "front":
-            shares = np.where(np.arange(GRID) >= reach[:, None], gain[:, 1:], 0.0)
-            gained = shares.mean(1) + gain[:, 0] * np.maximum(grid[0] - cost, 0)
-        else:
-            gained = gain[:, -1]
-        thrift = 0.0 if lavish else THRIFT[rng.integers(len(THRIFT))]
-        worth = gained * self._survival(there) * np.exp(-thrift * (cost - cost.min()))
-        for at in np.argsort(-worth, kind="stable"):
-            if self._is_new(candidates[at]):
-                break
-        told = self.sign * np.array([
-            trial.score for trial in self.trials if trial.state in (DONE, STOPPED)])
-        middle, low, high, beaten = self.sign * unwarped(np.array([
-            mean[at], mean[at] - deviation[at], mean[at] + deviation[at],
-            bought[min(reach[at], GRID)]]), told)
-        return candidates[at], (
-            f"expects {middle:.3g} ({min(low, high):.3g} to {max(low, high):.3g}) at a cost of "
-            f"{math.exp(cost[at]):.3g}; the best so far at that cost is {beaten:.3g}")
+        power = 0.0 if self.counts_cost or number % LAVISH == 0 else rng.choice(THRIFT)
 
-    def _candidates(self, rng, points: np.ndarray, good: np.ndarray) -> np.ndarray:
-        """[n, d]: anywhere, and around good trials in one or several settings."""
-        d = len(self.space)
-        centres = points[good][rng.integers(len(good), size=NEAR)]
-        size = rng.choice([0.02, 0.08, 0.2], (NEAR, 1))
-        moved = rng.random((NEAR, d)) < rng.choice([1.0 / d, 0.3, 1.0], (NEAR, 1))
-        near = np.clip(centres + rng.normal(0, 1, (NEAR, d)) * size * moved, 0, 1)
-        for k, each in enumerate(self.space.dimensions):
-            if each.kind == "choice":       # no choice is near another
-                near[:, k] = np.where(moved[:, k], rng.random(NEAR), centres[:, k])
-        return np.unique(self.space.snap(np.vstack([rng.random((FAR, d)), near])), axis=0)
+        def weigh(asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            there = self.space.features(asked)
+            drawn = at_nodes(*self.scores.predict(there), lambda values: unwarped(values, told))
+            cost, deviation = self.costs.predict(there)
+            gained = front.gain(drawn, cost, deviation) if self.counts_cost else \
+                np.maximum(drawn - means.max(), 0.0) @ SHARES
+            return asked, gained * self._survival(there) * np.exp(power * (costs.min() - cost))
+
+        asked, worth = weigh(self._likely(rng, good, front, told))
+        best = asked[np.argsort(-worth, kind="stable")[:POLISHED]]
+        around = weigh(candidates.distinct(candidates.near(self.space, rng, best, AROUND)))
+        asked, worth = (np.concatenate(pair) for pair in zip((asked, worth), around))
+        for at in np.argsort(-worth, kind="stable"):
+            if self._is_new(asked[at]):
+                break
+        if self.counts_cost and lost > worth[at]:
+            return again.point, f"as trial {again.number}: its score may have been luck"
+        return asked[at], self._reason(asked[at:at + 1], front, told)
+
+    def _likely(self, rng, good: np.ndarray, front: Front, told: np.ndarray) -> np.ndarray:
+        """[KEPT, d]: points anywhere and near good trials. One half has the highest mean scores
+        above what their costs have bought, the other half is drawn."""
+        asked = candidates.distinct(np.vstack([
+            candidates.anywhere(self.space, rng, FAR),
+            candidates.near(self.space, rng, good, NEAR)]))
+        there = self.space.features(asked)
+        above = unwarped(self.scores.predict_mean(there), told)
+        if self.counts_cost:
+            above = above - front.level(self.costs.predict_mean(there))
+        order = np.argsort(-above, kind="stable")
+        return asked[np.concatenate([order[:KEPT // 2],
+                                     rng.permutation(order[KEPT // 2:])[:KEPT // 2]])]
+
+    def _doubtful(self, done: list[Trial], costs: np.ndarray,
+                  means: np.ndarray) -> tuple[Trial, float]:
+        """The trial whose result hides most of what the model believes better, and the area that
+        is lost by it: 0 where its settings have run twice, or are running."""
+        groups: dict[bytes, list[int]] = {}
+        for k, trial in enumerate(done):
+            groups.setdefault(trial.point.tobytes(), []).append(k)
+        scores = self.sign * np.array([trial.score for trial in done])
+        averages = [np.array([values[each].mean() for each in groups.values()])
+                    for values in (costs, scores, means)]
+        running = [trial.point.tobytes() for trial in self.trials if trial.state == RUNNING]
+        once = [len(each) == 1 and key not in running for key, each in groups.items()]
+        lost = np.where(once, hidden(*averages), 0.0)
+        at = int(np.argmax(lost))
+        return done[list(groups.values())[at][0]], float(lost[at])
+
+    def _reason(self, point: np.ndarray, front: Front, told: np.ndarray) -> str:
+        """point [1, d] -> what is expected of it, in the score's own units."""
+        there = self.space.features(point)
+        (mean,), (deviation,) = self.scores.predict(there)
+        cost = self.costs.predict_mean(there)
+        middle, low, high, beaten = self.sign * np.append(unwarped(np.array(
+            [mean, mean - deviation, mean + deviation]), told), front.level(cost))
+        return (f"expects {middle:.3g} ({min(low, high):.3g} to {max(low, high):.3g}) at a cost of "
+                f"{math.exp(cost[0]):.3g}; the best so far at that cost is {beaten:.3g}")
 
     def _suppose_running(self) -> None:
         """Running trials reach what the model expects: less is left to learn around them."""
@@ -284,10 +306,3 @@ class Sampler:
         """Whether the settings of a point, repaired, were not asked for before."""
         settings = self.space.settings(point)
         return all(settings != trial.settings for trial in self.trials)
-
-
-def improvement(mean: np.ndarray, deviation: np.ndarray, reached: np.ndarray) -> np.ndarray:
-    """By how much a normal variable is expected to exceed `reached`; shapes are broadcast."""
-    over = (mean - reached) / deviation
-    below = 0.5 * np.vectorize(math.erfc, otypes=[float])(-over / math.sqrt(2))
-    return deviation * (over * below + np.exp(-0.5 * over * over) / math.sqrt(2 * math.pi))

@@ -1,12 +1,12 @@
-"""Scores as the model sees them, and back.  scores, higher is better -> half of them as ranks
+"""Scores as the model sees them, and back.  scores, higher is better -> normal deviates
 
-A run that diverged must not flatten the differences between those that learned: the worse half
-counts by its ranks alone, as normal deviates of the better half's size. (After the half-rank
-warping of Vizier, Song et al. 2024, "The Vizier Gaussian Process Bandit Algorithm".)
+A Gaussian process expects values that look normal. Scores do not: most short trainings learn
+nothing, a few learn much, and one that diverged is far below all others. So the model sees the
+ranks of scores, as normal deviates (a Gaussian copula). What a trial gains is counted in the
+score's own units, for which `unwarped` is the way back.
 """
 from __future__ import annotations
 
-import math
 from statistics import NormalDist
 
 import numpy as np
@@ -15,19 +15,17 @@ NORMAL = NormalDist()
 
 
 def warped(scores: np.ndarray) -> np.ndarray:
-    """[n] -> [n]: in the same order, with the better half as it was."""
-    scores = np.array(scores, float)
-    middle = np.median(scores)
-    worse = scores < middle
-    size = math.sqrt(np.mean((scores[~worse] - middle) ** 2)) or 1.0
-    ranks = np.searchsorted(np.sort(scores), scores[worse], side="right")
-    scores[worse] = middle + size * np.array(
-        [NORMAL.inv_cdf((rank - 0.5) / len(scores)) for rank in ranks])
-    return scores
+    """[n] -> [n]: in the same order, equal ones equal, as if drawn from a normal distribution."""
+    ordered = np.sort(scores)
+    below, until = (np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
+    return np.array([NORMAL.inv_cdf(rank) for rank in (below + until) / (2 * len(scores))])
 
 
 def unwarped(values: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """What scores the warped `values` stand for, where `scores` were warped; none is below the
-    worst of them."""
+    worst of them. Above the best, a straight line goes on as from the median to the best."""
     known, first = np.unique(warped(scores), return_index=True)
-    return np.where(values > known[-1], values, np.interp(values, known, scores[first]))
+    reached = scores[first]
+    over = np.maximum(values - known[-1], 0.0)
+    slope = (reached[-1] - np.median(scores)) / max(known[-1], 1e-9)
+    return np.interp(values, known, reached) + slope * over

@@ -51,6 +51,22 @@ def test_the_short_form_is_ahead_of_chance(workers, failures):
     assert made["whole"]["low"] <= made["whole"]["ratio"] <= made["whole"]["high"]
 
 
+def test_a_peers_kept_search_is_not_run_again(tmp_path, monkeypatch):
+    [name] = bench_sweep.SHORT[:1]
+    monkeypatch.setattr(bench_sweep, "keep", tmp_path)
+    bench_sweep.make(name)
+    job = name, "random", 3, 1, 0.0
+    first = bench_sweep.one(job)
+
+    def search(*_):
+        raise AssertionError("run again")
+    monkeypatch.setattr(bench_sweep, "search", search)
+    assert bench_sweep.one(job) == first
+    for other in ((name, "ours", 3, 1, 0.0), (name, "random", 4, 1, 0.0)):
+        with pytest.raises(AssertionError, match="run again"):
+            bench_sweep.one(other)
+
+
 def test_the_area_is_the_mean_of_the_best_quality_at_each_cost():
     grid = np.log([1, 2, 4, 8])
     assert sweep_tasks.area([(4, 1.0), (2, 0.5), (8, 0.2)], grid) == (0 + 0.5 + 1 + 1) / 4

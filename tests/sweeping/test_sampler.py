@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from puffer_sdk.base.errors import UsageError
+from puffer_sdk.sweeping.front import Front, at_nodes, hidden, improvement
 from puffer_sdk.sweeping.gaussian import GaussianProcess
-from puffer_sdk.sweeping.sampler import Sampler, improvement
+from puffer_sdk.sweeping.sampler import Sampler
 from puffer_sdk.sweeping.space import Space
 from puffer_sdk.sweeping.warping import unwarped, warped
 
@@ -171,15 +172,58 @@ def test_the_reasons_speak_in_the_units_of_the_score():
     assert len(shown) == 40 and min(shown) > -0.1 and max(shown) < 1.5
 
 
-def test_the_worse_half_counts_by_its_ranks_and_the_better_as_it_is():
+def test_a_lucky_result_runs_once_again():
+    """One of 2 hides all that is better and dearer, and all settings have run."""
+    space = Space({"a": {"distribution": "int_uniform", "min": 0, "max": 19}})
+    noise, sampler = np.random.default_rng(0), Sampler(space)
+    for a in range(20):
+        sampler.tell(sampler.add({"a": a}), a / 20 + 0.05 * noise.normal() + 2 * (a == 3),
+                     math.exp(a / 5))
+    asked = sampler.ask()
+    assert asked.settings == {"a": 3}
+    assert asked.reason == "as trial 3: its score may have been luck"
+    meanwhile = sampler.ask()
+    sampler.tell(asked, 2.1, math.exp(0.6))
+    assert meanwhile.settings != {"a": 3} != sampler.ask().settings
+
+
+def test_the_model_sees_ranks_and_the_way_back_is_known():
     scores = np.random.default_rng(0).normal(size=41)
-    scores[7] = -1e6
+    scores[7], scores[8] = -1e6, scores[9]
     seen = warped(scores)
-    assert (np.argsort(seen) == np.argsort(scores)).all() and np.ptp(seen) < 10
-    assert (seen[scores >= np.median(scores)] == scores[scores >= np.median(scores)]).all()
+    assert (np.argsort(seen, kind="stable") == np.argsort(scores, kind="stable")).all()
+    assert seen[8] == seen[9] and np.ptp(seen) < 6 and abs(seen.mean()) < 0.01
+    assert (warped(np.exp(scores / 1e6)) == seen).all()
     assert np.allclose(unwarped(seen, scores), scores)
-    assert unwarped(np.array([99.0, -99.0]), scores).tolist() == [99.0, -1e6]
-    assert (warped(np.zeros(5)) == 0).all()
+    above, below = unwarped(np.array([seen.max() + 1, -99.0]), scores)
+    assert above > scores.max() and below == -1e6
+    assert (warped(np.zeros(5)) == 0).all() and (unwarped(np.ones(2), np.zeros(5)) == 0).all()
+
+
+# ---- the front ---------------------------------------------------------------------------------
+
+def test_the_expected_gain_is_the_mean_area_that_drawn_trials_add():
+    rng = np.random.default_rng(0)
+    costs, scores = np.array([1.0, 2.0, 3.0, 2.5]), np.array([0.2, 0.5, 0.9, 0.4])
+    front = Front(costs, scores, 0.1)
+    assert front.members.tolist() == [0, 1, 2] and front.levels.tolist() == [0.1, 0.2, 0.5, 0.9]
+    assert front.level(np.array([0.5, 1.0, 2.7, 9.0])).tolist() == [0.1, 0.2, 0.5, 0.9]
+    grid = np.linspace(-3, front.end, 2000)
+    level, step = front.level(grid), grid[1] - grid[0]
+    for score, cost, deviation in ((0.6, 1.5, 0.3), (0.15, 0.8, 0.2), (1.0, 2.9, 0.1)):
+        drawn = zip(rng.normal(score, 0.2, 4000), rng.normal(cost, deviation, 4000))
+        added = np.mean([(np.maximum(s - level, 0) * (grid >= c)).sum() * step for s, c in drawn])
+        found = front.gain(at_nodes(np.array([score]), np.array([0.2]), lambda values: values),
+                           np.array([cost]), np.array([deviation]))
+        assert found[0] == pytest.approx(added, rel=0.08)
+
+
+def test_what_a_lucky_result_hides_is_an_area():
+    costs, means = np.array([0.0, 1.0, 3.0]), np.array([0.3, 0.5, 0.7])
+    assert hidden(costs, means, means).tolist() == [0, 0, 0]
+    lucky = np.array([0.6, 0.5, 0.9])       # the cheapest hides the second, for 2 of log cost
+    assert hidden(costs, lucky, means) == pytest.approx([0.2 * 2, 0, 0])
+    assert hidden(costs[::-1], lucky[::-1], means[::-1]) == pytest.approx([0, 0, 0.2 * 2])
 
 
 # ---- the Gaussian process ----------------------------------------------------------------------

@@ -1,0 +1,78 @@
+"""The best score that each cost has bought.  log costs, scores -> a staircase, and gains
+
+What counts is the area below the staircase, in score times log cost, above a floor. A trial gains
+what it adds to that area.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+BEYOND = 0.1            # the area ends so far above the dearest cost, as a share of their range
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(16)      # a normal variable's mean of a function
+SHARES = SHARES / SHARES.sum()
+
+
+class Front:
+    """The staircase of trials: levels[i] was bought for edges[i - 1], and levels[0], the floor,
+    for nothing.
+
+    costs       [n]: their log costs
+    scores      [n]: their scores, the better higher
+    floor       the score that counts as nothing
+
+    members [k]: which trials are steps, the cheapest first; edges [k], levels [k + 1]
+    """
+
+    def __init__(self, costs: np.ndarray, scores: np.ndarray, floor: float):
+        order = np.argsort(costs, kind="stable")
+        best = np.maximum.accumulate(np.append(floor, scores[order]))
+        self.members = order[np.diff(best) > 0]
+        self.edges, self.levels = costs[self.members], np.append(floor, scores[self.members])
+        self.end = costs.max() + BEYOND * np.ptp(costs)
+
+    def level(self, cost: np.ndarray) -> np.ndarray:
+        """[m]: the best score that was bought at log costs [m] or cheaper."""
+        return self.levels[np.searchsorted(self.edges, cost, side="right")]
+
+    def gain(self, drawn: np.ndarray, cost: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+        """[m]: the area that trials are expected to add (expected hypervolume improvement).
+
+        drawn       [m, len(NODES)]: their scores at NODES deviations from the mean
+        cost        [m]: the mean of their log costs; deviation [m]: of that, independent of scores
+        """
+        reached = improvement(-cost[:, None], deviation[:, None], -np.append(self.edges, self.end))
+        widths = np.diff(reached, axis=1, prepend=0.0)
+        over = np.maximum(drawn[:, :, None] - self.levels, 0.0)
+        return (widths * np.einsum("j,ijk->ik", SHARES, over)).sum(1)
+
+
+def at_nodes(mean: np.ndarray, deviation: np.ndarray, function: Callable) -> np.ndarray:
+    """[m, len(NODES)]: a function of normal variables, to be weighed by SHARES."""
+    return function(mean[:, None] + deviation[:, None] * NODES)
+
+
+def hidden(costs: np.ndarray, scores: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """[n]: the area that is lost by each result, as it is better than its mean and so hides
+    settings whose means are better: what is recommended is the front of results.
+
+    costs       [n]: log costs
+    scores      [n]: mean results of different settings
+    means       [n]: what the model believes of these settings
+    """
+    order = np.argsort(costs, kind="stable")
+    highest = np.maximum.accumulate(scores[order])
+    top = np.searchsorted(highest, highest)         # whose result is the best so far
+    shown = np.maximum.accumulate(means[order][top])
+    lost = np.maximum.accumulate(means[order]) - shown
+    width = np.diff(costs[order], append=costs.max())
+    return np.bincount(order[top], lost * width, minlength=len(costs))
+
+
+def improvement(mean: np.ndarray, deviation: np.ndarray, reached: np.ndarray) -> np.ndarray:
+    """By how much a normal variable is expected to exceed `reached`; shapes are broadcast."""
+    over = (mean - reached) / deviation
+    below = 0.5 * np.vectorize(math.erfc, otypes=[float])(-over / math.sqrt(2))
+    return deviation * (over * below + np.exp(-0.5 * over * over) / math.sqrt(2 * math.pi))
