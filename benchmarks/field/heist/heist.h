@@ -141,7 +141,7 @@ static inline void observe(Heist* env) {
     for (int i = 0; i < env->guards; i++) {
         const Guard* guard = &env->guard[i];
         int col = guard->x - env->x + half, row = guard->y - env->y + half;
-        bool near = abs(col - half) <= half && abs(row - half) <= half;
+        bool near = col >= 0 && col < env->view && row >= 0 && row < env->view;
         if (near && in_sight(env, guard->x, guard->y)) {
             obs[OBS_VIEW + row * env->view + col] = (unsigned char)(CELL_GUARD + guard->facing);
         }
