@@ -4,6 +4,8 @@
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
     python benchmarks/bench_check.py --only GAME        one game of the field; writes nothing
     python benchmarks/bench_check.py --no-mutants       the field; keeps the figures of mutants
+    python benchmarks/bench_check.py --renew NAME ...   these games, or single faults of games, of
+                                                        the field; keeps all other figures
 
 The field is a folder of games, field/GAME/{GAME.h, GAME.ini, faults.toml}. check must find
 nothing in an unchanged game. faults.toml lists faults. Each is a few text replacements, and the
@@ -15,6 +17,9 @@ codes of which check must report one:
     expect = ["PUF301"]
     edits = [{file = "mower.h", old = "y < SIDE", new = "y < SIDE - 1"}]
 
+Every row of the figures names the commit at which it was measured, with a + where files had changed
+since. To renew a fault renews what is said of its game without faults as well.
+
 It also plants the mutants of `check --mutate` into the templates and examples.
 """
 from __future__ import annotations
@@ -22,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -54,25 +60,38 @@ def main() -> int:
     parser.add_argument("--only", metavar="GAME", help="one game of the field, and no mutants")
     parser.add_argument("--no-mutants", action="store_true",
                         help="measure the field alone, and keep what was measured of mutants")
+    parser.add_argument("--renew", metavar="NAME", nargs="+", help="games, or faults of games "
+                        "(mower-03), to measure again; keeps the other figures of the field")
     parser.add_argument("--jobs", type=int, default=2, help="checks at a time")
     options = parser.parse_args()
+    if options.renew and (options.only or options.field != FIELD):
+        parser.error("--renew is for the own field, and does not go with --only")
     games = [folder for folder in sorted(options.field.resolve().glob("*"))
              if (folder / "faults.toml").is_file() and options.only in (None, folder.name)]
     if options.only and not games:
         parser.error(f"{options.field} has no game {options.only}")
     final = options.field == FIELD and not options.only
+    if options.renew:
+        before = read_figures()
+        unknown = set(options.renew) - {name for folder in games for name in (
+            folder.name, *(fault["id"] for fault in faults_of(folder)))}
+        if unknown:
+            parser.error(f"the field has no {', '.join(sorted(unknown))}")
+        field = renewed(before["field"], games, options.renew, options.jobs)
+    else:
+        field = [bench_game(folder, options.jobs) for folder in games]
     figures = {"command": "make bench",
                "rules": {code: rule.name for code, rule in registry.load().items()},
                "operators": mutant.OPERATORS,
-               "field": [bench_game(folder, options.jobs) for folder in games],
-               **(kept_mutants() if options.no_mutants else
+               "field": field,
+               **(kept_mutants() if options.no_mutants or options.renew else
                   {"mutants": bench_mutants() if final else []})}
     text = table(figures)
     print(text)
     if final:
         import bench
 
-        figures = {"machine": bench.machine(), **figures}
+        figures = {"machine": before["machine"] if options.renew else bench.machine(), **figures}
         bench.write_figures("checker", figures)
         page = ROOT / "docs" / "why" / "checker.md"
         head, _, rest = page.read_text().partition(MARK)
@@ -83,10 +102,15 @@ def main() -> int:
 # -- the field -----------------------------------------------------------------------
 
 
-def bench_game(folder: Path, jobs: int) -> dict:
-    """The game as it is, and each of its faults."""
-    faults = tomllib.loads((folder / "faults.toml").read_text())["fault"]
+def faults_of(folder: Path) -> list[dict]:
+    return tomllib.loads((folder / "faults.toml").read_text())["fault"]
+
+
+def bench_game(folder: Path, jobs: int, names: set[str] | None = None) -> dict:
+    """The game as it is, and each of its faults, or those of these names."""
+    faults = [fault for fault in faults_of(folder) if names is None or fault["id"] in names]
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(jobs) as pool:
+        at = commit()
         alarms = codes_of(copy(folder, Path(name) / "clean"))
         found = [pool.submit(codes_of, plant(fault, copy(folder, Path(name) / fault["id"])))
                  for fault in faults]
@@ -95,11 +119,38 @@ def bench_game(folder: Path, jobs: int) -> dict:
             codes = job.result()
             rows.append({"id": fault["id"], "description": fault["description"],
                          "expect": fault["expect"], "codes": codes,
-                         "result": judge(fault["expect"], codes, alarms)})
+                         "result": judge(fault["expect"], codes, alarms), "commit": at})
             print(f"{fault['id']:<14} {rows[-1]['result']:<8} {' '.join(codes):<24} "
                   f"expected {' or '.join(fault['expect'])}", file=sys.stderr, flush=True)
-        print(f"{folder.name:<14} as it is: {' '.join(alarms) or 'silent'}", file=sys.stderr)
-        return {"game": folder.name, "alarms": alarms, "faults": rows}
+        print(f"{folder.name:<14} as it is: {' '.join(alarms) or 'silent'}", file=sys.stderr,
+              flush=True)
+        return {"game": folder.name, "alarms": alarms, "commit": at, "faults": rows}
+
+
+def commit() -> str:
+    """Of this checkout, with a + where files have changed since."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def renewed(before: list[dict], games: list[Path], names: list[str], jobs: int) -> list[dict]:
+    """The rows of before, with those of the named games and faults measured again."""
+    rows = {game["game"]: game for game in before}
+    for folder in games:
+        faults = {fault["id"]: fault for fault in faults_of(folder)}
+        wanted = set(faults) if folder.name in names else set(faults) & set(names)
+        if not wanted and folder.name not in names:
+            continue
+        game = bench_game(folder, jobs, wanted)
+        old = rows.get(folder.name, {"faults": []})["faults"]
+        found = {fault["id"]: fault for fault in (*old, *game["faults"])}
+        game["faults"] = [found[name] for name in faults if name in found]
+        for fault in game["faults"]:            # a code that the game raises now finds nothing
+            fault |= {key: faults[fault["id"]][key] for key in ("description", "expect")}
+            fault["result"] = judge(fault["expect"], fault["codes"], game["alarms"])
+        rows[folder.name] = game
+    return [rows[name] for name in sorted(rows)]
 
 
 def copy(folder: Path, home: Path) -> Path:
@@ -142,9 +193,13 @@ def judge(expect: list[str], codes: list[str], alarms: list[str]) -> str:
 # -- mutants -------------------------------------------------------------------------
 
 
+def read_figures() -> dict:
+    return json.loads((ROOT / "docs" / "data" / "checker.json").read_text())
+
+
 def kept_mutants() -> dict:
     """The figures of the last time, and their date."""
-    before = json.loads((ROOT / "docs" / "data" / "checker.json").read_text())
+    before = read_figures()
     return {"mutants": before["mutants"],
             "mutants_date": before.get("mutants_date", before["machine"]["date"])}
 
@@ -191,12 +246,12 @@ def field_tables(games: list[dict], known: dict[str, str]) -> list[str]:
     lines = ["## The field", "",
              f"{len(games)} games, {len(faults)} faults: {found} found "
              f"({found / max(len(faults), 1):.0%}), {len(alarms)} false alarms.", "",
-             "| game | faults | found | another code | missed | false alarms |",
-             "|---|---|---|---|---|---|"]
+             "| game | faults | found | another code | missed | false alarms | measured at |",
+             "|---|---|---|---|---|---|---|"]
     for game in games:
         counts = Counter(fault["result"] for fault in game["faults"])
         lines.append(f"| {game['game']} | {len(game['faults'])} | {numbers(counts)} "
-                     f"| {', '.join(game['alarms']) or 0} |")
+                     f"| {', '.join(game['alarms']) or 0} | {measured_at(game)} |")
     lines += ["", "By the rule that a fault is meant for (the first of those that count):", "",
               "| rule | faults | found | another code | missed |", "|---|---|---|---|---|"]
     for code in sorted({fault["expect"][0] for fault in faults}):
@@ -215,6 +270,12 @@ def field_tables(games: list[dict], known: dict[str, str]) -> list[str]:
     if alarms:
         lines += ["", "False alarms:", "", *(f"- {game}: {code}" for game, code in alarms)]
     return [*lines, ""]
+
+
+def measured_at(game: dict) -> str:
+    """The commits of a game's rows."""
+    return ", ".join(dict.fromkeys([*(fault["commit"] for fault in game["faults"]),
+                                    game["commit"]]))
 
 
 def numbers(counts: Counter) -> str:

@@ -61,7 +61,7 @@ def test_a_field_of_one_game(field):
     done = run(field)
     assert done.returncode == 0, done.stderr
     assert "1 games, 3 faults: 1 found (33%), 0 false alarms." in done.stdout
-    assert "| bandit | 3 | 1 | 1 | 1 | 0 |" in done.stdout
+    assert "| bandit | 3 | 1 | 1 | 1 | 0 | " in done.stdout
     assert "- bandit-03: other odds are another game (expected PUF411)" in done.stdout
     assert "bandit-02: the same, under a wrong name (expected PUF999; reported " in done.stdout
     assert page.read_bytes() == before, "only the own field is written"
@@ -108,6 +108,32 @@ def test_games_of_the_field(fault, code, says, bench, tmp_path):
     found = short_check(folder).findings
     assert [one.code for one in found] == ([code] if code else [])
     assert all(says in one.message for one in found)
+
+
+def test_renewing_a_fault_keeps_the_other_rows(bench, field, monkeypatch):
+    """And says at which commit each was measured; what the game raises now finds nothing."""
+    fault = {"description": "", "expect": ["PUF311"], "result": "found", "commit": "old"}
+    before = [{"game": "bandit", "alarms": [], "commit": "old", "faults": [
+        {"id": "bandit-01", "codes": ["PUF311"], **fault},
+        {"id": "bandit-02", "codes": ["PUF404"], **fault},
+        {"id": "bandit-09", "codes": [], **fault}]}, {"game": "zoo", "faults": [], "alarms": [],
+                                                      "commit": "old"}]
+    monkeypatch.setattr(bench, "codes_of", lambda folder: ["PUF404"] if folder.parent.name
+                        in ("clean", "bandit-03") else [])
+    monkeypatch.setattr(bench, "commit", lambda: "new")
+    game, other = bench.renewed(before, [field / "bandit"], ["bandit-03"], 1)
+    assert [(one["id"], one["commit"], one["result"]) for one in game["faults"]] == [
+        ("bandit-01", "old", "found"), ("bandit-02", "old", "missed"),
+        ("bandit-03", "new", "missed")]
+    assert (game["alarms"], bench.measured_at(game), other["game"]) == (["PUF404"], "old, new",
+                                                                        "zoo")
+
+
+def test_names_that_the_field_lacks_are_refused(field):
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "bench_check.py"), "--renew",
+                       "no_such"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "the field has no no_such" in done.stderr
+    assert run(field, "--renew", "bandit").returncode == 2
 
 
 def test_the_table_of_sanitizers_is_made_of_its_data(monkeypatch):

@@ -143,3 +143,56 @@ def test_an_agent_that_begins_anew_alone_is_shown_its_own_beginning(old, told):
     messages = [f.message for f in mirrors.behind_the_state(facts)]
     assert messages == (["after an agent's own ending, element 4 of its observation still shows "
                          "the episode that is over"] if told else [])
+
+
+def masks(*rows, actions=()) -> Facts:
+    facts = facts_of(masks=[*(fact("mask_row", agent=k, **row) for k, row in enumerate(rows)),
+                            *(fact("mask_byte", action=k, value=k, **one)
+                              for k, one in enumerate(actions))])
+    facts.shape.mask = 3
+    facts.spec = SimpleNamespace(functions={})
+    return facts
+
+
+KEPT = {"steps": 400, "ends": 5, "ends_written": 5}
+GOOD = {"legal_acts": 90, "forbidden_idle": 60, "twin": 0, "twin_acts": 60, "twin_wrong": 90}
+FREE = {"legal_acts": 150, "twin": 1, "twin_acts": 90, "twin_wrong": 60}
+
+
+@pytest.mark.parametrize("rows, words", [
+    ([{**KEPT, "written": 400}, {**KEPT, "written": 0}], ["the mask of agent 1 is never written"]),
+    ([{**KEPT, "written": 0}], []),                                 # it may be right as it is
+    ([{**KEPT, "written": 400, "ends_written": 0}],
+     ["a new episode begins with the mask of the last one"]),
+    ([{**KEPT, "written": 90, "ends_written": 0}], []),             # written when it changes
+    ([{**KEPT, "written": 400, "ends_written": 1}], [])])
+def test_rows_of_the_mask_that_keep_what_they_held(rows, words):
+    assert [f.message for f in found(masks(*rows), "PUF413")] == words
+
+
+@pytest.mark.parametrize("actions, words", [
+    ([FREE, GOOD], None),
+    # the byte of action 1 says when action 2 acts, and 1 acts when it is forbidden
+    ([FREE, {"legal_acts": 80, "legal_idle": 10, "forbidden_acts": 40, "forbidden_idle": 20,
+             "twin": 0, "twin_acts": 120, "twin_wrong": 30},
+      {"legal_acts": 90, "legal_idle": 60, "twin": 1, "twin_acts": 90, "twin_idle": 60}],
+     "element 1 of the mask tells when action 2 of head 0 does something"),
+    ([FREE, {"legal_acts": 20, "legal_idle": 60, "forbidden_acts": 65, "forbidden_idle": 5}],
+     "forbids actions where they do something"),
+    ([FREE, {"forbidden_acts": 150}], "the mask never allows anything but action 0 of head 0"),
+    ([FREE, {"forbidden_acts": 10, "forbidden_idle": 140}], None),  # never where that is possible
+    ([FREE, {"legal_acts": 80, "forbidden_acts": 20, "forbidden_idle": 50}], None),    # stricter
+    ([{**GOOD, "beside": 30, "like": 30}, {**GOOD, "beside": 30}],
+     "the code treats it as it treats forbidden ones"),
+    ([{**GOOD, "beside": 30, "like": 30}, {**GOOD, "beside": 30, "like": 20}], None),
+    ([{**FREE, "beside": 30, "like": 30}, {**GOOD, "beside": 30}], None)])      # to wait
+def test_bytes_of_the_mask_and_the_actions_that_they_stand_for(actions, words):
+    findings = found(masks(actions=actions), "PUF413")
+    assert len(findings) == (words is not None)
+    assert words is None or words in findings[0].message
+
+
+def test_an_env_without_a_mask_is_not_asked_for_one():
+    facts = facts_of()
+    facts.shape.mask = 0
+    assert found(facts, "PUF413") == []

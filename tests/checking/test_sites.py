@@ -121,3 +121,37 @@ def test_a_copy_that_begins_with_the_same_state_again(count, moves):
         ("    env->tick++;\n", f"    env->tick++;\n    env->rng += {int(moves)};\n"))
     assert (site.kind, site.text, site.target) == ("copy", "env->rng", "mine")
     assert fact.count > 10 and (fact.again <= 2 if moves else fact.again > fact.count / 4)
+
+
+PAID = "        env->rewards[a] += env->actions[a];\n"
+
+
+@pytest.mark.parametrize("line, lost", [
+    ("        env->rewards[a] = 1.0f; env->rewards[a] = env->terminals[a] = 0.0f;\n", True),
+    ("        env->rewards[a] = 1.0f; if (env->tick > 2) env->rewards[a] = 0.5f;\n", None),
+    ("        float* paid = &env->rewards[a]; *paid = 0.0f; *paid = 1.0f;\n", False)])
+def test_a_reward_that_is_set_back_to_zero(count, line, lost):
+    """Before anything is paid it does no harm. An ending may replace it by another value."""
+    pairs = [(site, fact) for site, fact in count((PAID, line)) if site.goes == "rewards"]
+    assert [site.kind for site, _ in pairs] == ([] if lost is None else ["clear"])
+    for site, fact in pairs:
+        assert site.target == ("env->rewards[a]" if lost else "*paid")
+        assert fact.count > 0 and fact.outside == lost * fact.count
+
+
+@pytest.mark.parametrize("divisor, kinds", [("env->limit", ["quotient"]), ("3", [])])
+def test_a_share_of_a_reward(count, divisor, kinds):
+    """Divided by a setting it is a share; every third tick may well pay."""
+    pairs = count((PAID, f"        env->rewards[a] = (float)(env->tick / {divisor});\n"))
+    assert [site.kind for site, _ in pairs if site.goes == "rewards"] == kinds
+
+
+@pytest.mark.parametrize("line, kinds", [
+    ("    env->rewards[0] = 0.5f;\n", ["replace"]), ("    env->rewards[0] -= 0.5f;\n", []),
+    ("    env->rewards[0] = 2.0f * env->rewards[0];\n", []),
+    ("    if (env->tick > 2) env->rewards[0] = 0.5f;\n", [])])
+def test_a_reward_that_every_step_replaces(count, line, kinds):
+    pairs = count(("    if (env->tick >= env->limit) {\n",
+                   f"{line}    if (env->tick >= env->limit) {{\n"))
+    assert [site.kind for site, _ in pairs if site.goes == "rewards"] == kinds
+    assert all(fact.outside > 0 for site, fact in pairs)

@@ -283,3 +283,18 @@ def test_a_thing_of_a_list_that_is_always_the_same(row_of, found):
     rows = np.array([row_of(t) for t in range(300)], float)
     stats = SimpleNamespace(low=rows.min(axis=0), high=rows.max(axis=0), rows=rows)
     assert values._same_things(stats, part) == found
+
+
+def test_numbers_that_are_told_twice():
+    """The same, or in another unit; not the opposite, not alike by chance, no flags."""
+    from puffer_sdk.checking.rules.duplicates import pairs
+
+    draw = np.random.default_rng(1)
+    wind, gust = draw.normal(size=(2, 600)).astype(np.float32)
+    near = wind.copy()
+    near[300] += 0.01
+    flag = (wind > 0).astype(np.float32)
+    rows = np.stack([wind, gust, flag, 4 * wind, -gust, near, flag, gust], axis=1)
+    assert pairs(rows, list(range(8))) == [(0, 3, 4.0), (1, 7, 1)]
+    rows[7, 2] = np.nan
+    assert pairs(rows, [0, 2]) == []

@@ -135,6 +135,9 @@ class Jobs:
             jobs.append(Job("private", FAST, "private", dict(
                 envs=few, steps=s.steps(1, 1024, 0.3, least=128),
                 private=",".join(place.option for place in private))))
+        if self.facts.shape.mask:
+            jobs.append(Job("masks", FAST, "masks", dict(
+                envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
                 Job("audit", WATCHED, "audit", dict(
                     envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512, slower=3))),

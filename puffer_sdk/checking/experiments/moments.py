@@ -44,11 +44,13 @@ class Quantity:
 
 @dataclass
 class Statistics:
-    """Of one run. low, high: (D) exact; rows: (S, D) a sample of observations."""
+    """Of one run. low, high: (D) exact; rows: (S, D) a sample of observations, each the row of
+    agents[i]: (S)."""
 
     low: np.ndarray
     high: np.ndarray
     rows: np.ndarray
+    agents: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     quantities: list[Quantity] = field(default_factory=list)
 
     def to_dict(self) -> list[dict]:
@@ -67,12 +69,13 @@ def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequen
     kind = np.dtype(np.float32 if dtype == "f32" else np.uint8)
     D, S = obs_size, kept.rows
     data = path.read_bytes()
-    at = 8 * D + S * D * kind.itemsize
+    owners = 8 * D + S * D * kind.itemsize
+    at = owners + 4 * S
     if len(data) < at + 8 * sum(f.count for f in facts if f.kind == "sample"):
         return None
     low, high = np.frombuffer(data, np.float32, 2 * D).astype(float).reshape(2, D)
     rows = np.frombuffer(data, kind, S * D, 8 * D).reshape(S, D)
-    stats = Statistics(low, high, rows)
+    stats = Statistics(low, high, rows, np.frombuffer(data, np.int32, S, owners))
     stats.quantities = _of_observations(stats, parts)
     observed = len(stats.quantities)
     for fact in facts:

@@ -115,12 +115,29 @@ static bool is_outside(const Range* r, double value) {
     return known && (value < r->low - margin || value > r->high + margin);
 }
 
+// So that a reward other than 0 is one that the call itself has paid: puffer_forget of sites.h
+static void clear_rewards(Batch* b, int env) {
+    for (int e = env < 0 ? 0 : env; e < (env < 0 ? b->envs : env + 1); e++) {
+        memset(b->rows[e].rewards, 0, row_bytes(REWARDS) * (size_t)b->count[e]);
+    }
+}
+
+static void reset_audited(Batch* b, int env) {
+    clear_rewards(b, env);
+    batch_reset(b, env);
+}
+
+static void step_audited(Batch* b, int env) {
+    clear_rewards(b, env);
+    batch_step(b, env, 0);
+}
+
 static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all, Audit* a) {
     int64_t t = 0;
     for (int r = 0; r < RESETS; r++) {
         uint32_t before = rng_of(b, e);
         watch.step = t;
-        batch_reset(b, e);
+        reset_audited(b, e);
         a->resets++;
         a->draws += rng_of(b, e) != before;
         for (size_t i = 0; i < all; i++) {
@@ -135,14 +152,14 @@ static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all,
         for (int k = 0; k < length; k++) {
             watch.step = ++t;
             batch_act(b, e, t);
-            batch_step(b, e, 0);
+            step_audited(b, e);
             for (size_t i = 0; i < all; i++) {
                 home->moves[i] = home->moves[i] || word_at(b, e, words, i) != home->value[i];
             }
         }
     }
     watch.step = t;
-    batch_reset(b, e);
+    reset_audited(b, e);
     return t;
 }
 
@@ -233,7 +250,7 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
     int entered = resets_entered;
     watch.step = ++k->t;
     batch_act(b, e, k->t);
-    batch_step(b, e, 0);
+    step_audited(b, e);
     k->since++;
     k->since_reset++;
     Step s = {.called = resets_entered != entered,
@@ -330,7 +347,7 @@ static void learn_ranges(Batch* b, Range* ranges, size_t elements) {
         ranges[i] = (Range){1e300, -1e300, 0, 0};
     }
     for (int r = 0; r < 2 * RESETS; r++) {
-        batch_reset(b, -1);
+        reset_audited(b, -1);
         for (int e = 0; e < b->envs; e++) {
             for (size_t i = 0; i < elements && i < element_count(b, e); i++) {
                 if (is_empty(b, e, i)) {

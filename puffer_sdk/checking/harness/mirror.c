@@ -23,7 +23,7 @@ typedef struct Look {            // what came of one element
     int64_t seen, frozen;        // steps; those on which it kept its value though the word moved
     int64_t astray;              // steps on which it showed something else altogether
     int64_t ends, ends_old;      // endings; those after which it does not show the word
-    int64_t off, ends_off;       // steps, and endings, with the usual value though the word differs
+    int64_t off, ends_off;       // steps, endings: the usual value, or 0, though the word differs
     int64_t alone, alone_old;    // the agent's own endings after which it goes on; the same of them
     int64_t step;                // of the first fault
     int env, stuck;              // values in `held`: different values that it stuck at
@@ -162,7 +162,8 @@ static void look(Look* l, const Mirror* m, uint32_t bits, uint32_t bits_before, 
                  float before, bool ended, int env) {
     double expected = m->a * word_value(bits, m->is_float) + m->b;
     double earlier = m->a * word_value(bits_before, m->is_float) + m->b;
-    bool bad = !shows(m, bits, value), first = false, off = bad && value == m->usual;
+    bool bad = !shows(m, bits, value), first = false;
+    bool off = bad && (value == m->usual || value == 0.0f);    // 0: nothing is there
     if (ended) {
         l->ends++;
         l->ends_old += bad;

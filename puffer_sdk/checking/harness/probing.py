@@ -12,7 +12,8 @@ from pathlib import Path
 from ..source.sites import Site
 
 HERE = Path(__file__).parent
-CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer_copy"}
+CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer_copy",
+         "clear": "puffer_forget", "replace": "puffer_forget"}
 
 
 def write(header: Path, sites: Sequence[Site], folder: Path) -> list[Site]:
@@ -31,10 +32,12 @@ def probed(data: bytes, sites: Sequence[Site]) -> bytes:
     """The text with each site's expression in a call. Expressions may lie inside one another."""
     edits: list[tuple[int, int, int, bytes, int]] = []  # at, order, .., text, bytes that go
     for number, site in enumerate(sites):
-        call = CALLS[site.kind]
+        before, after = f"(({site.type}){CALLS[site.kind]}({number}, ", "))"
+        if site.kind in ("clear", "replace"):               # what is stored stays what it was
+            before, after = f"({CALLS[site.kind]}({number}, {site.target}), (", "))"
         length = site.end - site.start
-        edits += [(site.start, 1, -length, f"(({site.type}){call}({number}, ".encode(), 0),
-                  (site.end, 0, length, b"))", 0)]
+        edits += [(site.start, 1, -length, before.encode(), 0),
+                  (site.end, 0, length, after.encode(), 0)]
         if site.slash >= 0:
             edits.append((site.slash, 2, 0, b",", 1))
     out, at = [], 0

@@ -66,7 +66,8 @@ typedef struct Seen {     // of the observations; D elements each
     unsigned char *low_byte, *high_byte;
     float *least, *most;    // declared bounds, or NULL
     Sighting *odd, *wide, *outside;
-    char* kept;    // (rows, D) a sample
+    char* kept;         // (rows, D) a sample
+    int32_t* owners;    // (rows) the agents whose rows they are
     int rows, most_rows;
     int64_t every;    // steps between two kept rows
 } Seen;
@@ -104,6 +105,7 @@ static Seen seen_open(void) {
     size_t fitting = (1u << 20) / D;    // a million elements, 4096 rows at most
     s.most_rows = fitting > 4096 ? 4096 : fitting < 64 ? 64 : (int)fitting;
     s.kept = malloc((size_t)s.most_rows * row_bytes(OBSERVATIONS));
+    s.owners = malloc((size_t)s.most_rows * sizeof *s.owners);
     s.every = options.steps / s.most_rows + 1;
     return s;
 }
@@ -161,6 +163,7 @@ static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
         int e = (int)(draw % (uint64_t)b->envs);
         int agent = (int)((draw >> 32) % (uint64_t)b->count[e]);
         if (has_agent(b, e, agent)) {
+            s->owners[s->rows] = agent;
             memcpy(s->kept + (size_t)s->rows++ * bytes,
                    (const char*)b->rows[e].observations + (size_t)agent * bytes, bytes);
         }
@@ -182,6 +185,7 @@ static void seen_close(Seen* s, FILE* file) {
         fwrite(s->low, sizeof *s->low, D, file);
         fwrite(s->high, sizeof *s->high, D, file);
         fwrite(s->kept, row_bytes(OBSERVATIONS), (size_t)s->rows, file);
+        fwrite(s->owners, sizeof *s->owners, (size_t)s->rows, file);
         fact(kept, .rows = s->rows);
     }
     free(s->least);
@@ -193,6 +197,7 @@ static void seen_close(Seen* s, FILE* file) {
     free(s->wide);
     free(s->outside);
     free(s->kept);
+    free(s->owners);
 }
 
 //------------------------------------------------------------------------------------

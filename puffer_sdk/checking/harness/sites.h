@@ -2,15 +2,16 @@
  *
  * checking/harness/probing.py writes a copy of the header in which the operand of a narrowing store
  * is passed through puffer_narrow, an integer division through puffer_quotient, and a generator's
- * state that is copied through puffer_copy; all return what the code would have had. sites.c reports
- * what went through.
+ * state that is copied through puffer_copy; all return what the code would have had. puffer_forget is
+ * shown a reward before it is set to 0. sites.c reports what went through.
  */
 #pragma once
 #include <stdint.h>
 
 typedef struct PufferSite {
     int64_t count;          // times that it was reached
-    int64_t outside;        // puffer_narrow: values that fit into no byte
+    int64_t outside;        // puffer_narrow: values that fit into no byte; puffer_forget: rewards
+                            // other than 0
     int64_t first;          // the first of them
     int64_t zeros, ones;    // puffer_quotient: results of 0 and of 1 ...
     int64_t inexact;        // ... those of 0 that are no zero, as 3 / 4
@@ -53,5 +54,11 @@ PUFFER_LOOKS int64_t puffer_copy(int site, int64_t state) {
     s->last = state;
     s->count++;
     return state;
+}
+
+PUFFER_LOOKS void puffer_forget(int site, double reward) {
+    PufferSite* s = &puffer_check_sites[site];
+    s->count++;
+    s->outside += reward != 0.0;
 }
 #endif

@@ -1,4 +1,4 @@
-"""PUF101-106, 112: what header.py and the ini already say. Nothing runs for these."""
+"""PUF101-106, 112, 116: what header.py and the ini already say. Nothing runs for these."""
 from __future__ import annotations
 
 import os
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ...base.errors import nearest
+from ...env.source import hide
 from ...settings.config import find_ini
 from ..facts import Facts
 from ..finding import Finding
@@ -224,6 +225,61 @@ def space_mismatch(facts: Facts):
         if isinstance(finding.expected, int):       # of NUM_ATNS: the entries of ACT_SIZES
             finding.remedy = finding.expected
         yield finding
+
+
+@rule("PUF116", "setting-missing", "warning", static=True)
+def setting_missing(facts: Facts):
+    """A step, c_reset or init reads a number of the env struct that nothing ever sets: no key of
+    [env] has its name, and no line of code stores to it. It is 0 for ever.
+
+    Why it ruins training: a reward, a speed or a chance of 0 is a valid number, so everything runs.
+    What the field is for does not exist: the goal pays nothing, the action does nothing.
+
+    Bad:
+
+        env->rewards[0] += env->reward_goal;        (the ini has no reward_goal)
+
+    Good:
+
+        [env]
+        reward_goal = 1.0
+
+    Fix: add the key to [env], or set the field in init. Fields that only drawing reads are left in
+    peace.
+    """
+    if not facts.config or not facts.spec:
+        return
+    read = {node.name: (function.file, node.line)
+            for function in reversed(facts.source.reach("init", "c_reset", "c_step"))
+            for node in function.nodes if node.kind == "member"}
+    code = "\n".join(hide(text) for text in _texts(facts).values())
+    if not read or _WHOLE_STRUCT.search(code):
+        return
+    ini = find_ini(facts.folder)
+    for field in facts.spec.settable:
+        if field.name in facts.config.env or field.name not in read or \
+                re.search(_STORED.format(name=re.escape(field.name)), code):
+            continue
+        file, line = read[field.name]
+        yield Finding("PUF116", f"nothing ever sets {field.name}, which the game reads", file=file,
+                      line=line, expected=f"'{field.name}' in [env], or a line that stores to it",
+                      actual="0 for ever", hint=f"add to [env] of {ini.name}: {field.name} = ..."
+                      if ini else f"set env->{field.name} in init")
+
+
+# a store to a field of that name, of any struct; its address; a designator
+_STORED = (r"(?:->|\.)\s*{name}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:->|\.)\s*{name}\s*(?:\+\+|--)|"
+           r"(?:\+\+|--|&)\s*\(?[\w\s.>\[\]-]*(?:->|\.)\s*{name}\b|\b{name}\s*\)?\s*,\s*\"")
+_WHOLE_STRUCT = re.compile(r"\*\s*env\s*=(?!=)|\bmem(?:cpy|move)\s*\(\s*env\s*,")
+
+
+def _texts(facts: Facts) -> dict[str, str]:
+    """The author's C, the standalone program included."""
+    program = facts.folder / f"{facts.spec.name}.c"
+    found = dict(facts.source.files)
+    if program.is_file():
+        found.setdefault(program.name, program.read_text(errors="replace"))
+    return found
 
 
 def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:

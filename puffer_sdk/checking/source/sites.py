@@ -3,6 +3,7 @@
     obs[OBS_ROW] = (unsigned char)(start - env->row);           "byte": what does not fit wraps
     obs[OBS_FLOOR] = (float)(lift->floor / (env->floors - 1));  "quotient": a share becomes 0 or 1
     unsigned int rng = env->rng;                                "copy": it may draw the same again
+    env->rewards[i] = 0.0f;                                     "clear": a reward may be lost
 
 Whether it does is known when the code runs: harness/probing.py makes it count.
 """
@@ -29,7 +30,7 @@ MOST = 64
 class Site:
     """An expression, from byte `start` to `end` of its file."""
 
-    kind: str               # "byte", "quotient", "copy"
+    kind: str               # "byte", "quotient", "copy", "clear", "replace"
     file: str
     line: int
     start: int
@@ -37,22 +38,28 @@ class Site:
     slash: int              # byte of a quotient's operator; -1
     type: str               # C type of the expression
     text: str
-    goes: str               # "observations", "perf" of the log, or "generator"
+    goes: str               # "observations", "rewards", "perf" of the log, or "generator"
     target: str             # what it is stored to: "obs[OBS_ROW]"; the variable of a copy
 
 
 def sites(source: Source) -> list[Site]:
-    """Of what c_reset and c_step store to observations and to the log's perf, and their copies of
-    generators."""
+    """Of what c_reset and c_step store to observations, rewards and the log's perf, and their
+    copies of generators."""
     found = {(copy.file, copy.start, copy.end): Site(
         "copy", copy.file, copy.line, copy.start, copy.end, -1, copy.type, copy.of, "generator",
         copy.name) for copy in generators.copies(source)}
     for function in source.reach("c_reset", "c_step"):
         for goes, target, value in _stores(source, function):
-            for owner, kind, node in (*_bytes(source, function, target, value),
-                                      *_quotients(function, value)):
+            nodes = [*_bytes(source, function, target, value), *_quotients(function, value)]
+            if goes == "rewards":               # every third coin may be a bonus
+                nodes = [one for one in nodes if one[2].children[-1].value is None]
+                if _clears(target, value):
+                    nodes.append((function, "clear", value))
+                elif function.name == "c_step" and _replaces(target, value):
+                    nodes.append((function, "replace", value))
+            for owner, kind, node in nodes:
                 site = _site(source, owner, kind, node, goes, target, function)
-                if site and (site.kind == "quotient" or goes == "observations"):
+                if site and (site.kind != "byte" or goes == "observations"):
                     found.setdefault((site.file, site.start, site.end), site)
     return list(found.values())[:MOST]
 
@@ -65,6 +72,30 @@ def _stores(source: Source, function: Function) -> Iterator[tuple[str, Node, Nod
             target, value = node.children
             if target.kind == "member" and target.name == "perf":
                 yield "perf", target, value
+            elif (target.kind == "index" or target.op == "*") and any(
+                    origin.name == "rewards" for origin in function.pointers.origins(target)):
+                yield "rewards", target, value
+
+
+def _clears(target: Node, value: Node) -> bool:
+    """rewards[i] = 0, or = terminals[i] = 0."""
+    last = value.bare()
+    while last.kind == "binary" and last.op == "=":
+        last = last.children[1].bare()
+    return _is_plain(target) and last.value == 0
+
+
+def _replaces(target: Node, value: Node) -> bool:
+    """rewards[0] = x on every step that comes so far: under no condition, and x is no sum of it."""
+    return _is_plain(target) and target.parent.parent.kind == "block" and \
+        target.parent.parent.parent.parent is None and \
+        not any(node.name == "rewards" for node in value.walk())
+
+
+def _is_plain(target: Node) -> bool:
+    """An assignment where to look at the target once more does no harm."""
+    return target.parent.op == "=" and not any(
+        node.writes or node.kind == "call" for node in target.walk())
 
 
 def _bytes(source: Source, function: Function, target: Node,
