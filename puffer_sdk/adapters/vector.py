@@ -49,7 +49,8 @@ class PufferVector(VectorEnv):
         self._check(copy)
         self.copies, self.threads, self.copy = num_envs, threads, copy
         self.num_envs, self.render_mode = num_envs * opened.agents, render_mode
-        self.metadata = {**self.metadata, "autoreset_mode": MODES[self.autoreset]}
+        self.autoreset_mode = MODES[self.autoreset]         # as Gymnasium's own vectors name it
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self._observations = Observations(opened.about, opened.row, observations)
         self._actions = Actions(opened.about)
         self.single_observation_space = self._observations.space
