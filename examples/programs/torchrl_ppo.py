@@ -2,7 +2,7 @@
 
     pip install 'puffer-sdk[gymnasium]' torchrl
     python torchrl_ppo.py                       # cartpole, 100,000 steps
-    python torchrl_ppo.py ENV STEPS             # one discrete action
+    python torchrl_ppo.py ENV STEPS SEED        # one discrete action
 
 TorchRL reads vectors whose autoreset is "same_step" or "disabled".
 """
@@ -15,7 +15,7 @@ import torch
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torch.distributions import Categorical
-from torchrl.collectors import SyncDataCollector
+from torchrl.collectors import Collector
 from torchrl.envs import Compose, GymWrapper, RewardSum, TransformedEnv
 from torchrl.envs.utils import check_env_specs
 from torchrl.modules import ProbabilisticActor, ValueOperator
@@ -27,14 +27,15 @@ import puffer_sdk
 COPIES, HORIZON, EPOCHS, MINIBATCH = 64, 32, 4, 512
 name = sys.argv[1] if len(sys.argv) > 1 else "cartpole"
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
 warnings.filterwarnings("ignore")
-torch.manual_seed(1)
+torch.manual_seed(seed)
 torch.set_num_threads(1)                    # networks of 64 gain nothing from a second one
 copies = puffer_sdk.to_vector(name, COPIES, autoreset="same_step")
 env = TransformedEnv(GymWrapper(copies, categorical_action_encoding=True), Compose(RewardSum()))
 check_env_specs(env)
-env.set_seed(1)
+env.set_seed(seed)
 
 
 def network(outputs: int) -> nn.Sequential:
@@ -54,7 +55,7 @@ loss_of = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_bonus=False, crit
                       loss_critic_type="l2", normalize_advantage=True)
 optimizer = torch.optim.Adam(loss_of.parameters(), lr=2e-3, eps=1e-5)
 updates = max(1, steps // (COPIES * HORIZON))
-collector = SyncDataCollector(env, actor, frames_per_batch=COPIES * HORIZON,
+collector = Collector(env, actor, frames_per_batch=COPIES * HORIZON,
                               total_frames=updates * COPIES * HORIZON)
 last = deque(maxlen=100)                    # returns of episodes
 

@@ -180,7 +180,7 @@ class VecEnv:
         return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
 
     def _watch(self, worker: int):
-        return ffi().addressof(self._watches, worker)
+        return self._watches + worker
 
     # -- for code that steps the envs itself, through library.api -----------------------------
 
