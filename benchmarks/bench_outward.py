@@ -3,6 +3,7 @@
     python benchmarks/bench_outward.py              a quarter of an hour on two quiet cores
     python benchmarks/bench_outward.py --short      one round, small; writes nothing
     python benchmarks/bench_outward.py --only adapters
+    python benchmarks/bench_outward.py --only learners --missing    those that failed, again
 
 Peers live in venvs of their own, as those of bench_bridges.py, whose rules hold here as well: each
 contestant in a process of its own, in turns, and the least CPU of the whole process tree and the
@@ -35,8 +36,10 @@ SIZES, SLICES = (1024, 16384), 12
 WAYS = [("same_step", False), ("same_step", True), ("next_step", True)]
 STEPS, SEEDS = 20_480, (1, 2, 3)
 MORE = 1.2              # of the steps of our trainer, in which SB3 is to score as much
-# one environment, in C and in Python: the label of a page, a venv, race.py's name, workers
+# one environment, in C and in Python: the label of a page, a venv, race.py's name, its workers
 CARTPOLE = [("to_vector, same_step", OURS, "to_vector", 0), ("to_sb3", OURS, "to_sb3", 0),
+            ("to_vector, same_step, 1,024 copies", OURS, "to_vector", 32),
+            ("to_sb3, 1,024 copies", OURS, "to_sb3", 32),
             ("Vector, 1 worker", OURS, "Vector", 1), ("Vector, 2 workers", OURS, "Vector", 2),
             *((label, OURS if venv == "sb3" else venv, kind, workers)
               for label, venv, kind, workers in bench_bridges.PEERS if "PufferLib" not in label)]
@@ -103,8 +106,11 @@ def score(python, program: str, words: list) -> float | None:
     return float(said[-1]) if said else None
 
 
-def learners(steps: int, seeds) -> dict:
-    """{learner: {"steps", "scores"}}: cartpole in C, after the same number of steps, by seed."""
+def learners(steps: int, seeds, before: dict) -> dict:
+    """{learner: {"steps", "scores"}}: cartpole in C, after the same number of steps, by seed.
+
+    before      what is kept of an earlier run: scores that are there are not measured again
+    """
     more = round(steps * MORE)
     native = {"train.total_timesteps": steps, **NATIVE}
     runs = {
@@ -120,16 +126,18 @@ def learners(steps: int, seeds) -> dict:
             venvs.python_of("torchrl", editable=ROOT), "torchrl_ppo.py",
             ["cartpole", steps, seed]))}
     found: dict = {}
-    for seed in seeds:
-        for label, (count, work) in runs.items():
-            try:
-                made = work(seed)
-            except Missing as error:
-                print(f"{label} is left out: {error}", file=sys.stderr, flush=True)
+    for label, (count, _) in runs.items():
+        kept = before.get(label, {}).get("scores", [])
+        found[label] = {"steps": count, "scores": [*kept, *[None] * len(seeds)][:len(seeds)]}
+    for at, seed in enumerate(seeds):
+        for label, (_, work) in runs.items():
+            if found[label]["scores"][at] is not None:
                 continue
+            try:
+                found[label]["scores"][at] = made = work(seed)
+            except Missing as error:
+                made = f"left out: {error}"
             print(f"learners, seed {seed}: {label}: {made}", file=sys.stderr, flush=True)
-            row = found.setdefault(label, {"steps": count, "scores": []})
-            row["scores"].append(made)
     for row in found.values():
         good = [each for each in row["scores"] if each is not None]
         row["median"] = statistics.median(good) if good else None
@@ -140,6 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="one round, small; writes nothing")
     parser.add_argument("--only", action="append", choices=WORKLOADS, help="of these only")
+    parser.add_argument("--missing", action="store_true", help="learners that failed before")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     pythons = Pythons(None)
@@ -150,7 +159,8 @@ def main() -> int:
         figures[workload] = (
             adapters(rounds, seconds) if workload == "adapters" else
             bench_bridges.race("cartpole", pythons, rounds, seconds) if workload == "cartpole" else
-            learners(4096 if given.short else STEPS, SEEDS[:1] if given.short else SEEDS))
+            learners(4096 if given.short else STEPS, SEEDS[:1] if given.short else SEEDS,
+                     figures.get("learners", {}) if given.missing else {}))
     figures |= {"machine": machine(), "command": "make bench", "missing": pythons.missing,
                 "versions": {**figures.get("versions", {}), **pythons.versions()}}
     text = outward_page.table(figures)

@@ -168,12 +168,15 @@ def in_c(workload: str, envs: int, workers: int):
 
 
 def adapter(kind: str, workload: str, envs: int, workers: int):
-    """Our own copy of the environment, in C, through an adapter. kind: "to_sb3" or "to_vector"."""
+    """Our own copy of the environment, in C, through an adapter. kind: "to_sb3" or "to_vector".
+
+    workers     so many times as many copies: there are no processes
+    """
     import puffer_sdk
-    more = {} if kind == "to_sb3" else {"autoreset": "same_step"}
-    vec = getattr(puffer_sdk, kind)(workload, envs, **more)
+    more, times = {} if kind == "to_sb3" else {"autoreset": "same_step"}, workers or 1
+    vec = getattr(puffer_sdk, kind)(workload, envs * times, **more)
     vec.reset()
-    return lambda actions: vec.step(actions) and envs, vec.close
+    return lambda actions: vec.step(np.tile(actions, times)) and envs * times, vec.close
 
 
 def our_vector(workload: str, envs: int, workers: int):

@@ -64,7 +64,7 @@ class VecEnv:
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
         self._given_seeds = None if env_seeds is None else np.array(env_seeds, np.uint32)
-        self.all_finals = False
+        self.all_finals, self._log_rows = False, None
         self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
         self._own_watches = watches is None
         self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
@@ -325,12 +325,16 @@ class VecEnv:
         """log_of() of each of these envs (k,): n (k,), and (k, L) in the order of
         description.log_names, which counts where n is not 0."""
         self._check_open()
-        envs, width = np.asarray(envs, np.int32), len(self.description.log_names)
-        n, out = np.zeros(len(envs)), np.zeros((len(envs), width))
-        self.library.api.collect_logs(
-            self._handle, pointer("int32_t*", envs), len(envs), width, pointer("double*", n),
-            pointer("double*", out))
-        return n, out
+        count, width = len(envs), len(self.description.log_names)
+        if self._log_rows is None or count > len(self._log_rows[0]):
+            ids, n = np.zeros(count, np.int32), np.zeros(count)
+            out = np.zeros((count, width))
+            self._log_rows = (ids, n, out, pointer("int32_t*", ids), pointer("double*", n),
+                              pointer("double*", out))
+        ids, n, out, *pointers = self._log_rows     # making pointers takes longer than reading logs
+        ids[:count] = envs
+        self.library.api.collect_logs(self._handle, pointers[0], count, width, *pointers[1:])
+        return n[:count].copy(), out[:count].copy()
 
     def env_seed(self, env: int) -> int:
         """What env number `env` was seeded with."""
