@@ -76,6 +76,10 @@ def learners(figures: dict) -> str:
     return rows and "\n".join([
         "### cartpole in C: the mean return of the last episodes", "",
         "| | steps | median | each seed |", "|---|---|---|---|",
-        *(f"| {name} | {row['steps']} | {'-' if row['median'] is None else number(row['median'])} | "
-          f"{', '.join('failed' if each is None else f'{each:.1f}' for each in row['scores'])} |"
+        *(f"| {name} | {row['steps']} | {shown(row['median'])} | "
+          f"{', '.join(map(shown, row['scores']))} |"
           for name, row in rows.items())])
+
+
+def shown(score: float | None) -> str:
+    return "failed" if score is None else f"{score:.1f}"
