@@ -25,8 +25,8 @@ steps = int(words[0]) if words else 400_000
 def through_supersuit():
     import supersuit
 
-    envs = supersuit.pettingzoo_env_to_vec_env_v1(
-        puffer_sdk.to_parallel("snake", env_settings=WORLD))
+    env = supersuit.black_death_v3(puffer_sdk.to_parallel("snake", env_settings=WORLD))
+    envs = supersuit.pettingzoo_env_to_vec_env_v1(env)      # agents that died: rows of zeros
     return supersuit.concat_vec_envs_v1(envs, 1, base_class="stable_baselines3")
 
 
@@ -52,10 +52,13 @@ def play(model, ticks: int) -> float:
 
 
 torch.set_num_threads(1)
-envs = through_supersuit() if "--supersuit" in sys.argv else \
+torch.manual_seed(1)
+zoo = "--supersuit" in sys.argv
+envs = through_supersuit() if zoo else \
     puffer_sdk.to_sb3("snake", 1, seed=1, env_settings=WORLD)
-model = PPO("MlpPolicy", envs, seed=1, device="cpu", n_steps=64, batch_size=1024, n_epochs=4,
-            gamma=0.9, learning_rate=2e-3, ent_coef=0.01)
+# SuperSuit's vectors cannot be seeded
+model = PPO("MlpPolicy", envs, seed=None if zoo else 1, device="cpu", n_steps=64,
+            batch_size=1024, n_epochs=4, gamma=0.9, learning_rate=2e-3, ent_coef=0.01)
 model.learn(steps)
 print(f"score {play(model, 150):.2f} after {model.num_timesteps} steps")
 envs.close()

@@ -14,8 +14,8 @@ from peers import venvs
 PROGRAMS = ROOT / "examples" / "programs"
 # program, its words, and the least score; a random policy scores 22 on cartpole, and snakes -0.7
 SHORT = [("sb3_ppo.py", ["cartpole", 6_000], 40),
-         ("ppo.py", ["--steps", 20_480, "--autoreset", "next_step"], 50),
-         ("ppo.py", ["--steps", 20_480, "--autoreset", "same_step"], 50),
+         ("ppo.py", ["--steps", 16_384, "--autoreset", "next_step"], 38),
+         ("ppo.py", ["--steps", 16_384, "--autoreset", "same_step"], 38),
          ("pettingzoo_sb3.py", [40_000], -0.45)]
 LONGER = [("sb3_ppo.py", [], 180),
           ("ppo.py", ["--autoreset", "next_step"], 190),
