@@ -167,8 +167,29 @@ def in_c(workload: str, envs: int, workers: int):
     return step, vec.close
 
 
+def adapter(kind: str, workload: str, envs: int, workers: int):
+    """Our own copy of the environment, in C, through an adapter. kind: "to_sb3" or "to_vector".
+
+    workers     so many times as many copies: there are no processes
+    """
+    import puffer_sdk
+    more, times = {} if kind == "to_sb3" else {"autoreset": "same_step"}, workers or 1
+    vec = getattr(puffer_sdk, kind)(workload, envs * times, **more)
+    vec.reset()
+    return lambda actions: vec.step(np.tile(actions, times)) and envs * times, vec.close
+
+
+def our_vector(workload: str, envs: int, workers: int):
+    """A Gymnasium vector over our workers."""
+    from puffer_sdk.vector import Vector
+    vec = Vector([games.MAKERS[workload]] * envs, workers=workers)
+    vec.reset(seed=0)
+    return lambda actions: vec.step(actions) and envs, vec.close
+
+
 VECTORISERS = {
-    "ours in C": in_c,
+    "ours in C": in_c, "to_vector": functools.partial(adapter, "to_vector"),
+    "to_sb3": functools.partial(adapter, "to_sb3"), "Vector": our_vector,
     "ours": ours, "ours, send and recv": ours_pool, "Python loop": loop,
     "Gymnasium Sync": functools.partial(gymnasium_vec, "SyncVectorEnv"),
     "Gymnasium Async": functools.partial(gymnasium_vec, "AsyncVectorEnv"),

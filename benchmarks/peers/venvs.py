@@ -30,7 +30,8 @@ def python_of(name: str, *, leave_out: str = "", editable: Path | None = None) -
     pins = HERE / f"{name}.txt"
     lines = [line for line in pins.read_text().splitlines()
              if not (leave_out and line.startswith(f"{leave_out}=="))]
-    folder = BUILD / (name + (f"-without-{leave_out}" if leave_out else ""))
+    folder = BUILD / (name + (f"-without-{leave_out}" if leave_out else "")
+                      + ("-and-ours" if editable else ""))
     python, stamp = folder / "bin" / "python", folder / "made-from"
     key = hashlib.sha256("\n".join([*lines, str(editable)]).encode()).hexdigest()
     if stamp.is_file() and stamp.read_text().split("\n")[0] == key:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.utils import seeding
+from gymnasium.utils import EzPickle, seeding
 from pettingzoo import ParallelEnv
 
 from ..base.errors import UsageError
@@ -14,7 +14,7 @@ from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened
 from .spaces import ROW, Actions, Observations, mask_of
 
 
-class PufferParallel(ParallelEnv):
+class PufferParallel(ParallelEnv, EzPickle):
     """An environment in C, with an agent for each of its rows: agent_0, agent_1, ...
 
     env             a name or folder, as `puffer_sdk.make` takes it
@@ -29,6 +29,8 @@ class PufferParallel(ParallelEnv):
 
     def __init__(self, env, *, env_settings: Mapping[str, float] | None = None,
                  render_mode: str | None = None, observations: str = ROW):
+        EzPickle.__init__(self, env, env_settings=env_settings, render_mode=render_mode,
+                          observations=observations)     # a pickled one is made anew: SuperSuit
         self.opened = opened = Opened(env, env_settings, render_mode)
         self.render_mode = render_mode
         self.metadata: dict[str, Any] = {

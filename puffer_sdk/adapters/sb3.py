@@ -9,7 +9,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
 from ..base.errors import UsageError
-from ..env.vec import whole_number
+from ..base.numbers import whole_number
 from .opened import Finals, Opened
 from .spaces import ROW, Actions, Observations, mask_of
 

@@ -78,6 +78,7 @@ class Actions:
         self.continuous = self.sizes == 1
         self.space = _action_space(about.act_sizes)
         self.tuple = isinstance(self.space, spaces.Tuple)
+        self._ids = int(self.sizes[0]) if len(self.sizes) == 1 and self.sizes[0] > 1 else 0
 
     def write(self, actions, rows: np.ndarray) -> None:
         """A batch of actions into rows (n, K) float32.
@@ -92,6 +93,12 @@ class Actions:
             raise UsageError("these actions have another shape", actual=values.shape,
                              expected=(len(rows),) if len(self.sizes) == 1 else rows.shape)
         values = values.reshape(rows.shape)
+        # one head: its least and greatest id say it all. NaN compares with nothing
+        if not (self._ids and values.min() >= 0 and values.max() < self._ids):
+            self._check(values)
+        rows[...] = values
+
+    def _check(self, values: np.ndarray) -> None:
         wrong = ~((values >= 0) & (values < self.sizes))        # NaN is wrong as well
         if self.continuous.any():
             wrong = np.where(self.continuous, ~np.isfinite(values), wrong)
@@ -102,7 +109,6 @@ class Actions:
                 + (f", head {head}" if len(self.sizes) > 1 else ""),
                 expected="a finite number" if self.continuous[head]
                 else f"0 to {self.sizes[head] - 1}", actual=values[row, head])
-        rows[...] = values
 
 
 def mask_of(row: np.ndarray) -> np.ndarray:

@@ -10,9 +10,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..base.errors import UsageError
+from ..base.numbers import whole_number
 from ..bridges.games.base import AUTORESET, DISABLED, NEXT_STEP, SAME_STEP
 from ..env.living import living
-from ..env.vec import whole_number
 from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened
 from .spaces import ROW, Actions, Observations, mask_of
 
@@ -49,7 +49,8 @@ class PufferVector(VectorEnv):
         self._check(copy)
         self.copies, self.threads, self.copy = num_envs, threads, copy
         self.num_envs, self.render_mode = num_envs * opened.agents, render_mode
-        self.metadata = {**self.metadata, "autoreset_mode": MODES[self.autoreset]}
+        self.autoreset_mode = MODES[self.autoreset]         # as Gymnasium's own vectors name it
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self._observations = Observations(opened.about, opened.row, observations)
         self._actions = Actions(opened.about)
         self.single_observation_space = self._observations.space
@@ -134,14 +135,15 @@ class PufferVector(VectorEnv):
             raise UsageError("some envs have ended", where=f"env {np.flatnonzero(waiting)[0]}",
                              expected="reset(options={'reset_mask': ended}) before the next step")
         self._actions.write(actions, vec.actions)
-        if waiting.any():
+        held = self.autoreset == NEXT_STEP and waiting.any()
+        if held:
             self._step_others(waiting)
         else:
             vec.step()
         truncations = vec.truncations != 0
         ends = vec.terminals != 0
         rows, rewards = self._rows(), vec.rewards.copy()
-        if waiting.any():               # NEXT_STEP: these rows show what begins
+        if held:                        # these rows show what begins
             for array in (rewards, truncations, ends):
                 array[waiting] = 0
             waiting[:] = False
@@ -184,12 +186,10 @@ class PufferVector(VectorEnv):
             n, values = (found[at] for found in self.vec.logs_of(copies))
         there = np.zeros(self.num_envs, bool)
         there[over] = n > 0
-        infos = {}
-        for name, column in zip(self.opened.about.log_names, values.T):
-            infos[name] = np.zeros(self.num_envs)
-            infos[name][over] = column
-            infos[f"_{name}"] = there
-        return infos
+        names = self.opened.about.log_names
+        columns = np.zeros((len(names), self.num_envs))
+        columns[:, over] = values.T
+        return {**dict(zip(names, columns)), **{f"_{name}": there for name in names}}
 
     def _rows(self) -> np.ndarray:
         return self.vec.observations.copy() if self.copy else self.vec.observations

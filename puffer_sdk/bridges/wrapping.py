@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..base.errors import UsageError
-from ..env.vec import whole_number
+from ..base.numbers import whole_number
 from . import makers
 from .games.base import AUTORESET, SAME_STEP
 from .pool import PoolLibrary, facts_here, find_facts

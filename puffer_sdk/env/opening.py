@@ -5,11 +5,12 @@ from collections.abc import Mapping
 
 from ..base import paths
 from ..base.errors import UsageError
+from ..base.numbers import whole_number
 from ..settings import config
 from ..settings.values import Config
 from . import build as building
 from .library import Library
-from .vec import VecEnv, whole_number
+from .vec import VecEnv
 
 
 def build(env=None, settings: Mapping[str, object] | None = None, *,

@@ -5,7 +5,6 @@ elements, K action heads.
 """
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..base.errors import UsageError
+from ..base.numbers import whole_number
 from . import abi
 from .abi import error_buffer, ffi
 from .blocks import available_memory, in_one_block, pointer
@@ -65,7 +65,7 @@ class VecEnv:
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
         self._given_seeds = None if env_seeds is None else np.array(env_seeds, np.uint32)
-        self.all_finals = False
+        self.all_finals, self._log_rows = False, None
         self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
         self._own_watches = watches is None
         self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
@@ -186,7 +186,7 @@ class VecEnv:
         return [(a, b - a) for a, b in zip(edges, edges[1:])]
 
     def _watch(self, worker: int):
-        return ffi().addressof(self._watches, worker)
+        return self._watches + worker
 
     # -- for code that steps the envs itself, through library.api -----------------------------
 
@@ -338,12 +338,16 @@ class VecEnv:
         """log_of() of each of these envs (k,): n (k,), and (k, L) in the order of
         description.log_names, which counts where n is not 0."""
         self._check_open()
-        envs, width = np.asarray(envs, np.int32), len(self.description.log_names)
-        n, out = np.zeros(len(envs)), np.zeros((len(envs), width))
-        self.library.api.collect_logs(
-            self._handle, pointer("int32_t*", envs), len(envs), width, pointer("double*", n),
-            pointer("double*", out))
-        return n, out
+        count, width = len(envs), len(self.description.log_names)
+        if self._log_rows is None or count > len(self._log_rows[0]):
+            ids, n = np.zeros(count, np.int32), np.zeros(count)
+            out = np.zeros((count, width))
+            self._log_rows = (ids, n, out, pointer("int32_t*", ids), pointer("double*", n),
+                              pointer("double*", out))
+        ids, n, out, *pointers = self._log_rows     # making pointers takes longer than reading logs
+        ids[:count] = envs
+        self.library.api.collect_logs(self._handle, pointers[0], count, width, *pointers[1:])
+        return n[:count].copy(), out[:count].copy()
 
     def env_seed(self, env: int) -> int:
         """What env number `env` was seeded with."""
@@ -386,15 +390,3 @@ class VecEnv:
 def make_vec(library, **options) -> VecEnv:
     """A VecEnv of an opened environment, or the kind of its own that the library brings."""
     return getattr(library, "vec_kind", VecEnv)(library, **options)
-
-
-def whole_number(name: str, value, low: int, high: int) -> int:
-    """value as an int in [low, high], or a UsageError."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or not low <= number <= high:
-        raise UsageError(f"{name} cannot be {value!r}", expected=f"{low} to {high}",
-                         actual=repr(value))
-    return number

@@ -6,15 +6,18 @@
 
 It takes what gymnasium.vector.AsyncVectorEnv takes, and returns what that returns; each worker
 steps several environments, and writes their observations in place.
+
+`OldInfos` gives a vector the infos of Gymnasium 0.29, for programs that were written for it.
 """
 from __future__ import annotations
 
-__all__ = ["Vector"]
+__all__ = ["OldInfos", "Vector"]
+MODULES = {"OldInfos": "old_infos", "Vector": "vector"}
 
 
 def __getattr__(name: str):
-    if name != "Vector":
+    if name not in MODULES:
         raise AttributeError(f"module 'puffer_sdk.vector' has no attribute '{name}'")
-    from .vector import Vector
+    from importlib import import_module
 
-    return Vector
+    return getattr(import_module(f".{MODULES[name]}", __name__), name)

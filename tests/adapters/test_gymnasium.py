@@ -84,7 +84,7 @@ def test_many_play_what_each_would_play_alone(mode):
     rng, count = np.random.default_rng(1), 3
     alone = [puffer_sdk.to_gymnasium("cartpole") for _ in range(count)]
     envs = puffer_sdk.to_vector("cartpole", count, autoreset=mode)
-    assert envs.metadata["autoreset_mode"] == AutoresetMode[mode.upper()]
+    assert envs.metadata["autoreset_mode"] == envs.autoreset_mode == AutoresetMode[mode.upper()]
     seen, _ = envs.reset(seed=5)
     assert np.array_equal(seen, [env.reset(seed=5 + at)[0] for at, env in enumerate(alone)])
     waiting, endings = np.zeros(count, bool), 0

@@ -1,4 +1,6 @@
 """C environments as PettingZoo's: its own test, agents that leave, many agents a copy."""
+import pickle
+
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS
@@ -61,6 +63,12 @@ def test_who_leaves_is_no_longer_among_the_agents():
     assert env.step({}) == ({}, {}, {}, {}, {})
     env.reset()
     assert env.agents
+
+
+def test_a_pickled_one_is_made_anew():
+    env = puffer_sdk.to_parallel("snake", env_settings={"num_agents": 3})
+    seen, again = env.reset(seed=2)[0], pickle.loads(pickle.dumps(env)).reset(seed=2)[0]
+    assert list(again) == list(seen) and np.array_equal(again["agent_2"], seen["agent_2"])
 
 
 def test_a_missing_action_is_named():

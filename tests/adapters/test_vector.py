@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import puffer_sdk
-from puffer_sdk.vector import Vector
+from puffer_sdk.vector import OldInfos, Vector
 
 
 class Odd(gymnasium.Env):
@@ -152,3 +152,27 @@ def test_what_cannot_be_opened_is_said():
         Vector([lambda: 1 // 0])
     with pytest.raises(puffer_sdk.UsageError, match="workers of its own"):
         Vector([Odd], worker=print)
+
+
+def recorded():
+    return gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CartPole-v1"))
+
+
+def test_old_infos_are_those_of_gymnasium_029():
+    envs = OldInfos(Vector([recorded] * 3, autoreset_mode="SameStep", workers=1))
+    rows = OldInfos(gymnasium.wrappers.vector.RecordEpisodeStatistics(
+        puffer_sdk.to_vector("cartpole", 3, autoreset="same_step")))
+    for vector in (envs, rows):
+        vector.reset(seed=0)
+        ends, length = np.zeros(3, bool), 0
+        while not ends.any():
+            _, _, over, cut, infos = vector.step(np.zeros(3, int))
+            ends, length = over | cut, length + 1
+        for env, ended in enumerate(ends):
+            info, last = infos["final_info"][env], infos["final_observation"][env]
+            assert (info is not None, last is not None) == (ended, ended)
+            assert not ended or (info["episode"]["l"] == length and last.shape == (4,))
+        assert infos["_final_info"].tolist() == ends.tolist()
+        vector.close()
+    with pytest.raises(puffer_sdk.UsageError, match="in the same step"):
+        OldInfos(puffer_sdk.to_vector("cartpole", 2))

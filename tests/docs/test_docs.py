@@ -125,6 +125,14 @@ def test_a_peer_that_did_not_run_is_named_and_no_goal_is_reached_against_it(monk
     assert "- TorchRL ParallelEnv, nothing: pip install failed: no space" in text
 
 
+def test_the_page_of_other_libraries_holds_the_measured_figures(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "peers")
+    import outward_page
+    figures = json.loads((ROOT / "docs" / "data" / "outward.json").read_text())
+    page = ROOT / "docs" / "why" / "outward.md"
+    assert outward_page.table(figures) in page.read_text(), "run `make bench`"
+
+
 def test_the_page_of_planted_python_bugs_holds_the_measured_figures():
     """And the planted texts are in their files: the benchmark can be run again."""
     import bench_check_python

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ...base.errors import UsageError
+from ...base.numbers import whole_number
 from ...env import abi
-from ...env.vec import whole_number
 from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes, check_tensors
 from .envs import bind_envs, check_arrays, find_program
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields

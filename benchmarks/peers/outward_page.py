@@ -1,0 +1,85 @@
+"""docs/data/outward.json -> the tables of docs/why/outward.md."""
+from __future__ import annotations
+
+import bridges_page
+from bridges_page import number
+
+MARK = "<!-- outward: written by `make bench` -->"
+OWN = "VecEnv"
+
+
+def table(figures: dict) -> str:
+    """Everything that the script measured, as Markdown."""
+    made = [write(figures) for write in (reached, adapters, cartpole, learners, bridges_page.about)]
+    return "\n\n".join(each for each in made if each)
+
+
+def reached(figures: dict) -> str:
+    """One line a goal: the goal, what was measured, whether it is reached."""
+    return "\n".join(["### What is reached", "", "| goal | measured | reached |", "|---|---|---|",
+                      *goals(figures)])
+
+
+def line(goal: str, measured: str, fine: bool) -> str:
+    return f"| {goal} | {measured} | {'yes' if fine else '**no**'} |"
+
+
+def goals(figures: dict):
+    for count, rows in figures.get("adapters", {}).items():
+        for name in (name for name in rows if name != OWN):
+            share = rows[OWN]["cpu_us"] / rows[name]["cpu_us"]
+            yield line(f"breakout, {int(count):,} copies, {name}: 80 % of VecEnv's own rate",
+                       f"{share:.0%} of its steps per CPU second", share >= 0.8)
+    rows = {name: row for name, row in figures.get("cartpole", {}).items() if "failed" not in row}
+    ours = {name for name in rows if name.startswith(("to_", "Vector"))}
+    peers = {name: row["cpu_us"] for name, row in rows.items() if name not in ours}
+    if peers:
+        best = min(peers, key=peers.get)
+        for name in sorted(ours):
+            times = peers[best] / rows[name]["cpu_us"]
+            if name.startswith("Vector"):       # the environment is in Python here as well
+                continue
+            yield line(f"cartpole, {name}: 5 x the best learner's own vectoriser over Python",
+                       f"{number(times)} x per CPU second: {best}", times >= 5)
+    learned = figures.get("learners", {})
+    trainer = learned.get("our trainer", {}).get("median")
+    for name, row in learned.items():
+        if " x the steps" in name and row["median"] is not None and trainer is not None:
+            yield line(f"{name}: the score of our trainer",
+                       f"{row['median']:.1f}; our trainer {trainer:.1f}", row["median"] >= trainer)
+
+
+def adapters(figures: dict) -> str:
+    sizes = figures.get("adapters", {})
+    if not sizes:
+        return ""
+    names = next(iter(sizes.values()))
+    heads = " | ".join(f"{int(count):,} copies" for count in sizes)
+    return "\n".join([
+        "### Breakout in C: CPU µs of a step · steps a second", "", f"| | {heads} |",
+        f"|---|{'---|' * len(sizes)}",
+        *(f"| {name} | " + " | ".join(
+            f"{number(rows[name]['cpu_us'])} · {number(rows[name]['rate'])}"
+            for rows in sizes.values()) + " |" for name in names)])
+
+
+def cartpole(figures: dict) -> str:
+    rows = figures.get("cartpole", {})
+    return rows and "\n".join([
+        "### CartPole, 32 copies where no number is named: CPU µs of a step · steps a second", "",
+        "| | |", "|---|---|",
+        *(f"| {name} | {bridges_page.cell(row)} |" for name, row in rows.items())])
+
+
+def learners(figures: dict) -> str:
+    rows = figures.get("learners", {})
+    return rows and "\n".join([
+        "### cartpole in C: the mean return of the last episodes", "",
+        "| | steps | median | each seed |", "|---|---|---|---|",
+        *(f"| {name} | {row['steps']} | {shown(row['median'])} | "
+          f"{', '.join(map(shown, row['scores']))} |"
+          for name, row in rows.items())])
+
+
+def shown(score: float | None) -> str:
+    return "failed" if score is None else f"{score:.1f}"

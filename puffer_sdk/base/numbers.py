@@ -1,0 +1,18 @@
+"""Numbers that callers give.  a value, its limits -> an int, or a UsageError"""
+from __future__ import annotations
+
+import operator
+
+from .errors import UsageError
+
+
+def whole_number(name: str, value, low: int, high: int) -> int:
+    """value as an int in [low, high], or a UsageError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not low <= number <= high:
+        raise UsageError(f"{name} cannot be {value!r}", expected=f"{low} to {high}",
+                         actual=repr(value))
+    return number
