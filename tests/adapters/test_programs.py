@@ -22,9 +22,10 @@ LONGER = [("sb3_ppo.py", [], 180),
           ("ppo.py", ["--autoreset", "same_step"], 190),
           ("ppo.py", ["--env", "puffer/cartpole"], 190),
           ("ppo.py", ["--env", "CartPole-v1", "--envs", "8", "--steps", "100000"], 200),
-          ("pettingzoo_sb3.py", [], 0.2)]
+          ("pettingzoo_sb3.py", [], 1.0)]
 # programs whose packages are not ours: the list of benchmarks/peers that names them
-OTHERS = [("torchrl_ppo.py", "torchrl", [], 150), ("rllib_ppo.py", "rllib", [], 120)]
+OTHERS = [("torchrl_ppo.py", "torchrl", [], 150), ("rllib_ppo.py", "rllib", [], 120),
+          ("pettingzoo_sb3.py", "supersuit", [40_000, "--supersuit"], -0.6)]
 
 
 def score_of(python: str | Path, program: Path, words: list, limit: float = 1500) -> float:
