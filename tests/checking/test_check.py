@@ -146,7 +146,8 @@ def test_row_overrun_of_single_floats(copy, array, change):
     mine = copy(SPECIMENS / "broken" / "puf201_mine", ("y <= env->height", "y < env->height"),
                 change)
     result = short_check(mine)
-    assert [f.code for f in result.findings] == ["PUF203"]
+    codes = [f.code for f in result.findings]       # a reward in the next row is lost there
+    assert codes[0] == "PUF203" and set(codes[1:]) <= ({"PUF315"} if array == "rewards" else set())
     assert array in result.findings[0].message
     assert result.findings[0].line == line_of(mine, "env->terminals[0] = 0;") - 1
 

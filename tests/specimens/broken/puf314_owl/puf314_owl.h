@@ -1,4 +1,4 @@
-// expect: PUF314
+// expect: PUF314 PUF315
 /* An owl hunts mice on a dark field. Fault: the reward is written, and then c_step clears it,
  * because the clearing was moved to where the observation is made. */
 #pragma once
