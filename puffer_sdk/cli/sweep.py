@@ -24,7 +24,6 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 
 @click.command(cls=Page, context_settings={"allow_extra_args": True}, examples=[
     ("puffer-sdk sweep my_env --seconds 600", "search for ten minutes"),
-    ("puffer-sdk sweep my_env --resume", "go on with the newest sweep"),
     ("puffer-sdk sweep my_env --best", "the settings to copy"),
     ("puffer-sdk sweep gymnasium:CartPole-v1 --runs 40", "an environment in Python")],
     groups={"Several machines": ["storage", "join", "name", "serve"],

@@ -132,7 +132,7 @@ def test_what_is_stopped_measures_nothing(epochs, faulty):
         def emit(self, kind, **payload):
             self.done += 1
 
-        def watches(self):
+        def watches(self, arm=True):
             return None
 
     built = puffer_sdk.build(faulty)
