@@ -20,10 +20,6 @@ from ..env import build as building
 from ..pictures.screen import canvas
 from ..raylib import drawing
 
-BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.bridges.worker import main; "
-             "from puffer_sdk.adapters.drawn import answering; "
-             "main(int(sys.argv[2]), int(sys.argv[3]), answering())")
 ARRAYS = ("observations", "rewards", "terminals", "truncations", "action_mask",
           "final_observations", "has_final", "alive")
 PATIENCE = 60.0             # seconds for one answer
@@ -38,7 +34,7 @@ class DrawnVec:
         served = drawing.shared("desktop" if visible else "headless")
         built = building.build(opened.folder, raylib_headers=served.headers)
         self.description, self.where = opened.about, opened.name
-        self.process = start(BOOTSTRAP)
+        self.process = start("puffer_sdk.adapters.drawn:answering")
         self._ask("screen", canvas.build(served), served.library, visible)
         self._open = (built.library, opened.folder, opened.settings, opened.agents)
         self.begin(seeds)
@@ -107,19 +103,26 @@ def answering():
     from .copies import make_vec
 
     screen = vec = None
+    drawn: set[int] = set()         # copies of vec that have
+    kept = []
 
     def arrays() -> dict:
         return {name: getattr(vec, name) for name in ARRAYS}
 
     def act(name: str, *rest):
-        nonlocal screen, vec
+        nonlocal screen, vec, drawn
         if name == "screen":
             director, library, visible = rest
             screen = canvas.Screen.load(director, library, visible=visible)
             ctypes.CDLL(str(library)).SetTraceLogLevel(WARNINGS)
         elif name == "begin":
             path, folder, settings, agents, seeds = rest
-            # the old one is not closed: its c_close may close the window that all share
+            # a c_close may assume that an open window means that its env has drawn
+            if vec is not None and drawn and len(drawn) < vec.num_envs:
+                kept.append(vec)        # it is never closed
+            elif vec is not None:
+                vec.close()
+            drawn = set()
             vec = make_vec(Library(Path(path), folder), seeds, agents, settings)
             return arrays()
         elif name == "reset":
@@ -132,6 +135,7 @@ def answering():
         elif name == "logs":
             return vec.logs_of(*rest)
         elif name == "frame":
+            drawn.add(*rest)
             return screen.render(vec, *rest)
         elif name == "fps":
             return screen.asked_fps

@@ -42,11 +42,10 @@ class Opened:
         built = building.build(self.folder)
         given = {f"env.{key}": str(value) for key, value in (env_settings or {}).items()}
         self.settings = config.resolve(self.folder, given, spec=built.spec).env
-        self.name, self._spec, self._path = built.spec.name, built.spec, built.library
-        library = Library(built.library, self.folder)
-        self.about = library.describe(self.settings)
-        self.agents = library.agents_per_env(self.settings)
-        self._library = library
+        self.name, self._spec = built.spec.name, built.spec
+        self._library = Library(built.library, self.folder)
+        self.about = self._library.describe(self.settings)
+        self.agents = self._library.agents_per_env(self.settings)
 
     @cached_property
     def row(self) -> row.Row | None:

@@ -78,7 +78,6 @@ class PufferParallel(ParallelEnv, EzPickle):
         actions     one for each agent of `agents`; others are not looked at
         """
         if not self.agents:
-            self.agents = []
             return {}, {}, {}, {}, {}
         missing = [agent for agent in self.agents if agent not in actions]
         if missing:

@@ -35,15 +35,15 @@ DOING = {0: "outside its code", 1: "when it was made", 2: "in reset", 3: "in ste
 class Process:
     """One worker process.
 
-    bootstrap   what it runs: Python, with our sys.path, its socket and our pid in sys.argv
+    answering   what answers its messages there, as worker.main() takes it
     """
 
-    def __init__(self, bootstrap: str = BOOTSTRAP):
+    def __init__(self, answering: str = ""):
         ours, theirs = socket.socketpair()
         try:
             self.popen = subprocess.Popen(
-                [sys.executable, "-c", bootstrap, "\n".join(sys.path), str(theirs.fileno()),
-                 str(os.getpid())], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(theirs.fileno()),
+                 str(os.getpid()), answering], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 env={**ONE_THREAD, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:
             ours.close()
@@ -115,9 +115,9 @@ def _starter() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_starter.cache_clear)
 
 
-def start(bootstrap: str = BOOTSTRAP) -> Process:
+def start(answering: str = "") -> Process:
     """A new process. Linux ends it with the thread that started it: that is one which stays."""
-    return _starter().submit(Process, bootstrap).result()
+    return _starter().submit(Process, answering).result()
 
 
 def raised(failure: Failure, place: str | None) -> BaseException:

@@ -149,7 +149,7 @@ class Observations:
         (..., *shape) for a leaf that is a Box or MultiBinary, (..., numbers) for one-hot ids; all
         in the rows' type. In raw rows every leaf has its own type and shape, ids as well.
         """
-        return _nest(self.tree, lambda number: self.part(rows, self.leaves[number]))
+        return nest(self.tree, lambda number: self.part(rows, self.leaves[number]))
 
     def part(self, rows, leaf: Leaf):
         """One leaf of unflatten()."""
@@ -172,7 +172,7 @@ class Observations:
                 return rng.integers(0, 2, shape)
             return (rng.random((count, len(leaf.widths))) * leaf.widths).astype(np.int64).reshape(
                 shape) + np.array(leaf.starts).reshape(leaf.shape)
-        self.write_all(rows, _nest(self.tree, values))
+        self.write_all(rows, nest(self.tree, values))
         return rows
 
     def to_dict(self) -> dict:
@@ -308,12 +308,12 @@ def actions_of(space) -> Actions:
     return Actions(sizes, tuple(leaves), tree)
 
 
-def _nest(tree, leaf: Callable[[int], Any]):
+def nest(tree, leaf: Callable[[int], Any]):
     """A tree with something in place of each leaf's number."""
     if isinstance(tree, dict):
-        return {key: _nest(child, leaf) for key, child in tree.items()}
+        return {key: nest(child, leaf) for key, child in tree.items()}
     if isinstance(tree, tuple):
-        return tuple(_nest(child, leaf) for child in tree)
+        return tuple(nest(child, leaf) for child in tree)
     return leaf(tree)
 
 

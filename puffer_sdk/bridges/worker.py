@@ -22,6 +22,7 @@ import socket
 import sys
 import traceback
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection
 
 from ..base.errors import PufferError
@@ -36,7 +37,8 @@ SPINS = 200                             # looks before a worker sleeps
 PATIENCE = 1_000_000_000                # nanoseconds between two looks whether the parent lives
 
 BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.bridges.worker import main; main(int(sys.argv[2]), int(sys.argv[3]))")
+             "from puffer_sdk.bridges.worker import main; "
+             "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])")
 
 
 @dataclass
@@ -87,12 +89,16 @@ def _theirs(error: BaseException):
     return inner or trace
 
 
-def main(fd: int, parent: int, answer=None) -> None:
+def main(fd: int, parent: int, answering: str = "") -> None:
     """The process: answer messages until the parent is gone.
 
-    answer  called with the socket and each message; None: as above
+    answering   "module:function" that returns what is called with the socket and each message;
+                "": messages as above
     """
-    answer = answer or answer_closed
+    answer = answer_closed
+    if answering:
+        module, _, name = answering.partition(":")
+        answer = getattr(import_module(module), name)()
     die_with_parent(parent, watch=sys.platform != "linux")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
@@ -142,20 +148,36 @@ def receive_file(channel: Connection) -> int:
     return files[0]
 
 
+class Turns:
+    """A lane's counters, as its worker sees them."""
+
+    def __init__(self, block, lane: int):
+        at = block.lanes[lane].ctypes.data
+        self._go = ffi().cast("LaneCounter*", at)
+        self._done = ffi().cast("LaneCounter*", at + shared.DONE_AT)
+        self._bell = ffi().cast("LaneCounter*", block.bell.ctypes.data)
+        self._wait, self._post, self._ring = (getattr(library(), name) for name in
+                                              ("lane_wait", "lane_post", "lane_ring"))
+        self._parent, self._count = os.getppid(), int(self._done.value)
+
+    def wait(self) -> None:
+        """Until the parent asks for something. Ends the process if the parent is gone."""
+        self._count += 1
+        while self._wait(self._go, self._count, SPINS, PATIENCE):
+            if os.getppid() != self._parent:
+                os._exit(0)
+
+    def done(self) -> None:
+        """Say that it is done."""
+        self._post(self._done, self._count)
+        self._ring(self._bell)
+
+
 def serve(channel: Connection, lane, block: Block, part) -> None:
     """Step when asked, until the lane is closed."""
-    at = block.lanes[part.lane].ctypes.data
-    go = ffi().cast("LaneCounter*", at)
-    done = ffi().cast("LaneCounter*", at + shared.DONE_AT)
-    bell = ffi().cast("LaneCounter*", block.bell.ctypes.data)
-    wait, post, ring = (getattr(library(), name) for name in
-                        ("lane_wait", "lane_post", "lane_ring"))
-    words, parent, count = lane.words, os.getppid(), int(done.value)
+    words, turns = lane.words, Turns(block, part.lane)
     while True:
-        count += 1
-        while wait(go, count, SPINS, PATIENCE):
-            if os.getppid() != parent:
-                os._exit(0)
+        turns.wait()
         over = False
         try:
             command = words[shared.COMMAND]
@@ -168,8 +190,7 @@ def serve(channel: Connection, lane, block: Block, part) -> None:
         except BaseException as error:
             channel.send(("raised", Failure.of(error)))
             words[shared.STATE] = shared.RAISED
-        post(done, count)
-        ring(bell)
+        turns.done()
         if over:
             return
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from gymnasium import Space, spaces
 
+from ..bridges.spaces import nest
+
 LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
@@ -62,13 +64,7 @@ class Arrays:
 
     def nest(self, values) -> Any:
         """Values of the leaves, nested as the space is."""
-        def build(node):
-            if isinstance(node, dict):
-                return {key: build(child) for key, child in node.items()}
-            if isinstance(node, tuple):
-                return tuple(build(child) for child in node)
-            return values[node]
-        return build(self.tree)
+        return nest(self.tree, values.__getitem__)
 
     def writer(self, views: list[np.ndarray], env: int) -> Callable[[Any], None]:
         """A function that writes one value of the space where copy `env` has it."""

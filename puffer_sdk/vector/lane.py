@@ -7,16 +7,14 @@ waits with a full socket that way.
 """
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..bridges import shared
 from ..bridges.games.base import CLOSE, INIT, RENDER, RESET, STEP, EnvError
-from ..bridges.lanes import ffi, library
 from ..bridges.shared import COUNTER_BYTES, LANE_BYTES, Block
-from ..bridges.worker import PATIENCE, SPINS, Failure, receive_file
+from ..bridges.worker import Failure, Turns, receive_file
 from .arrays import Arrays
 
 NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"     # AutoresetMode's values
@@ -197,16 +195,9 @@ def make(env_fns: bytes, first: int) -> list:
 def serve(channel, part: VectorPart, block, envs: list) -> None:
     """Do what is asked, until the environments are closed."""
     lane = VectorLane(part, block, envs)
-    at = block.lanes[part.lane].ctypes.data
-    go = ffi().cast("LaneCounter*", at)
-    done = ffi().cast("LaneCounter*", at + shared.DONE_AT)
-    wait, post = library().lane_wait, library().lane_post
-    words, parent, count = lane.words, os.getppid(), int(done.value)
+    words, turns = lane.words, Turns(block, part.lane)
     while True:
-        count += 1
-        while wait(go, count, SPINS, PATIENCE):
-            if os.getppid() != parent:
-                os._exit(0)
+        turns.wait()
         said = None
         try:
             command = words[shared.COMMAND]
@@ -226,11 +217,11 @@ def serve(channel, part: VectorPart, block, envs: list) -> None:
             said = Failure.of(EnvError(env, words[shared.PHASE] or STEP, error))
             words[shared.STATE] = shared.RAISED
         block.speaks[part.lane] = said is not None
-        post(done, count)
+        turns.done()
         if said is not None:
             channel.send(said)
     words[shared.PHASE] = CLOSE
     for env in envs:
         env.close()
-    post(done, count)
+    turns.done()
     channel.send(("closed",))

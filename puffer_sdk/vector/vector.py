@@ -18,20 +18,16 @@ from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 from ..base.errors import RunError, UsageError
 from ..bridges import shared
 from ..bridges.lanes import ffi, library
+from ..bridges.monitor import LOOK
 from ..bridges.processes import DOING, Process, as_itself, printed, raised, start
 from ..bridges.shared import CALL, DEAD, FINE, RAISED, RESET, STEP, Block
+from ..bridges.vec import SPINS
 from ..env import abi
 from ..settings.automatic import available_cores
 from .arrays import Arrays, is_fixed, is_known
 from .lane import Made, VectorPart, VectorSizes
 from .matching import batched
 
-BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.bridges.worker import main; "
-             "from puffer_sdk.vector.lane import answering; "
-             "main(int(sys.argv[2]), int(sys.argv[3]), answering())")
-SPINS = 200             # looks before the parent sleeps
-LOOK = 0.1              # seconds between two looks at the processes
 TICK = 0.0002           # seconds between two looks of a wait that has a limit
 FOREVER = 2**62         # nanoseconds
 IDLE, RESETTING, STEPPING, CALLING = "default", "reset", "step", "call"
@@ -69,7 +65,7 @@ class Vector(VectorEnv):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.num_envs, self._state, self._pending = len(self.env_fns), IDLE, None
         self._processes: list[Process] = []
-        self._closing = threading.Event()
+        self._closing, self._failure = threading.Event(), None
         if not self.env_fns:
             raise UsageError("there is nothing to step", expected="one function or more")
         count = available_cores() if workers == "auto" else int(workers)
@@ -98,7 +94,7 @@ class Vector(VectorEnv):
         import cloudpickle
 
         library()
-        self._processes = [start(BOOTSTRAP) for _ in self._parts]
+        self._processes = [start("puffer_sdk.vector.lane:answering") for _ in self._parts]
         for part, process in zip(self._parts, self._processes):
             process.send(("make", cloudpickle.dumps(self.env_fns[part]), part.start))
         return [cloudpickle.loads(self._answer(process, timeout)[0])
@@ -193,7 +189,8 @@ class Vector(VectorEnv):
             self._wait(method, timeout)
         self._state = IDLE
         if library().lanes_receive(self._lanes, 0, len(self._parts), abi.ffi().NULL):
-            self._raise()
+            self._failure = self._failure or self._find_failure()
+            raise self._failure from self._failure.__cause__
         speaks = self._block.speaks
         return [process.channel.recv() if speaks[lane] else None
                 for lane, process in enumerate(self._processes)] if speaks.any() \
@@ -211,7 +208,7 @@ class Vector(VectorEnv):
                     f"`{method}` was not done after {timeout} seconds")
             time.sleep(TICK)
 
-    def _raise(self) -> None:
+    def _find_failure(self) -> BaseException:
         lane, state = self._lanes.bad_lane, self._lanes.bad_state
         process, block = self._processes[lane], self._block
         env = int(block.lanes[lane].view(np.int64)[shared.ENV])
@@ -219,11 +216,10 @@ class Vector(VectorEnv):
         if state == RAISED:
             with contextlib.suppress(EOFError, TimeoutError):
                 failure = process.answer(1.0)
-                error = as_itself(raised(failure, f"env {failure.env}"))
-                raise error from error.__cause__
-        raise RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}",
-                       where=f"env {env}", detail=printed(),
-                       hint="its packages may have crashed: what they printed says more")
+                return as_itself(raised(failure, f"env {failure.env}"))
+        return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}",
+                        where=f"env {env}", detail=printed(),
+                        hint="its packages may have crashed: what they printed says more")
 
     # -- reset and step
 

@@ -225,6 +225,17 @@ def test_it_draws_what_it_plays_though_others_were_opened_without():
     envs.close()
 
 
+def test_human_opens_a_window_and_every_step_draws(display, monkeypatch):
+    monkeypatch.setenv("DISPLAY", display.env["DISPLAY"])
+    env = gymnasium.make("puffer/breakout", render_mode="human")
+    env.reset(seed=1)
+    begun = display.wait_for(lambda pixels: pixels if pixels.std() > 10 else None)
+    for _ in range(40):
+        env.step(1)
+    display.wait_for(lambda pixels: not np.array_equal(pixels, begun))
+    env.close()
+
+
 # ---- refused --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("call, words", [

@@ -4,7 +4,8 @@ import pickle
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS
-from pettingzoo.test import parallel_api_test
+from pettingzoo.test import api_test, parallel_api_test
+from pettingzoo.utils import parallel_to_aec
 
 import puffer_sdk
 
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 def test_pettingzoos_test_passes(target):
     parallel_api_test(puffer_sdk.to_parallel("snake"), num_cycles=60)
     parallel_api_test(puffer_sdk.to_parallel(target), num_cycles=60)
+    api_test(parallel_to_aec(puffer_sdk.to_parallel(target)), num_cycles=60)
 
 
 def test_agents_play_what_the_rows_play(target):

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from helpers.places import SPECIMENS
 
@@ -14,7 +15,6 @@ from puffer_sdk.bridges import layouts, sources
 from puffer_sdk.bridges.makers import find_callable
 from puffer_sdk.bridges.spaces import observations_of
 
-torch = pytest.importorskip("torch")
 GAMES = SPECIMENS / "python_envs" / "games.py"
 NETS = SPECIMENS / "python_envs" / "nets.py"
 SMALL = {"train.horizon": 16, "train.minibatch_size": 128, "vec.total_agents": 16,

@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 
 from puffer_sdk.bridges import makers
-from puffer_sdk.checking.python import child, poison, watching
+from puffer_sdk.checking.python import child, opening, poison, watching
+from puffer_sdk.checking.python import play as long_play
 from puffer_sdk.checking.python.facts import PythonFacts
 from puffer_sdk.checking.python.playing import WORDS, Desk
 
 DEADLY = ("Exits", "Crashes", "Hangs")
 BUDGET = 0.15           # of correct environments
+PATIENT = 8.0           # times what check would wait: tests run beside others, on slow machines
 
 
 def play(name: str, budget: float) -> PythonFacts:
@@ -32,6 +34,8 @@ def play(name: str, budget: float) -> PythonFacts:
 def main(out: str, file: str, *names: str) -> None:
     poison.install()
     watching.install()
+    opening.SECONDS *= PATIENT
+    long_play.MOST *= PATIENT
     module = sys.modules[makers.find_callable(f"{file}:Walk").__module__]
     found = {name: play(f"{file}:{name}", kind.budget) for name, kind in vars(module).items()
              if isinstance(kind, type) and hasattr(kind, "expect") and name not in DEADLY}

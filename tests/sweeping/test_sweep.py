@@ -20,7 +20,7 @@ from puffer_sdk.settings import config
 from puffer_sdk.sweeping import sweep as sweeping
 from puffer_sdk.sweeping import trial as trial_module
 from puffer_sdk.sweeping.serving import serve
-from puffer_sdk.sweeping.store import DONE, FAILED
+from puffer_sdk.sweeping.store import DONE, FAILED, STOPPED
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
 from puffer_sdk.sweeping.trial import Bench
 from puffer_sdk.sweeping.worker import Worker
@@ -61,7 +61,7 @@ def finished(place: Path) -> dict:
         return {}
     store, _ = open_sweep(place)
     return {trial.number: (trial.score, trial.cost) for trial in store.trials()
-            if trial.state == DONE}
+            if trial.state in (DONE, STOPPED)}
 
 
 def test_a_sweep_leaves_its_results(toy, monkeypatch):

@@ -84,8 +84,8 @@ typedef struct Tally {    // moments: [what the byte says][whether the action ac
     int64_t at[2][2];
 } Tally;
 
-typedef struct
-    Company {    // moments at which the action was legal, and others of its head were not
+// Moments at which the action was legal, and others of its head were not
+typedef struct Company {
     int64_t beside, like;    // in all; those at which it led where one of the others leads
 } Company;
 
