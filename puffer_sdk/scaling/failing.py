@@ -33,15 +33,15 @@ class Elsewhere(RunError):
 class Failures:
     """The pulse of this rank, and a look at those of the others."""
 
-    def __init__(self, place: Place, seconds: float):
-        """seconds: how long an exchange waits"""
+    def __init__(self, place: Place, seconds: float, meeting: str):
+        """seconds: how long an exchange waits. meeting: what stands in the store under its name"""
         import torch.distributed as dist
 
         self.place, self.seconds, self.hosts = place, seconds, ()
         # a connection of its own: the group's waits inside of calls
         store = dist.TCPStore(place.address, place.port, None, False,
                               timeout=timedelta(seconds=STORE_SECONDS), wait_for_workers=False)
-        self._store = dist.PrefixStore(f"puffer/{place.restarts}", store)
+        self._store = dist.PrefixStore(f"puffer/{meeting}", store)
         self._closed, self._lock = threading.Event(), threading.Lock()
 
     def begin(self) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from ..base.errors import PufferError, RunError
 from ..base.extras import require_torch
 from .failing import Failures
+from .meeting import meet
 from .places import Place
 
 MEET_SECONDS = 600.0    # that the first process waits for the last: it may have to compile
@@ -186,16 +187,17 @@ def join(place: Place | None, seconds: float, *, cuda: bool = False) -> Alone:
     try:
         store, rank, size = next(dist.rendezvous(
             "env://", place.rank, place.size, timeout=timedelta(seconds=MEET_SECONDS)))
-        failures = Failures(place, seconds)
+        name = meet(dist.PrefixStore("puffer", store), place, MEET_SECONDS)
+        store = dist.PrefixStore(name, store)
+        failures = Failures(place, seconds, name)
         failures.begin()
         dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", store=store, rank=rank,
                                 world_size=size, timeout=timedelta(seconds=seconds))
     except RuntimeError as error:
         raise RunError("the processes of this run do not meet",
                        where=f"rank {place.rank} of {place.size}, {place.host}",
-                       expected=f"{place.size} processes at {place.address}:{place.port} within "
-                                f"{MEET_SECONDS:g} s", actual="fewer", detail=str(error),
-                       hint="can each machine reach that address and port?") from None
+                       detail=str(error), hint="does each machine reach "
+                       f"{place.address}:{place.port}, and the others?") from None
     return Group(failures=failures)
 
 
