@@ -22,7 +22,7 @@ from ..env import child
 from ..env.job import EnvJob
 from ..env.link import Link
 from ..scaling import agreeing, dividing, places
-from ..scaling.group import join
+from ..scaling.group import Alone, join
 from ..scaling.places import Place
 from ..settings.values import Config
 from . import backends
@@ -152,11 +152,11 @@ def work(job: ProfileJob, link: Link) -> dict:
         group=group)
     best = product_rate(trainer, resolved)
     warm = WARM_UP * job.seconds
-    if not train(trainer, warm, link, 0.0):
+    if not train(trainer, warm, link, 0.0, group):
         return {}                               # the parent was interrupted
     trainer.stats()
     before, began = trainer.counters, time.perf_counter()
-    if not train(trainer, job.seconds - warm, link, warm):
+    if not train(trainer, job.seconds - warm, link, warm, group):
         return {}
     seconds = time.perf_counter() - began
     stats, after, gpu = trainer.stats(), trainer.counters, trainer.gpu()
@@ -216,12 +216,16 @@ def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
     return {"kernels": rows, "busy": total / EPOCHS / epoch_seconds, "copy_rate": copy_rate}
 
 
-def train(trainer, seconds: float, link: Link, before: float) -> bool:
-    """Whole epochs until the seconds have passed. Returns False where it had to stop."""
+def train(trainer, seconds: float, link: Link, before: float, group: Alone | None = None) -> bool:
+    """Whole epochs until the seconds have passed. Returns False where it had to stop.
+
+    group    of several processes: rank 0's clock counts
+    """
+    group = group or Alone()
     began, epochs = time.perf_counter(), 0
     while True:
         over = time.perf_counter() - began >= seconds and epochs >= EPOCHS
-        ranks = trainer.group.share({"stop": link.stop, "over": over})
+        ranks = group.share({"stop": link.stop, "over": over})
         if any(rank["stop"] for rank in ranks) or ranks[0]["over"]:
             return not any(rank["stop"] for rank in ranks)
         trainer.rollout()
