@@ -24,7 +24,7 @@ from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..training import backends, runs
 from ..training.metrics import open_sinks
-from ..training.worker import TrainJob
+from ..training.jobs import TrainJob
 from . import compute
 from .plan import Plan
 from .store import DONE, FAILED, STOPPED
