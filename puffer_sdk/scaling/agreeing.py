@@ -32,11 +32,10 @@ def source_hash(folder: Path | None) -> str:
 
 
 def facts_of(config: Config, *, spec_hash: str, folder: Path | None, given: Mapping[str, object],
-             resumes: bool, paths: Sequence[str]) -> dict:
+             resumes: bool) -> dict:
     """What a rank tells the others.
 
     given    settings of the command line: with a run to resume only rank 0 has the others
-    paths    instruction sets that this machine has, the best one last
     """
     measured = {name for name in MEASURED if config.origin.get(name, "").startswith("auto")}
     return {"version of puffer-sdk": __version__, "source of the environment": source_hash(folder),
@@ -44,8 +43,7 @@ def facts_of(config: Config, *, spec_hash: str, folder: Path | None, given: Mapp
             "settings": {name: value for name, value in config.items()
                          if name not in OWN and name not in measured},
             "given": {name: str(value) for name, value in given.items() if name not in OWN},
-            "resumes": resumes, "config": config.to_dict() if resumes or measured else None,
-            "paths": list(paths)}
+            "resumes": resumes, "config": config.to_dict() if resumes or measured else None}
 
 
 def agree(shared: Sequence[Mapping], hosts: Sequence[str], own: Config) -> Config:
@@ -74,12 +72,12 @@ def agree(shared: Sequence[Mapping], hosts: Sequence[str], own: Config) -> Confi
     return replace(theirs, vec=vec)
 
 
-def best_path(shared: Sequence[Mapping], hosts: Sequence[str]) -> str:
-    """The best instruction set that all ranks have: bits follow from it."""
-    common = [path for path in shared[0]["paths"]
-              if all(path in facts["paths"] for facts in shared)]
+def best_path(paths: Sequence[Sequence[str]], hosts: Sequence[str]) -> str:
+    """The best instruction set that all ranks have: bits follow from it. paths: those of each, the
+    best one last"""
+    common = [path for path in paths[0] if all(path in each for each in paths)]
     if not common:
-        sets = [", ".join(facts["paths"]) or "none" for facts in shared]
+        sets = [", ".join(each) or "none" for each in paths]
         raise UsageError("no instruction set is common to all processes of this run",
                          detail="\n".join(_differences("instruction sets", sets, hosts)))
     return common[-1]

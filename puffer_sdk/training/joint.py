@@ -51,9 +51,11 @@ class Joint:
             return job.config, "auto"
         shared = self.group.share(agreeing.facts_of(
             job.config, spec_hash=job.spec_hash, folder=job.folder, given=job.given,
-            resumes=job.resume is not None, paths=backends.available_paths(job.config)))
-        return (agreeing.agree(shared, self.group.hosts, job.config),
-                agreeing.best_path(shared, self.group.hosts))
+            resumes=job.resume is not None))
+        config = agreeing.agree(shared, self.group.hosts, job.config)
+        paths = [facts["paths"] for facts in
+                 self.group.share({"paths": backends.available_paths(config)})]
+        return config, agreeing.best_path(paths, self.group.hosts)
 
     def checkpoint(self, path: Path | None) -> checkpoint.Checkpoint | None:
         """Rank 0's checkpoint, on every rank: other machines lack the file."""

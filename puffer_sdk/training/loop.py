@@ -95,9 +95,6 @@ class Trainer:
     def parameters(self) -> dict[str, np.ndarray]:
         """The live weights, by name, without a copy: encoder (H, D), layers.i (3H, H), decoder
         (A + 1, H) with the value's row last, logstd. After writing into one, call touch()."""
-        if self.config.train.backend == "torch":
-            return {name: weight.detach().cpu().numpy()
-                    for name, weight in self._trainer.policy.named_parameters()}
         return self._trainer.parameters
 
     def touch(self) -> None:

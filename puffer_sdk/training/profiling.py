@@ -145,10 +145,11 @@ def work(job: ProfileJob, link: Link) -> dict:
 
     group = join(job.place, job.config.train.group_timeout)
     resolved = dividing.part_of(job.config, group.size)
-    shared = group.share({"paths": backends.available_paths(job.config)})
+    paths = [rank["paths"] for rank in
+             group.share({"paths": backends.available_paths(job.config)})]
     vec = make_vec(replace(job, config=resolved).open(), resolved, 0, link)
     trainer = backends.make_trainer(
-        vec, resolved, path=agreeing.best_path(shared, group.hosts) if group.size > 1 else "auto",
+        vec, resolved, path=agreeing.best_path(paths, group.hosts) if group.size > 1 else "auto",
         group=group)
     best = product_rate(trainer, resolved)
     warm = WARM_UP * job.seconds

@@ -330,6 +330,12 @@ class TorchPPO(Schedules):
         self.actor.state.copy_(torch.from_numpy(np.array(carried["carried.state"])))
         self._unreset = False
 
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The weights by name; on a CPU without a copy."""
+        return {name: weight.detach().cpu().numpy()
+                for name, weight in self.policy.named_parameters()}
+
     def state_tensors(self) -> dict[str, np.ndarray]:
         """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
         return {name: tensor.detach().cpu().numpy().copy()
