@@ -18,7 +18,7 @@ from bench import ROOT, machine, write_figures
 
 ENV = ROOT / "examples" / "breakout"
 NETWORKS = ((32, 1), (128, 4), (256, 4))        # width, layers
-MINIBATCHES = (8192, 32768)
+MINIBATCHES, AGENTS = (8192, 32768), 2048
 ROUNDS, SECONDS = 5, 6.0
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
             "-m", "puffer_sdk"]
@@ -29,7 +29,8 @@ def profile(command: list[str], threads: int, minibatch: int, hidden: int, layer
             seconds: float) -> dict:
     """What `profile` prints as JSON."""
     words = ["profile", ENV, "--seconds", seconds, "--format", "json", "--train.device", "cpu",
-             "--vec.num-threads", threads, "--train.minibatch-size", minibatch,
+             "--vec.num-threads", threads, "--vec.total-agents", AGENTS, "--train.horizon", 64,
+             "--train.minibatch-size", minibatch,
              "--policy.hidden-size", hidden, "--policy.num-layers", layers]
     done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True)
     if done.returncode:

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 from helpers.places import ROOT
 from helpers.playground import descendants, overrides, wait_until
+from helpers.ranks import in_threads
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.cli.profile import print_ranks
 from puffer_sdk.training import profiling
 from puffer_sdk.training.native import library
 
@@ -69,6 +71,26 @@ def test_what_no_phase_claims_is_waiting():
         ("a", 0.25, 250), ("b", 0.5, 500), ("waiting", 0.25, 250)]
     rows = profiling.phases({"a": 3.0}, 2.0, 1e6)       # clocks that disagree
     assert [row["share"] for row in rows] == [1, 0]
+
+
+@pytest.mark.parametrize("stopped, epochs", [(None, 3), (1, 0)])
+def test_ranks_measure_the_same_epochs_and_stop_together(stopped, epochs):
+    def work(group):
+        done = []
+        trainer = SimpleNamespace(rollout=lambda: None, update=lambda: done.append(1))
+        link = SimpleNamespace(stop=group.rank == stopped, emit=lambda kind, **payload: None)
+        seconds = 0.0 if group.rank == 0 else 1e9           # rank 0's clock counts
+        return profiling.train(trainer, seconds, link, 0.0, group), len(done)
+
+    assert in_threads(2, work) == [(stopped is None, epochs)] * 2
+
+
+def test_the_rank_that_the_others_wait_for_is_named(capsys):
+    print_ranks([{"host": "a", "rollout": 1.0, "update": 3.0, "exchange": 2.0},
+                 {"host": "b", "rollout": 2.5, "update": 1.5, "exchange": 0.5}])
+    assert capsys.readouterr().out.splitlines() == [
+        "rank 0    a: rollout 25%, learning 25%, waiting 50%",
+        "rank 1    b: rollout 62%, learning 25%, waiting 12%, the others wait for it"]
 
 
 def test_the_page_lists_the_phases(found):
