@@ -326,6 +326,28 @@ class Bytes(gymnasium.Env):
         return self.reset()[0], 0.0, False, False, {}
 
 
+class Loud(Count):
+    """Count, whose numbers are four times as large."""
+
+    def look(self):
+        return 4 * super().look()
+
+
+class Glyphs(Guess):
+    """Guess, whose observation is a screen of large numbers: where it is right, one stands out."""
+
+    def __init__(self, high=5000, cells=800):
+        super().__init__()
+        self.high, self.cells = high, cells
+        self.observation_space = spaces.Box(0, high, (8, cells // 8), np.int32)
+
+    def say(self):
+        _, info = super().say()
+        screen = np.full(self.observation_space.shape, self.high // 2, np.int32)
+        screen[self.right] = self.high // 4
+        return screen, info
+
+
 class Maze(Count):
     """What it observes has as many numbers as `size` says."""
 
