@@ -30,7 +30,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 5    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 6    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  20
 #define PUFFER_MAX_GPUS        16
@@ -106,6 +106,8 @@ typedef struct PufferTrainerConfig {
     int64_t first_agent;     // global number of the first row
     int64_t total_epochs;    // what schedules run over
 
+    double encoder_scale;    // as if observations were multiplied by it: of the encoder's first
+                             // weights and of its learning rate. 0: 1
     double learning_rate, min_lr_ratio, ent_coef, min_ent_coef_ratio;
     double gamma, gae_lambda, vtrace_rho_clip, vtrace_c_clip, reward_clip;
     double replay_ratio, prio_alpha, prio_beta0;
