@@ -67,6 +67,7 @@ bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_sweep.py
 	$(BIN)/python benchmarks/bench_bridges.py
 	$(BIN)/python benchmarks/bench_outward.py
+	$(BIN)/python benchmarks/bench_scale.py
 
 cuda: $(VENV)/.base
 	@$(BIN)/python -m puffer_sdk.training.native.cuda build/cuda/puffer_cuda.so

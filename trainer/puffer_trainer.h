@@ -18,6 +18,10 @@
  *
  * The same config and envs give the same bytes, whatever `threads` and `block_agents` are.
  *
+ * Several ranks, each a process with its own trainer, can share a run: each plays its part of the
+ * agents and learns from its part of every minibatch. They add up what they counted and their
+ * gradients (PufferExchange), then all make the same step, so no weight is ever sent.
+ *
  * Two libraries export this: the CPU trainer, and the CUDA trainer, whose numbers live on the GPU.
  * Comments mark what belongs to only one of them.
  */
@@ -32,7 +36,7 @@ extern "C" {
 
 #define PUFFER_TRAINER_VERSION 6    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
-#define PUFFER_TRAINER_PHASES  20
+#define PUFFER_TRAINER_PHASES  24
 #define PUFFER_MAX_GPUS        16
 
 enum {    // instruction sets; 0 takes the best that the CPU has
@@ -57,8 +61,15 @@ enum PufferTrainerErrorKind {
     PUFFER_TRAINER_GPU_STOPPED,    // a kernel failed on the GPU
     PUFFER_TRAINER_GPU_ENV_FAILED,    // an env on the GPU failed, or cannot run there
     PUFFER_TRAINER_GPU_ENV_HEAP,      // malloc of envs on the GPU is used up, outside of c_step
-    PUFFER_TRAINER_GPU_STEP_HEAP      // the same, in a rollout
+    PUFFER_TRAINER_GPU_STEP_HEAP,     // the same, in a rollout
+    PUFFER_TRAINER_EXCHANGE_FAILED    // the callback returned -1: whoever owns it knows why
 };
+
+enum { PUFFER_SUM_DOUBLES, PUFFER_SUM_FLOATS };    // what an exchange adds up
+
+// Adds `count` numbers at `data` over all ranks, in place: each rank then has the same bits.
+// Returns 0, or -1 where that failed. Called by the thread that called update
+typedef int32_t (*PufferExchange)(void* about, int32_t kind, void* data, int64_t count);
 
 typedef struct PufferTrainerError {    // of a call that failed
     int32_t kind;                      // PufferTrainerErrorKind
@@ -70,7 +81,7 @@ typedef struct PufferTrainerConfig {
     int32_t version;        // PUFFER_TRAINER_VERSION
     int32_t struct_size;    // sizeof(PufferTrainerConfig)
 
-    int32_t agents;                         // N
+    int32_t agents;                         // N, this rank's part
     int32_t horizon;                        // T; 0 makes a trainer that can only act
     int32_t obs_dtype;                      // PUFFER_U8 or PUFFER_F32
     int32_t obs_size;                       // D
@@ -81,7 +92,7 @@ typedef struct PufferTrainerConfig {
     int32_t has_alive;                      // 1 if agents come and go
     int32_t hidden_size;                    // H
     int32_t num_layers;                     // L
-    int32_t minibatch_size;                 // S * T
+    int32_t minibatch_size;                 // S * T, this rank's part
 
     int32_t threads;         // workers, the caller's thread among them
     int32_t block_agents;    // agents that a worker steps and infers in turn; 0 = auto: few
@@ -102,9 +113,13 @@ typedef struct PufferTrainerConfig {
     int32_t timed;      // CUDA: 1: time every kernel by itself, without graphs
     int32_t plays;      // CUDA: 1: envs with a program will come: their malloc gets its heap now
 
-    uint64_t seed;           // below 2^56
-    int64_t first_agent;     // global number of the first row
-    int64_t total_epochs;    // what schedules run over
+    uint64_t seed;          // below 2^56
+    int64_t first_agent;    // global number of the first row
+
+    int32_t ranks, rank;        // CPU: so many processes share the run, and which one this is
+    PufferExchange exchange;    // with ranks > 1: how they add up
+    void* about;                // its first argument
+    int64_t total_epochs;       // what schedules run over
 
     double encoder_scale;    // as if observations were multiplied by it: of the encoder's first
                              // weights and of its learning rate. 0: 1
@@ -142,7 +157,7 @@ typedef struct PufferTrainerEnvs {    // created by an environment library, boun
 
 typedef struct PufferTrainerCounters {    // what a resumed run needs besides the tensors
     int64_t epoch;                        // updates done
-    int64_t global_step;                  // agent steps trained on, those of empty rows among them
+    int64_t global_step;                  // agent steps of all ranks, those of empty rows too
     int64_t optimizer_steps;
     double minibatch_carry;    // the fraction of a minibatch that the last epoch left over
 } PufferTrainerCounters;

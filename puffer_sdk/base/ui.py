@@ -136,6 +136,8 @@ def print_error(error: PufferError) -> None:
     """An error in its four parts, to stderr."""
     from rich.text import Text
 
+    if error.quiet:
+        return
     lines = error.lines()
     head, colon, rest = lines[0].partition(": ")
     if head.startswith("error"):

@@ -31,6 +31,8 @@ def command(env, settings, seconds, format_, verbose):
 
     with ui.Progress() as bar:
         found = profile(env, settings, seconds=seconds, on_progress=bar.update, verbose=verbose)
+    if found is None:
+        return                      # rank 0 says it
     if format_ == "json":
         ui.out(json.dumps(found.to_dict()))
         return
@@ -65,10 +67,23 @@ def print_table(found) -> None:
     if found.gpu:
         print_kernels(found)
         return
+    if found.ranks:
+        print_ranks(found.ranks)
     cut = "all agents tick together" if found.lockstep else \
         f"{found.blocks} blocks of {found.block_agents} agents"
     ui.out(f"trainer   {found.path}, {found.precision}, {found.threads} threads, {cut}, "
            f"{found.bytes / 2**20:,.0f} MiB")
+
+
+def print_ranks(ranks: list[dict]) -> None:
+    """One line for each process of the run."""
+    waits = [rank["exchange"] for rank in ranks]
+    for number, rank in enumerate(ranks):
+        total = rank["rollout"] + rank["update"]
+        others = ", the others wait for it" if waits.index(min(waits)) == number else ""
+        ui.out(f"rank {number}    {rank['host']}: rollout {rank['rollout'] / total:.0%}, learning "
+               f"{(rank['update'] - rank['exchange']) / total:.0%}, waiting "
+               f"{rank['exchange'] / total:.0%}{others}")
 
 
 def named(gpu: dict) -> str:

@@ -242,12 +242,14 @@ def _trials(env: str | None, runs_dir: Path | None, which: str) -> Path:
 
 def _row(env: str, run: runs.Run) -> dict:
     info, last, reached = run.info, run.last_metrics(), run.reached()
+    group = info.get("group") or {}
     seconds = last.get("seconds")
     return {"env": env, "number": run.number, "status": run.status, "tag": run.tag,
             "started": info.get("started"), "step": last.get("step", info.get("step")),
             "total": info.get("total"), "sps": last["step"] / seconds if seconds else None,
             "perf": reached.get("perf"), "score": reached.get("score"),
             "episode_return": reached.get("episode_return"),
+            "processes": group.get("size", 1), "hosts": list(dict.fromkeys(group.get("hosts", ()))),
             "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}
 
 
@@ -267,15 +269,25 @@ def _print_list(rows: list[dict], several: bool) -> None:
                                and row["episode_return"] is not None for row in rows)
     for name in ("age", "steps", "SPS", "perf", "score", *returns):
         table.add_column(name, justify="right")
-    for name in ("status", "tag"):
+    shared = ["processes"] * any(row["processes"] > 1 for row in rows)
+    for name in (*shared, "status", "tag"):
         table.add_column(name)
     for row in rows:
         cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
         cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
                   number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
+        cells += [where(row) for _ in shared]
         table.add_row(*map(Text, cells), Text(row["status"], _COLOURS[row["status"]]),
                       Text(row["tag"]))
     ui.out_renderable(table)
+
+
+def where(row: dict) -> str:
+    """"4 on a, b": how many processes share the run, and where."""
+    if row["processes"] == 1:
+        return "1"
+    more = f" and {len(row['hosts']) - 2} more" if len(row["hosts"]) > 2 else ""
+    return f"{row['processes']} on {', '.join(row['hosts'][:2])}{more}"
 
 
 def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> None:

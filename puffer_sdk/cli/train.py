@@ -48,12 +48,19 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
     Recurrent PPO, in C that is compiled on first use. Writes settings, metrics and checkpoints
     to a new folder under runs/. Ctrl-C saves and stops.
     """
+    from ..scaling.launching import launch
     from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
         env, resume = resume, "latest"          # train --resume my_env
+    options = {"tag": tag, "resume": resume, "load-model-path": model, "config": ini,
+               "runs-dir": runs_dir, "wandb": wandb, "tensorboard": tensorboard,
+               "format": format_, "verbose": verbose}
     result = train(env, settings, tag=tag, resume=resume, model=model, ini=ini,
-                   runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose)
+                   runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose,
+                   launch=lambda count: launch(words(env, settings, options), count))
+    if result is None or isinstance(result, int):
+        return result                           # rank 0 says it
     if format_ == "json":
         import json
 
@@ -84,3 +91,14 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
              for word in (f"--{name.replace('_', '-')}", str(value))]
     place += ["--runs-dir", str(runs_dir)] if runs_dir else []
     ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")
+
+
+def words(env, settings, options: dict) -> list[str]:
+    """This command once more, for each of its processes."""
+    found = ["train", *([str(env)] if env else [])]
+    for name, value in {**(settings or {}), **options}.items():
+        if value is True:
+            found.append(f"--{name}")
+        elif value not in (None, False):
+            found += [f"--{name.replace('_', '-')}", str(value)]
+    return found

@@ -65,6 +65,7 @@ class Child:
                  cwd: Path | None = None, warm: Warm | None = None):
         self.step_timeout, self.start_timeout = step_timeout, start_timeout or step_timeout
         self.result = None
+        self.first_env = 0              # in the whole run, where several processes share it
         self._buffer = b""
         self._seen: dict[int, tuple] = {}
         self._looked = 0.0
@@ -114,6 +115,8 @@ class Child:
                         raise self._raised(payload)
                     if kind == "bug":
                         raise ChildBug(payload["text"])
+                    if kind == "first_env":
+                        self.first_env = payload["number"]
                     yield kind, payload
                     self.page.head[3] += 1
                 if ended:
@@ -136,6 +139,7 @@ class Child:
     def _raised(self, payload: dict) -> PufferError:
         """What the target raised. An env on the GPU that gave up has printed why."""
         error = getattr(errors, payload["kind"])(**payload["parts"])
+        error.quiet, error.told = payload["quiet"], True
         if error.message.startswith("an environment on the GPU") and not error.detail:
             error.detail = self._tail()
         return error
@@ -211,10 +215,10 @@ class Child:
                 return step
             if watch["env"] < 0:
                 return f"on the GPU, in the rollout that begins with {step}"
+            env = self.first_env + int(watch["env"])
             if watch["phase"] >= ANEW:
-                return f"env {watch['env']}, {step}, after copies were made anew"
-            seed = mix_seed(int(watch["seed"]), int(watch["env"]))
-            return f"env {watch['env']}, seed {seed}, {step}"
+                return f"env {env}, {step}, after copies were made anew"
+            return f"env {env}, seed {mix_seed(int(watch['seed']), env)}, {step}"
 
         places = [place(watch) for watch in watches]
         if len(places) > 1:

@@ -221,6 +221,6 @@ class _Training:
 
 
 def _make_vec(job: EnvJob, link: Link):
-    from ..training.worker import make_vec
+    from ..training.jobs import make_vec
 
     return make_vec(job.open(), job.config, 0, link)

@@ -128,6 +128,12 @@ class Conflicts:
         gpus = train.gpus
         if gpus == 1:
             return
+        if train.processes > 1:
+            self._clash(("train.processes", "train.gpus"),
+                        "a run is shared by processes or by the GPUs of one process, not by both",
+                        "train.processes = 1, or train.gpus = 1",
+                        f"{train.processes} processes, {gpus} GPUs",
+                        "leave one of them out", ("train.processes", 1))
         if (train.backend, train.device) != ("native", "cuda"):
             self._clash(("train.gpus", "train.device", "train.backend"),
                         f"{gpus} GPUs need the native trainer on a GPU",

@@ -191,6 +191,12 @@ class Train:
     async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
                                   "one update ago; needs device cuda and the native trainer")
     gpus: int = setting(1, "GPUs that share the agents and every minibatch", low=1, high=16)
+    processes: int = setting(1, "processes of this machine that share the agents and every "
+                                "minibatch; needs PyTorch. torchrun starts them on several "
+                                "machines", low=1, high=1024)
+    group_timeout: float = setting(60.0, "seconds that one process of a run waits for another "
+                                         "before it counts as hung; one that dies is noticed at "
+                                         "once", above=0, high=86400)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from ..env.warm import Warm
 from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..training import backends, runs
+from ..training.jobs import TrainJob
 from ..training.metrics import open_sinks
-from ..training.worker import TrainJob
 from . import compute
 from .plan import Plan
 from .store import DONE, FAILED, STOPPED

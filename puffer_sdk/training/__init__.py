@@ -3,7 +3,11 @@
 In reading order:
 
     train         the parent: settings, run folder, progress, result
+    following     the child of each process; the parents of all ranks but the first
+    resuming      which run goes on, and from which checkpoint
     worker        the child: envs and trainer, epoch by epoch; checkpoints
+    joint         what the ranks of a run do together: logs, actions, checkpoints
+    jobs          what the child is given, and its envs
     loop          Trainer: rollout() and update() for the user's own loop
     backends      which trainer: native or PyTorch, CPU or GPU
     schedules     what both trainers share: sizes, learning rate, entropy coefficient

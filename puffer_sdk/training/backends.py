@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..base.errors import UsageError
+from ..base import extras
+from ..scaling.group import Alone
 from ..settings.values import Config
 
 if TYPE_CHECKING:
@@ -67,11 +67,8 @@ def require_actor(trained: Config, *, verbose: bool = False) -> None:
 
 def require_torch(resolved: Config) -> None:
     """Raises UsageError where PyTorch is not installed."""
-    if find_spec("torch") is not None:
-        return
-    why = "[policy] torch_class" if resolved.policy.torch_class else "train.backend torch"
-    raise UsageError(f"{why} needs PyTorch, and it is not installed",
-                     hint="pip install 'puffer-sdk[torch]'")
+    extras.require_torch("[policy] torch_class" if resolved.policy.torch_class
+                         else "train.backend torch")
 
 
 def use_threads(resolved: Config) -> None:
@@ -112,14 +109,30 @@ def where_trained(resolved: Config) -> str:
     return f"on {where} ({why})"
 
 
-def make_trainer(vec, resolved: Config, *, timed: bool = False):
-    """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO."""
+def available_paths(resolved: Config) -> list[str]:
+    """Instruction sets of the CPU that the trainer can take here, the best one last."""
+    if resolved.train.backend == "torch":
+        return ["torch"]
+    from .native.handle import choose_path
+    from .native.library import PATHS, available_paths
+    forced = PATHS[choose_path()]
+    return available_paths() if forced == "auto" else [forced]
+
+
+def make_trainer(vec, resolved: Config, *, timed: bool = False, path: str = "auto",
+                 group: Alone | None = None):
+    """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO.
+
+    path     an instruction set of the CPU
+    group    of the processes that share the run; resolved is of this one's part
+    """
     if resolved.train.backend == "torch":
         from .reference.ppo import TorchPPO
         use_threads(resolved)
-        return TorchPPO(vec, resolved, resolved.train.device)
+        return TorchPPO(vec, resolved, resolved.train.device, group=group)
     from .native.ppo import NativePPO
-    return NativePPO(vec, resolved, device=resolved.train.device, timed=timed)
+    return NativePPO(vec, resolved, device=resolved.train.device, timed=timed, path=path,
+                     group=group)
 
 
 def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ class Journal:
 
     def append(self, actions: np.ndarray) -> None:
         """Raises RunError (a full disk)."""
-        data = b"".join(pack(actions[..., head], bits) for head, bits in enumerate(self.bits))
+        data = self.pack(actions)
         with files.refused("cannot record the actions; the checkpoints are untouched",
                            where=self.path, hint="free some space, or choose another place with "
                                                  "--runs-dir"), \
@@ -42,6 +43,19 @@ class Journal:
             file.seek(self.size)
             file.write(data)
         self.size += len(data)
+
+    def pack(self, actions: np.ndarray) -> bytes:
+        """(agents, T, K) -> an epoch's bytes, head by head."""
+        return b"".join(pack(actions[..., head], bits) for head, bits in enumerate(self.bits))
+
+    def unpack(self, data: bytes, agents: int) -> np.ndarray:
+        """What pack took of so many agents, as float32."""
+        heads, at, shape = [], 0, (agents, self.shape[1])
+        for bits in self.bits:
+            count = packed_size(shape[0] * shape[1], bits)
+            heads.append(unpack(data[at:at + count], bits, shape))
+            at += count
+        return np.stack(heads, -1)
 
     def read(self, size: int) -> Iterator[np.ndarray]:
         """The epochs in the first `size` bytes, each (N, T, K) float32; `append` then follows on.
@@ -54,12 +68,7 @@ class Journal:
                 data = file.read(self.epoch_bytes)
                 if len(data) < self.epoch_bytes:
                     raise ValueError("the file is too short")
-                heads, at = [], 0
-                for bits in self.bits:
-                    count = packed_size(self.shape[0] * self.shape[1], bits)
-                    heads.append(unpack(data[at:at + count], bits, self.shape))
-                    at += count
-                yield np.stack(heads, -1)
+                yield self.unpack(data, self.shape[0])
 
     def restart(self) -> None:
         """Nothing counts any more."""
@@ -113,12 +122,45 @@ def unpack(data: bytes, bits: int, shape: tuple[int, ...]) -> np.ndarray:
     return ids.astype(np.float32).reshape(shape)
 
 
-def checksum(vec) -> int:
-    """CRC-32 of what the envs show: a replay that repeats them ends with the same."""
-    crc = zlib.crc32(vec.observations)
-    for array in (vec.rewards, vec.terminals, vec.truncations):
-        crc = zlib.crc32(array, crc)
+def shown(vec) -> list[tuple[int, int]]:
+    """CRC-32 and bytes of each array that the envs show."""
+    return [(zlib.crc32(array), array.nbytes) for array in
+            (vec.observations, vec.rewards, vec.terminals, vec.truncations)]
+
+
+def checksum(parts: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """CRC-32 of what the envs show: a replay that repeats them ends with the same. parts: shown()
+    of each vec, in the order of their agents. It is that of one vec of all of them."""
+    crc = 0
+    for pieces in zip(*parts, strict=True):         # array by array, each of all agents
+        for piece, size in pieces:
+            crc = _multiply(crc, _shift(size)) ^ piece
     return crc
+
+
+POLYNOMIAL = 0xEDB88320         # of CRC-32; bit 31 of a number is the coefficient of x^0
+
+
+def _multiply(a: int, b: int) -> int:
+    """The product of two polynomials over GF(2), modulo that of CRC-32."""
+    product = 0
+    for power in range(31, -1, -1):
+        if a >> power & 1:
+            product ^= b
+        b = b >> 1 ^ (POLYNOMIAL if b & 1 else 0)       # times x
+    return product
+
+
+@cache
+def _shift(size: int) -> int:
+    """x^(8 size): what so many more bytes do to the CRC of those before them."""
+    power, square = 1 << 31, 1 << 23                    # x^0, x^8
+    while size:
+        if size & 1:
+            power = _multiply(power, square)
+        square = _multiply(square, square)
+        size >>= 1
+    return power
 
 
 class Restarts:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import UsageError
 from ..env import header
+from ..scaling import dividing
+from ..scaling.group import over
 from ..settings import config
 from ..settings.values import Config
 from . import backends, checkpoint
@@ -33,13 +35,20 @@ class Trainer:
 
     vec       the first rollout resets its envs; do not step them yourself in between
     config    settings over those of the environment's ini, or a Config from configure()
+    group     several processes share the run: a torch.distributed process group, or a Group of
+              scaling/group.py. vec is this process's part of the environments, as many agents as
+              any other's, with seeds of its own; settings are of the whole run. All processes
+              make the same calls, and have the same weights after each update()
     Attributes: epoch, total_epochs, global_step, batch_size, horizon, agents, learning_rate.
     Raises UsageError if sizes or settings contradict each other.
     """
 
-    def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None):
-        self.config = _config_for(vec, config)
-        self._trainer = backends.make_trainer(vec, self.config)
+    def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None, *,
+                 group=None):
+        self._group = over(group)
+        self.config = _config_for(vec, config, self._group.size)
+        self._trainer = backends.make_trainer(
+            vec, dividing.part_of(self.config, self._group.size), group=self._group)
         self._env_facts = _facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
@@ -86,9 +95,6 @@ class Trainer:
     def parameters(self) -> dict[str, np.ndarray]:
         """The live weights, by name, without a copy: encoder (H, D), layers.i (3H, H), decoder
         (A + 1, H) with the value's row last, logstd. After writing into one, call touch()."""
-        if self.config.train.backend == "torch":
-            return {name: weight.detach().cpu().numpy()
-                    for name, weight in self._trainer.policy.named_parameters()}
         return self._trainer.parameters
 
     def touch(self) -> None:
@@ -132,12 +138,12 @@ class Trainer:
         self.close()
 
 
-def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None) -> Config:
-    """The settings for these envs, whose number and [env] are already fixed."""
-    folder = vec.library.folder
+def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None, ranks: int) -> Config:
+    """The settings for these envs, whose number and [env] are already fixed; of all ranks."""
+    folder, agents = vec.library.folder, vec.num_agents * ranks
     if not isinstance(given, Config):
         asked = dict(given or {})
-        own = {"vec.total_agents": vec.num_agents, "vec.num_buffers": vec.num_buffers}
+        own = {"vec.total_agents": agents, "vec.num_buffers": vec.num_buffers}
         for name, value in asked.items():
             if name.startswith("env.") or name in own:
                 raise UsageError(f"{name} cannot change: these envs exist already", where=name,
@@ -149,7 +155,7 @@ def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None) -> Con
     if folder:
         given = backends.with_class_file(given, folder)
     return replace(given, env=vec.env_settings, vec=replace(
-        given.vec, total_agents=vec.num_agents, num_buffers=vec.num_buffers))
+        given.vec, total_agents=agents, num_buffers=vec.num_buffers))
 
 
 def _facts_of(vec: VecEnv) -> dict[str, object]:

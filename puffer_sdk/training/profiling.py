@@ -6,18 +6,24 @@ worker, for a core that another process uses.
 
 On a GPU a second run times every kernel by itself. It works without graphs, so it takes longer,
 and each kernel has the GPU to itself.
+
+Under torchrun it is the run of all processes that is measured; rank 0 says how long each of them
+waited. The one that waited least is the one that the others wait for.
 """
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from ..base.errors import UsageError
 from ..bridges import sources
 from ..env import child
 from ..env.job import EnvJob
 from ..env.link import Link
+from ..scaling import agreeing, dividing, places
+from ..scaling.group import Alone, join
+from ..scaling.places import Place
 from ..settings.values import Config
 from . import backends
 
@@ -73,6 +79,8 @@ class Profile:
     kernels: list[Kernel] = field(default_factory=list)     # on a GPU, the slowest first
     busy: float | None = None   # seconds of all kernels / seconds of an epoch
     copy_rate: float | None = None      # bytes/s of a copy on the GPU, reads plus writes
+    ranks: list[dict] = field(default_factory=list)     # of several: host, rollout, update, and
+    #                                     exchange: seconds of the update that it waited
 
     def to_dict(self) -> dict:
         """JSON-able."""
@@ -81,13 +89,17 @@ class Profile:
 
 def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: float = 3.0,
             on_progress: Callable[[str, float, float], None] | None = None,
-            verbose: bool = False) -> Profile:
+            verbose: bool = False) -> Profile | None:
     """Train on ENV (a folder or a name) for some seconds, and measure where the time goes.
 
     on_progress   called as on_progress("training", done, total)
+    Under torchrun all processes call this. Rank 0 returns the result, the others None.
     Raises UsageError if the settings ask for the PyTorch trainer, and what train raises.
     """
     prepared = sources.find(env).prepare(settings, verbose=verbose)
+    place = places.find()
+    if place is not None:
+        prepared = replace(prepared, config=dividing.in_group(prepared.config, place))
     resolved = prepared.config
     if resolved.train.backend != "native":
         raise UsageError("profile looks into the native trainer",
@@ -95,14 +107,17 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
                          expected="train.backend = native", actual=resolved.train.backend,
                          hint="leave out what asks for PyTorch: its own profiler sees more of it")
     backends.require(resolved, prepared.folder, verbose=verbose)
-    job = prepared.job(ProfileJob, seconds=seconds)
+    job = prepared.job(ProfileJob, seconds=seconds, place=place)
+    leads = place is None or place.rank == 0
 
     def on_event(kind: str, payload: dict) -> None:
-        if kind == "progress" and on_progress:
+        if kind == "progress" and on_progress and leads:
             on_progress("training", payload["done"], seconds)
 
     found = child.run("puffer_sdk.training.profiling:work", job, on_event,
                       cwd=prepared.cwd, step_timeout=prepared.patience)
+    if not leads:
+        return None
     return Profile(**{**found, "phases": [Phase(**phase) for phase in found["phases"]],
                       "kernels": [Kernel(**kernel) for kernel in found.get("kernels", ())]})
 
@@ -120,35 +135,42 @@ class ProfileJob(EnvJob):
     """What the child needs to be profiled."""
 
     seconds: float
+    place: Place | None = None
 
 
 def work(job: ProfileJob, link: Link) -> dict:
     """The child's target: a Profile as a dict; empty if it had to stop."""
-    from .worker import make_vec
+    from .jobs import make_vec
+    from .native.meter import EXCHANGE_PHASE
 
-    resolved = job.config
-    vec = make_vec(job.open(), resolved, 0, link)
-    trainer = backends.make_trainer(vec, resolved)
+    group = join(job.place, job.config.train.group_timeout)
+    resolved = dividing.part_of(job.config, group.size)
+    paths = [rank["paths"] for rank in
+             group.share({"paths": backends.available_paths(job.config)})]
+    vec = make_vec(replace(job, config=resolved).open(), resolved, 0, link)
+    trainer = backends.make_trainer(
+        vec, resolved, path=agreeing.best_path(paths, group.hosts) if group.size > 1 else "auto",
+        group=group)
     best = product_rate(trainer, resolved)
     warm = WARM_UP * job.seconds
-    train(trainer, warm, link, 0.0)
-    if link.stop:
+    if not train(trainer, warm, link, 0.0, group):
         return {}                               # the parent was interrupted
     trainer.stats()
     before, began = trainer.counters, time.perf_counter()
-    train(trainer, job.seconds - warm, link, warm)
-    seconds = time.perf_counter() - began
-    if link.stop:
+    if not train(trainer, job.seconds - warm, link, warm, group):
         return {}
+    seconds = time.perf_counter() - began
     stats, after, gpu = trainer.stats(), trainer.counters, trainer.gpu()
     best = max(best, product_rate(trainer, resolved))
     epochs = after["epoch"] - before["epoch"]
     steps = after["global_step"] - before["global_step"]
     replayed = (after["optimizer_steps"] - before["optimizer_steps"]) \
-        * resolved.train.minibatch_size
+        * job.config.train.minibatch_size
     forward = flops_of_forward(vec.obs_size, vec.act_sizes, resolved.policy.hidden_size,
                                resolved.policy.num_layers)
-    flops = forward * (steps + 3 * replayed)
+    flops = forward * (steps + 3 * replayed) / group.size       # of this process
+    ranks = group.share({"rollout": stats["rollout"], "update": stats["update"], "exchange":
+                         stats["seconds"].get(EXCHANGE_PHASE, 0.0)})
     trainer.close()
     more = {"gpu": gpu, **kernel_facts(vec, resolved, seconds / epochs)} if gpu else {}
     vec.close()
@@ -156,7 +178,8 @@ def work(job: ProfileJob, link: Link) -> dict:
             "steps_per_second": steps / seconds,
             "phases": phases(stats["seconds"], seconds * stats["threads"], steps / seconds),
             "gflops": flops / seconds * 1e-9, "matmul_gflops": best * 1e-9,
-            "flops_per_step": flops / steps, "precision": resolved.train.precision, **more,
+            "flops_per_step": flops * group.size / steps, "precision": resolved.train.precision,
+            "ranks": [{"host": host, **rank} for host, rank in zip(group.hosts, ranks)], **more,
             **{name: stats[name] for name in ("threads", "path", "blocks", "block_agents",
                                               "lockstep", "bytes")}}
 
@@ -194,10 +217,18 @@ def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
     return {"kernels": rows, "busy": total / EPOCHS / epoch_seconds, "copy_rate": copy_rate}
 
 
-def train(trainer, seconds: float, link: Link, before: float) -> None:
-    """Whole epochs until the seconds have passed."""
+def train(trainer, seconds: float, link: Link, before: float, group: Alone | None = None) -> bool:
+    """Whole epochs until the seconds have passed. Returns False where it had to stop.
+
+    group    of several processes: rank 0's clock counts
+    """
+    group = group or Alone()
     began, epochs = time.perf_counter(), 0
-    while not link.stop and (time.perf_counter() - began < seconds or epochs < EPOCHS):
+    while True:
+        over = time.perf_counter() - began >= seconds and epochs >= EPOCHS
+        ranks = group.share({"stop": link.stop, "over": over})
+        if any(rank["stop"] for rank in ranks) or ranks[0]["over"]:
+            return not any(rank["stop"] for rank in ranks)
         trainer.rollout()
         trainer.update()
         epochs += 1

@@ -89,10 +89,12 @@ class Schedules:
     The trainer has settings ([train]), agents, horizon, and epoch, which counts its updates.
     """
 
+    ranks = 1           # processes that share the run, each with as many agents
+
     @property
     def batch_size(self) -> int:
-        """Agent steps of one epoch."""
-        return self.agents * self.horizon
+        """Agent steps of one epoch, of all ranks."""
+        return self.agents * self.horizon * self.ranks
 
     @property
     def total_epochs(self) -> int:

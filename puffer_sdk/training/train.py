@@ -6,27 +6,31 @@ the metrics. Env code and trainer run in a child (worker.py), which writes the c
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import os
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
 from ..bridges import sources
 from ..env import child
+from ..scaling import dividing, places
 from ..settings.goal import parse_goal
 from ..settings.values import Config
 from . import backends, checkpoint, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
-from .locks import is_locked, locked, still_running
+from .following import follow, run_child
+from .jobs import TrainJob
+from .locks import locked
 from .metrics import open_sinks
 from .models import find_model
-from .worker import TrainJob
+from .resuming import Past, find_restarted, find_resumable
 
 
 @dataclass
@@ -53,7 +57,8 @@ class TrainResult:
 def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
           resume: str | None = None, model: str | Path | None = None, ini: Path | None = None,
           runs_dir: Path | None = None, wandb: bool = False, tensorboard: bool = False,
-          verbose: bool = False) -> TrainResult:
+          verbose: bool = False, launch: Callable[[int], int] | None = None
+          ) -> TrainResult | int | None:
     """Train on ENV (a folder, a name, or a Python environment: "gymnasium:ID", "pettingzoo:MODULE",
     "FILE.py:NAME", "MODULE:NAME") and return where the result is.
 
@@ -63,6 +68,9 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
     ini         settings, in place of the environment's own file
+    launch      starts the processes of train.processes and returns their exit status, which is
+                returned; without it that setting is refused
+    Under torchrun all processes call this. Rank 0 returns the result, the others None.
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
@@ -71,15 +79,26 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                          expected="one line of text", actual=repr(tag))
     source = sources.find(env)
     home = source.runs_dir(runs_dir).resolve()
-    past = find_resumable(home, resume) if resume else None
+    place = places.find()
+    leads = place is None or place.rank == 0
+    run = find_restarted(home, place) if leads else None
+    past = None
+    if run or (resume and leads):
+        past = find_resumable(home, str(run.folder) if run else resume) \
+            if not run or run.checkpoints() else None
     if model and resume:
         raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
                          hint="--resume goes on with a run; --load-model-path starts a new one")
-    start = find_model(home, model) if model else None
+    start = find_model(home, model) if model and leads and not past else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
     prepared = source.prepare(settings, ini=past.run.config_path if past else ini,
                               verbose=verbose)
+    processes = prepared.config.train.processes
+    if place is None and processes > 1:
+        return launched(processes, launch)
+    if place is not None:
+        prepared = replace(prepared, config=dividing.in_group(prepared.config, place))
     backends.require(prepared.config, prepared.folder, verbose=verbose)
     prepared = prepared.with_sizes()
     resolved, spec = prepared.config, prepared.spec
@@ -89,11 +108,14 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                "--train.stop-at-goal 0 goes on")
     prepared.write_config_header()
     with child.Signals() as signals:
-        run = past.run if past else runs.create_run(home, tag or "")
-        job = prepared.job(
-            TrainJob, config=backends.with_class_file(resolved, prepared.folder or prepared.cwd),
-            spec_hash=spec.hash(), checkpoints=run.checkpoints_path, best=run.best_path,
-            model=start, resume=past.checkpoint.path if past else None)
+        job = functools.partial(
+            prepared.job, TrainJob, spec_hash=spec.hash(), model=start, place=place,
+            config=backends.with_class_file(resolved, prepared.folder or prepared.cwd),
+            given=dict(settings or {}), resume=past.checkpoint.path if past else None)
+        if not leads:
+            return follow(job, prepared, signals)
+        run = run or (past.run if past else runs.create_run(home, tag or ""))
+        job = job(checkpoints=run.checkpoints_path, best=run.best_path)
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
                  str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
@@ -103,36 +125,21 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
             return parent.run_child(signals)
 
 
-@dataclass(frozen=True)
-class _Past:
-    """A run to resume, and the checkpoint to start from."""
+def launched(processes: int, launch: Callable[[int], int] | None) -> int:
+    """The exit status of the processes that share the run, once they have ended."""
+    if launch is None:
+        raise UsageError("train.processes starts processes of the command line",
+                         where="train.processes", expected="1, in a program of your own",
+                         actual=processes, hint="puffer-sdk train --train.processes N; or start "
+                         "the program with torchrun, and let it call train()")
+    return launch(processes)
 
-    run: runs.Run
-    checkpoint: checkpoint.Checkpoint
 
-
-def find_resumable(home: Path, which: str) -> _Past:
-    """The run that --resume names, with its newest readable checkpoint.
-
-    Warns of a damaged checkpoint and takes the one before it.
-    """
-    run = runs.find_run(home, which)
-    if run.status == "running" and is_locked(run):
-        raise still_running(run)
-    found = run.checkpoints()
-    if not found:
-        other = runs.latest_run(home, with_checkpoint=True)
-        raise UsageError("this run has no checkpoint to resume from", where=run.folder,
-                         hint="start anew without --resume"
-                         + (f", or take the newest that has one: --resume {other.number}"
-                            if other else ""))
-    for path in reversed(found):
-        try:
-            return _Past(run, checkpoint.load(path))
-        except PufferError as error:
-            ui.warn(f"skipping {path.name}: {error.message}")
-    raise UsageError("none of this run's checkpoints can be read", where=run.folder,
-                     hint="start anew without --resume")
+def shared_by(hosts: Sequence[str]) -> str:
+    """"4 processes on a, b"."""
+    names = list(dict.fromkeys(hosts))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{len(hosts)} processes on {', '.join(names[:3])}{more}"
 
 
 class _Parent:
@@ -142,7 +149,7 @@ class _Parent:
     a resumed run changes, and a new run that ends leaves no folder, unless env code failed.
     """
 
-    def __init__(self, run: runs.Run, resolved: Config, spec, past: _Past | None, job: TrainJob,
+    def __init__(self, run: runs.Run, resolved: Config, spec, past: Past | None, job: TrainJob,
                  *, tag: str | None, wanted: dict, again: str, cwd: Path, patience: float):
         self.run, self.config, self.spec, self.past = run, resolved, spec, past
         self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
@@ -157,9 +164,8 @@ class _Parent:
             try:
                 if not self.past:
                     self.write_folder(epoch=0)
-                done = child.run("puffer_sdk.training.worker:work", self.job, self.on_event,
-                                 log=self.run.folder / "env.log", cwd=self.cwd,
-                                 step_timeout=self.patience, signals=signals)
+                done = run_child(self.job, self.on_event, log=self.run.folder / "env.log",
+                                 cwd=self.cwd, step_timeout=self.patience, signals=signals)
                 status = "finished"
             except Interrupted as error:
                 status = "interrupted"
@@ -194,7 +200,13 @@ class _Parent:
         facts = {"tag": self.tag} if self.tag else {}
         if self.job.model:
             facts["model"] = str(self.job.model)
-        run.set_status("running", total=self.config.train.total_timesteps, **facts)
+        run.set_status("running", total=self.config.train.total_timesteps,
+                       group=self.group_facts(()), **facts)
+
+    def group_facts(self, hosts: Sequence[str]) -> dict | None:
+        """What run.json says about the processes that share the run."""
+        place = self.job.place
+        return place and {"id": place.group_id, "size": place.size, "hosts": list(hosts)}
 
     def on_event(self, kind: str, payload: dict) -> None:
         if kind == "ready":
@@ -207,8 +219,11 @@ class _Parent:
                         "episode, the value of the observation before stands in",
                         "fill a field final_observations, or let one function that takes the env "
                         "alone write the observations")
-            self.board = self.stack.enter_context(Dashboard(
-                self.run, self.config, backends.where_trained(self.config)))
+            where = backends.where_trained(self.config)
+            if payload["hosts"]:
+                self.run.set_progress(group=self.group_facts(payload["hosts"]))
+                where += f", {shared_by(payload['hosts'])} with {payload['path']}"
+            self.board = self.stack.enter_context(Dashboard(self.run, self.config, where))
         elif kind == "metrics":
             self.last.update(payload)
             bad = [key for key, value in payload.items() if key.startswith("env/")
@@ -229,9 +244,10 @@ class _Parent:
             self.board.tick()
 
     def interrupted(self, error: Interrupted) -> Interrupted:
+        why = "" if self.signals.received else f"{error.message}: "
         if not self.saved:
-            return Interrupted("interrupted; nothing was saved yet", status=error.exit_status)
-        return Interrupted(f"interrupted at step {int(self.saved.stem):,}; "
+            return Interrupted(f"{why}interrupted; nothing was saved yet", status=error.exit_status)
+        return Interrupted(f"{why}interrupted at step {int(self.saved.stem):,}; "
                            f"saved {paths.shown(self.saved)}", status=error.exit_status,
                            hint=f"go on with: {self.again}")
 

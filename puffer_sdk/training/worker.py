@@ -5,6 +5,8 @@ checkpoint in between holds the learner, what the agents carry, and how many of 
 actions belong to it. A resumed run repeats these in envs of the same seeds and goes on where it
 was: it ends with the same bytes as one that ran through, wherever it was stopped.
 
+Several processes can share the run (joint.py): each plays and learns its part, rank 0 writes.
+
 Checkpoints at checkpoint_interval, at restarts and at the end are kept. Others replace one another:
 at the start, and every few seconds. A signal saves the last whole epoch, if the current one takes
 longer than RESCUE seconds.
@@ -14,17 +16,20 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from ..base.errors import PufferError
-from ..env import page
-from ..env.job import EnvJob
+from ..base.errors import PufferError, RunError
 from ..env.link import Link
+from ..scaling import dividing
+from ..scaling import group as joining
+from ..scaling.failing import Elsewhere
+from ..scaling.group import Alone
 from ..settings.goal import GoalWatch, parse_goal
-from ..settings.values import Config
 from . import backends, checkpoint
-from .journal import EPISODES_UNRECORDED, Journal, Restarts, checksum
+from .jobs import TrainJob, make_vec
+from .joint import Epoch, Joint
+from .journal import EPISODES_UNRECORDED, Journal, Restarts
 from .window import Best, Window
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
@@ -35,53 +40,49 @@ CLOCK_SHARE = 0.01                  # ... where saving would take more than this
 CLOCK_MOST = 60.0                   # ... but never more than this
 
 
-@dataclass(frozen=True)
-class TrainJob(EnvJob):
-    """What the child needs to train."""
-
-    spec_hash: str
-    checkpoints: Path       # folder to save them in
-    best: Path              # the file of the best weights
-    resume: Path | None     # the checkpoint to resume
-    model: Path | None      # the checkpoint whose weights a new run starts from
-
-
 def work(job: TrainJob, link: Link) -> dict:
-    """The child's target: train to the end, or until the parent asks to stop."""
-    return _Worker(job, link).run()
-
-
-def make_vec(library, resolved: Config, epoch: int, link: Link):
-    """Fresh envs. Their seeds depend only on the run's seed and the epoch."""
-    from ..base import philox
-    from ..env import vec as envs
-
-    vec = resolved.vec
-    return envs.make_vec(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
-                         seed=philox.env_seed(resolved.train.seed, 0, epoch),
-                         threads=min(vec.num_threads, page.WORKERS), adaptive=True,
-                         env_settings=resolved.env, watches=link.watches(library.armed))
+    """The child's target: train to the end, or until a parent asks to stop."""
+    train = job.config.train
+    group = joining.join(job.place, train.group_timeout, cuda=train.device == "cuda")
+    try:
+        return _Worker(job, link, group).run()
+    except Elsewhere as error:
+        if not error.stopped:
+            raise group.fail(error) from None
+        return {"stopped": error.message}
+    except PufferError as error:
+        raise group.fail(error) from None
+    except BaseException as error:      # a bug, or no memory
+        group.fail(RunError(f"{type(error).__name__}: {error}"))
+        raise
 
 
 class _Worker:
     """Env code and trainer, in the child."""
 
-    def __init__(self, job: TrainJob, link: Link):
-        self.job, self.link = job, link
-        self.config, self.library = job.config, job.open()
+    def __init__(self, job: TrainJob, link: Link, group: Alone):
+        self.job, self.link, self.group = job, link, group
+        self.joint, self.leads = Joint(group), group.rank == 0
+        self.epoch: Epoch | None = None         # what all ranks know of the last one
+        self.config, self.path = self.joint.agree(job)
+        self.part = dividing.part_of(self.config, group.size)       # what is played here
+        self.library = replace(job, config=self.part).open()
         if hasattr(self.library, "tell"):
             self.library.tell = lambda text: link.emit("note", text=text)
         self.made_anew = 0              # copies of Python environments, by vecs that are closed
-        past = checkpoint.load(job.resume) if job.resume else None
+        past = self.joint.checkpoint(job.resume)
         about = self.library.describe(self.config.env)
         self.env_facts = {"name": job.name, "spec_hash": job.spec_hash, **about.facts()}
-        model = checkpoint.load(job.model) if job.model else None
+        model = self.joint.checkpoint(job.model)
         for found in filter(None, (past, model)):
             checkpoint.check_fits(found, self.env_facts, self.config.env)
         self.past = past
         self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
-        self.vec = make_vec(self.library, self.config, self.start, link)
-        self.trainer = backends.make_trainer(self.vec, self.config)
+        self.first_env = self.joint.first_env(self.library, self.part, link)
+        link.emit("first_env", number=self.first_env)
+        self.vec = self.make_vec(self.start)
+        self.trainer = backends.make_trainer(self.vec, self.part, path=self.path,
+                                             group=group)
         if model:
             with model.named():
                 self.trainer.load_weights(model.tensors)
@@ -91,25 +92,30 @@ class _Worker:
         self.watch.reached = bool(self.met)
         self.saving = threading.Lock()  # held while a checkpoint is written
         self.passing: Path | None = None        # the checkpoint that the next one replaces
-        agents, horizon = self.vec.num_agents, self.config.train.horizon
+        agents, horizon = self.config.vec.total_agents, self.config.train.horizon
         self.journal = Journal(job.checkpoints.parent, agents, horizon, self.vec.act_sizes)
-        self.restarts = Restarts(self.vec.num_envs, self.journal.epoch_bytes)
+        self.restarts = Restarts(int(self.joint.total(self.vec.num_envs)),
+                                 self.journal.epoch_bytes)
         self.window, self.best = Window(), Best(self.watch.goal)
         self.best_state: tuple | None = None    # of the best window, not yet written
         if past:
             self.window.load(past.facts.get("window", []))
-            if job.best.is_file():
+            if self.leads and job.best.is_file():
                 self.best.met = checkpoint.load(job.best).facts.get("best")
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
             self.seconds_before = float(past.facts["seconds"])
-            checkpoint.forget_replaced(past)
-            if not past.facts.get("kept", True):
+            if self.leads:
+                checkpoint.forget_replaced(past)
+            if self.leads and not past.facts.get("kept", True):
                 self.passing = past.path
             self.go_on(past)
 
     # -- the envs of a resumed run
+
+    def make_vec(self, epoch: int):
+        return make_vec(self.library, self.part, epoch, self.link, self.first_env)
 
     def go_on(self, past: checkpoint.Checkpoint) -> None:
         """Repeat what was done since the envs' start; where that cannot be, they start anew."""
@@ -127,12 +133,12 @@ class _Worker:
             self.restarts.load(replay["restarts"])
             self.watch.entries, self.watch.total = replay["watch"]
             with past.named():
-                self.trainer.proceed(self.vec, past.tensors)
+                self.trainer.proceed(self.vec, self.joint.part(past.tensors, self.vec.num_agents))
             return
         self.link.emit("note", text=f"the environments start anew: {problem}")
         self.journal.restart()
         self.vec.close()
-        self.vec = make_vec(self.library, self.config, self.start, self.link)
+        self.vec = self.make_vec(self.start)
         self.trainer.barrier(self.vec)
 
     def repeat(self, replay: dict) -> str | None:
@@ -140,15 +146,17 @@ class _Worker:
         if not self.trainer.repeatable:
             return UNRECORDED
         self.vec.close()
-        self.vec = vec = make_vec(self.library, self.config, replay["epoch"], self.link)
+        self.vec = vec = self.make_vec(replay["epoch"])
         vec.reset()
         entries = 0.0
-        for actions in self.journal.read(replay["bytes"]):
+        for actions in self.joint.recorded(self.journal, replay["bytes"], vec.num_agents):
             for tick in range(actions.shape[1]):
                 vec.actions[:] = actions[:, tick]
                 vec.step()
             entries += vec.log().get("n", 0.0)      # after each epoch, as it was
-        if (checksum(vec), entries) != (replay["checksum"], replay["restarts"]["entries"]):
+        entries = self.joint.total(entries)
+        known = replay["checksum"], replay["restarts"]["entries"]
+        if (self.joint.checksum(vec), entries) != known:
             return "with the same seeds and actions, they do not repeat what they did"
         return None
 
@@ -159,14 +167,14 @@ class _Worker:
         self.snapshot_time = self.saved_time = self.durable_time = self.began
         self.clock = CLOCK
         self.snapshot = self.state(started=True) if self.past is None else self.state()
-        self.link.emit("ready")
+        self.link.emit("ready", hosts=list(self.group.hosts), path=self.path)
         if self.met:
             self.link.emit("goal", **self.met)
         threading.Thread(target=self.rescue, daemon=True).start()
         if self.past is None:
             with self.saving:
                 self.save()
-        while not self.is_over() and not self.link.stop:
+        while not self.is_over() and not self.stopping:
             self.train_epoch()
             if self.needs_snapshot():
                 self.snapshot = self.state()
@@ -180,9 +188,17 @@ class _Worker:
         else:
             self.snapshot = self.state()
             self.save(kept=True)
-        if not self.link.stop:
+        if not self.stopping:
             self.vec.close()
+        self.group.barrier()            # nobody leaves before rank 0 has saved
         return self.outcome()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether this run is to end now: all ranks agree on the epoch."""
+        if self.group.size == 1:
+            return self.link.stop
+        return self.epoch is not None and self.epoch.stop >= 0
 
     def look_after(self) -> None:
         """After an epoch: start the envs anew, or save, if it is time."""
@@ -192,7 +208,7 @@ class _Worker:
                 self.snapshot = self.state(started=True)
                 self.save(kept=True)
             self.restart()
-        elif kept or time.perf_counter() - self.saved_time > self.clock:
+        elif kept or self.epoch.due:
             with self.saving:
                 self.save(kept=kept)
 
@@ -217,7 +233,7 @@ class _Worker:
         self.made_anew += old.restarts
         old.close()
         self.start = self.trainer.epoch
-        self.vec = make_vec(self.library, self.config, self.start, self.link)
+        self.vec = self.make_vec(self.start)
         self.trainer.barrier(self.vec)
         self.journal.restart()
         self.restarts.begin()
@@ -225,10 +241,13 @@ class _Worker:
 
     def needs_snapshot(self) -> bool:
         """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
-        too: then only before a save, and once a second for rescue()."""
+        too: then only before a save, and once a second for rescue(). Of several ranks it takes all
+        of them: then only before a save."""
+        if self.group.size > 1:
+            return self.is_kept_epoch() or self.epoch.due
         train = self.config.train
         now, due = time.perf_counter(), not (train.async_ or train.device == "cuda")
-        due |= self.is_kept_epoch() or now - self.saved_time > self.clock
+        due |= self.is_kept_epoch() or self.epoch.due
         if due or now - self.snapshot_time > SNAPSHOT:
             self.snapshot_time = now
             return True
@@ -245,8 +264,10 @@ class _Worker:
             time.sleep(0.05)
         time.sleep(RESCUE)
         self.saving.acquire()
+        self.group.stopping()           # the other ranks have their own part of the last checkpoint
         try:
-            self.save(kept=True)
+            if self.group.size == 1:
+                self.save(kept=True)
             self.link.emit("result", value=self.outcome())
         except PufferError as error:
             self.link.emit_error(error)
@@ -258,14 +279,20 @@ class _Worker:
         rolled = time.perf_counter()
         losses = self.trainer.update()
         now = time.perf_counter()
-        timers, log = self.trainer.take_timers(), self.vec.log()
+        timers = self.trainer.take_timers()
+        epoch = self.epoch = self.joint.after_epoch(
+            self.vec.log(), stop=self.link.stop, due=now - self.saved_time > self.clock,
+            cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
+            waited=timers.get("exchange", 0.0), weights=self.trainer.parameters
+            if self.group.size > 1 else {})
+        log = epoch.log
         self.restarts.note(log, self.trainer.horizon)
         if self.trainer.repeatable:
-            self.journal.append(self.trainer.actions)
+            self.joint.record(self.journal, self.trainer.actions)
         self.window.add(self.trainer.global_step, log)
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
-                   "cpu": self.cpu() - self.cpu_began,
+                   "cpu": epoch.cpu,
                    "sps": self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
                    "epoch": self.trainer.epoch,
                    **{f"env/{name}": value for name, value in log.items()},
@@ -273,7 +300,9 @@ class _Worker:
                    **losses, "time/rollout": rolled - began,
                    **{f"time/{name}": value for name, value in timers.items()}}
         if self.config.vec.restarts:
-            metrics["train/restarts"] = self.made_anew + self.vec.restarts
+            metrics["train/restarts"] = epoch.restarts
+        if self.group.size > 1:
+            metrics["time/waited_for"] = epoch.slowest
         self.link.emit("metrics", **metrics)
         if self.watch.look(log):
             self.met = {"goal": str(self.watch.goal), "step": metrics["step"],
@@ -295,9 +324,10 @@ class _Worker:
                  "seconds": self.seconds_before + time.perf_counter() - self.began,
                  "window": self.window.state, **({"goal": self.met} if self.met else {})}
         if trainer.repeatable and not started and self.journal.size:
-            tensors |= trainer.carried()
+            tensors |= self.joint.carried(trainer.carried())
             facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
-                               "checksum": checksum(self.vec), "restarts": self.restarts.state,
+                               "checksum": self.joint.checksum(self.vec),
+                               "restarts": self.restarts.state,
                                "watch": [self.watch.entries, self.watch.total]}
         path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
         return path, tensors, facts
@@ -306,7 +336,10 @@ class _Worker:
         """Write the snapshot: the state after the last whole epoch, after that epoch's metrics.
 
         kept    not replaced by the next one
+        Only rank 0 writes.
         """
+        if not self.leads:
+            return self.snapshot[0]
         began = time.perf_counter()
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
@@ -327,8 +360,12 @@ class _Worker:
 
     def outcome(self) -> dict:
         facts = self.snapshot[2]
-        return {"step": facts["step"], "seconds": facts["seconds"],
+        done = {"step": facts["step"], "seconds": facts["seconds"],
                 "cpu": self.cpu() - self.cpu_began}
+        if self.group.size > 1 and self.stopping:
+            rank = self.epoch.stop
+            done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was told to end"
+        return done
 
     def cpu(self) -> float:
         """CPU seconds so far: of all threads, and of the processes that step environments."""

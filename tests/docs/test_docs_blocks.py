@@ -45,6 +45,7 @@ CLAIMED = {
     "guides/python.html": ("bridges/test_wrap.py", '"docs" / "guides" / "python.md"'),
     "guides/outward.html": ("adapters/test_guides.py", '"outward.md"'),
     "guides/coming-from.html": ("adapters/test_guides.py", '"coming-from.md"'),
+    "guides/scale.html": ("scaling/test_scale_page.py", '"docs" / "guides" / "scale.md"'),
     "guides/sweep.html": ("sweeping/test_guide.py", '"docs" / "guides" / "sweep.md"'),
     "reference/files.html": ("docs/test_docs_blocks.py", "test_the_files_page_reads_a_checkpoint"),
     "guides/raylib.html": ("raylib/test_raylib.py", "raylib"),

@@ -64,7 +64,8 @@ class Referee(ppo.TorchPPO):
         for number, weight in enumerate(self.policy.layers):
             products = torch.nn.functional.linear(x, weight)
             hid = products[..., :x.shape[-1]].abs()[batch.get("live", ...)]
-            self.margin = min(self.margin, float(hid.min() / hid.max()))
+            if hid.numel():         # none where nobody lives
+                self.margin = min(self.margin, float(hid.min() / hid.max()))
             x = policy.LayerScan.apply(products, x, batch["state0"][:, number], keep)
 
     def rows_now(self) -> dict[str, np.ndarray]:
@@ -89,14 +90,16 @@ def make_vec(sizes=(3,), vec=None):
 
 
 def make_native(sizes=(3,), vec=None, *, threads=1, path="auto", block_agents=0, first_agent=0,
-                timed=False, gpus=None, program=None, **changes) -> NativePPO:
+                timed=False, gpus=None, program=None, group=None, **changes) -> NativePPO:
     where = dict(device="cuda", gpus=gpus, program=program) if path == "cuda" else dict(path=path)
     return NativePPO(make_vec(sizes, vec), settings(**{**SIZES, **changes}), threads=threads,
-                     block_agents=block_agents, first_agent=first_agent, timed=timed, **where)
+                     block_agents=block_agents, first_agent=first_agent, timed=timed, group=group,
+                     **where)
 
 
-def make_referee(sizes=(3,), vec=None, *, first_agent=0, **changes) -> Referee:
-    return Referee(make_vec(sizes, vec), settings(**{**SIZES, **changes}), first_agent=first_agent)
+def make_referee(sizes=(3,), vec=None, *, first_agent=0, group=None, **changes) -> Referee:
+    return Referee(make_vec(sizes, vec), settings(**{**SIZES, **changes}), first_agent=first_agent,
+                   group=group)
 
 
 def pair(sizes=(3,), vec=None, warm=0, **changes) -> tuple[Referee, dict[str, NativePPO]]:

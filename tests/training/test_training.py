@@ -494,8 +494,8 @@ def test_the_reference_page_lists_the_keys_of_a_real_run(finished):
     documented = re.findall(r"^\| `([\w/]+)` \|", page, re.M)
     lines = (finished / "metrics.jsonl").read_text().splitlines()
     windows = {key.replace("env/", "window/") for key in documented if key.startswith("env/")}
-    # of environments whose agents come and go, and of those in Python
-    elsewhere = {"train/alive", "train/restarts"}
+    # of environments whose agents come and go, of those in Python, of several processes
+    elsewhere = {"train/alive", "train/restarts", "time/exchange", "time/waited_for"}
     assert {*documented, *windows} - elsewhere == set().union(*map(json.loads, lines))
     assert len(documented) == len(set(documented))
 

@@ -50,7 +50,9 @@ int32_t config_check(const PufferTrainerConfig* config, Error* error) {
                   {"threads", config->threads, 1, 1024},
                   {"total_epochs", config->total_epochs, 1, INT64_MAX},
                   {"seed", (int64_t)config->seed, 0, ((int64_t)1 << 56) - 1},
-                  {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32}};
+                  {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32},
+                  {"ranks", config->ranks, 1, 1 << 16},
+                  {"rank", config->rank, 0, config->ranks - 1}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
         if (bounds[i].value < bounds[i].low || bounds[i].value > bounds[i].high)
             return fail(error, "%s is %lld, not from %lld to %lld", bounds[i].name,
@@ -107,11 +109,11 @@ double learning_progress(const PufferTrainerConfig* config, const PufferTrainerC
 
 static double minibatches_of(const PufferTrainerConfig* config, int64_t segments) {
     double batch = (double)segments * config->horizon;
-    return config->replay_ratio * batch / config->minibatch_size;
+    return config->replay_ratio * batch / ((double)config->minibatch_size * config->ranks);
 }
 
 double minibatches_per_epoch(const PufferTrainerConfig* config) {
-    return minibatches_of(config, config->agents);
+    return minibatches_of(config, agents_of_all(config));
 }
 
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,

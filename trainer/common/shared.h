@@ -70,6 +70,9 @@ static inline double matrix_scale(const PufferTrainerConfig* config, int number)
 static inline int32_t segments_per_minibatch(const PufferTrainerConfig* config) {    // S
     return config->horizon ? config->minibatch_size / config->horizon : 0;
 }
+static inline int64_t agents_of_all(const PufferTrainerConfig* config) {    // ranks
+    return (int64_t)config->agents * config->ranks;
+}
 double minibatches_per_epoch(const PufferTrainerConfig* config);    // their fraction is carried on
 
 double learning_progress(const PufferTrainerConfig* config, const PufferTrainerCounters* counters);

@@ -5,6 +5,7 @@
  *     memory.c     every size, and one allocation for each kind of memory
  *     policy.c     weights, their packed copies, one tick of the network
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
+ *     exchange.c   sums over the ranks of a run
  *     picking.c    advantages, and which segments the next minibatch takes
  *     ppo.c        one minibatch: forward, loss, backward in blocks that stay in cache
  *     muon.c       gradients become steps
@@ -49,6 +50,7 @@ enum {    // what time is spent on
     PHASE_REDUCE,
     PHASE_MUON,
     PHASE_PACK,
+    PHASE_EXCHANGE,
     PHASES
 };
 
@@ -124,7 +126,7 @@ typedef struct Picker {
     int32_t* alive;                 // [alive_count] segments in which somebody lives, ascending
     int32_t* ticks;                 // [N] in which the segment's agent lives
     int32_t alive_count;
-    int64_t all_ticks;              // of all segments
+    int64_t all_ticks;              // of all segments of all ranks
     int32_t* rows;                  // [S] of this minibatch
     float* q;                       // [S]
     uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch
@@ -152,8 +154,8 @@ struct PufferTrainer {
     Arena weights, gradients, optimizer, buffers, activations, plan;
     Workspace* work;    // [threads]
     int32_t work_rows, columns_ld;
-    float* all_weights;    // the matrices in order, then logstd
-    float* all_gradients;
+    float* all_weights;           // the matrices in order, then logstd
+    float* all_gradients;         // as many, then room for the losses' sums, which travel along
     int64_t weight_count;         // floats of all of them
     float *adam_m, *adam_v;       // [heads.continuous]
     float* chunks[MAX_CHUNKS];    // partial gradients, in the layouts of the kernels
@@ -225,15 +227,23 @@ void policy_decode(const Policy* policy, Workspace* work, int rows, const float*
 // ---- rollout.c
 int32_t rollout_plan(PufferTrainer* trainer, Error* error);
 
+// ---- exchange.c
+// Sums over all ranks, in place; with one rank nothing happens. -1 where the exchange failed
+int32_t exchange_doubles(PufferTrainer* trainer, double* numbers, int64_t count, Error* error);
+int32_t exchange_floats(PufferTrainer* trainer, float* numbers, int64_t count, Error* error);
+
 // ---- picking.c
-int64_t list_alive(PufferTrainer* trainer);    // picker->alive; returns the ticks of all agents
+void list_alive(PufferTrainer* trainer);       // picker->alive, and all_ticks of this rank
 void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
-double explained_variance(const PufferTrainer* trainer);
+int32_t explained_variance(PufferTrainer* trainer, double* out, Error* error);
 
 // ---- ppo.c
-void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]);
+// sums: means over the minibatch, of this rank's rows; those of all ranks add up
+int32_t ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES],
+                      Error* error);
 
 // ---- muon.c
-double muon_reduce(PufferTrainer* trainer);    // chunks -> gradients; returns their norm
+// Chunks -> gradients and their norm; these and the sums are then those of all ranks
+int32_t muon_reduce(PufferTrainer* trainer, double sums[KERNEL_LOSSES], double* norm, Error* error);
 void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm);

@@ -55,7 +55,21 @@ static void norm_item(void* about, int32_t item, int32_t worker) {
     mark(&trainer->work[worker], PHASE_REDUCE);
 }
 
-double muon_reduce(PufferTrainer* trainer) {
+// The gradients lie in one piece; the sums travel after them
+static int32_t exchange_gradients(PufferTrainer* trainer, double sums[KERNEL_LOSSES],
+                                  Error* error) {
+    if (trainer->config.ranks < 2) return 0;
+    float* tail = trainer->all_gradients + trainer->weight_count;
+    for (int i = 0; i < KERNEL_LOSSES; i++) tail[i] = (float)sums[i];
+    if (exchange_floats(trainer, trainer->all_gradients, trainer->weight_count + KERNEL_LOSSES,
+                        error))
+        return -1;
+    for (int i = 0; i < KERNEL_LOSSES; i++) sums[i] = (double)tail[i];
+    return 0;
+}
+
+int32_t muon_reduce(PufferTrainer* trainer, double sums[KERNEL_LOSSES], double* norm,
+                    Error* error) {
     int32_t items = 0, slabs = (int32_t)((trainer->weight_count + SLAB - 1) / SLAB);
     for (int m = 0; m < trainer->policy.L + 2; m++)
         items += (trainer->matrices[m].chunk_rows + REDUCE_ROWS - 1) / REDUCE_ROWS;
@@ -67,10 +81,12 @@ double muon_reduce(PufferTrainer* trainer) {
         for (int c = 0; c < trainer->chunk_count; c++)
             tail[i] += trainer->chunks[c][trainer->chunk_size - round_up(vectors, 16) + i];
     }
+    if (exchange_gradients(trainer, sums, error)) return -1;
     pool_run(trainer->pool, norm_item, trainer, slabs);
     double total = 0.0;
     for (int32_t i = 0; i < slabs; i++) total += trainer->partial[i];
-    return sqrt(total);
+    *norm = sqrt(total);
+    return 0;
 }
 
 // ---- Muon -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ void picking_begin(PufferTrainer* trainer) {
     pool_run(trainer->pool, begin_group, trainer, groups(trainer));
 }
 
-int64_t list_alive(PufferTrainer* trainer) {
+void list_alive(PufferTrainer* trainer) {
     Picker* picker = &trainer->picker;
     const float* live = trainer->rollout.live;
     int32_t T = trainer->config.horizon;
@@ -40,7 +40,6 @@ int64_t list_alive(PufferTrainer* trainer) {
         picker->all_ticks += ticks;
         if (ticks) picker->alive[picker->alive_count++] = segment;
     }
-    return picker->all_ticks;
 }
 
 static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segment) {
@@ -87,15 +86,37 @@ static void picked_advantages(void* about, int32_t item, int32_t worker) {
     mark(&trainer->work[worker], PHASE_ADVANTAGE);
 }
 
-double explained_variance(const PufferTrainer* trainer) {
+int32_t explained_variance(PufferTrainer* trainer, double* out, Error* error) {
     double count = (double)trainer->picker.all_ticks;    // others add zeros
     double sums[KERNEL_SUMS] = {0};
     for (int64_t i = 0; i < trainer->config.agents; i++)
         for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
+    if (exchange_doubles(trainer, sums, KERNEL_SUMS, error)) return -1;
     double mean_a = sums[SUM_A] / count, mean_r = sums[SUM_R] / count;
     double spread = sums[SUM_R2] / count - mean_r * mean_r;
     double left = sums[SUM_A2] / count - mean_a * mean_a;
-    return spread > 0.0 ? 1.0 - left / spread : 0.0;
+    *out = spread > 0.0 ? 1.0 - left / spread : 0.0;
+    return 0;
+}
+
+// ---- which random numbers are this rank's -----------------------------------------------------
+
+// Keys follow the segment's number in the whole run, and the place in the whole minibatch, as those
+// of several GPUs do (trainer/cuda/picking.c). Of one rank alone both begin at 0
+static uint32_t first_segment(const PufferTrainer* trainer) {
+    return trainer->config.ranks > 1 ? (uint32_t)trainer->config.first_agent : 0;
+}
+
+static uint32_t first_place(const PufferTrainer* trainer) {
+    return trainer->config.ranks > 1 ? (uint32_t)(trainer->config.rank * trainer->segments) : 0;
+}
+
+// Other ranks learn, and here nobody lived: segments without an agent add nothing to their sums
+static void take_empty(const PufferTrainer* trainer, int32_t* rows, float* q) {
+    for (int32_t i = 0; i < trainer->segments; i++) {
+        rows[i] = i % trainer->config.agents;
+        q[i] = 1.0f;
+    }
 }
 
 // ---- every segment once: shuffled decks -------------------------------------------------------
@@ -131,7 +152,8 @@ static void shuffle(PufferTrainer* trainer, int64_t lap) {
         && picker->deck_size == n)
         return;
     for (int64_t i = 0; i < n; i++) {
-        PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_SHUFFLE, (uint32_t)i,
+        PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_SHUFFLE,
+                                         first_segment(trainer) + (uint32_t)i,
                                          (uint64_t)trainer->counters.epoch, (uint32_t)lap);
         picker->keys[i] = (uint64_t)block.word[0] << 32 | block.word[1];
         picker->deck[i] = (int32_t)i;
@@ -169,7 +191,8 @@ static void draw(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q
         weight[i] = total;
     }
     for (int32_t i = 0; i < trainer->segments; i++) {
-        PhiloxBlock block = philox_block(config->seed, PHILOX_PRIORITY, (uint32_t)i,
+        PhiloxBlock block = philox_block(config->seed, PHILOX_PRIORITY,
+                                         first_place(trainer) + (uint32_t)i,
                                          (uint64_t)trainer->counters.epoch, (uint32_t)number);
         double target = (double)philox_unit(block.word[0]) * total;
         int64_t low = 0, high = n - 1;    // the first place whose sum is above target
@@ -205,6 +228,8 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
         memcpy(picker->rows, trainer->replay.rows + (int64_t)number * S,
                sizeof(int32_t) * (size_t)S);
         memcpy(picker->q, trainer->replay.q + (int64_t)number * S, sizeof(float) * (size_t)S);
+    } else if (!picker->alive_count) {
+        take_empty(trainer, picker->rows, picker->q);
     } else if (dealt) {
         deal(trainer, number, picker->rows, picker->q);
     } else {
@@ -238,7 +263,8 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
     Picker* picker = &trainer->picker;
     if (!T) return fail(error, "this trainer can only act");
     if (minibatch < 0) return fail(error, "minibatch %d does not exist", minibatch);
-    if (!list_alive(trainer)) return fail(error, "nobody lived in the rollout");
+    list_alive(trainer);
+    if (!picker->alive_count) return fail(error, "nobody lived in the rollout");
     if (trainer->config.prio_alpha == 0.0) {
         deal(trainer, minibatch, rows, q);
         return 0;

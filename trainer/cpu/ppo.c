@@ -9,6 +9,8 @@
 
 #define FETCH_BYTES (128 << 10)    // that are asked for ahead of their use, at most
 
+enum { TOTAL_ROWS, TOTAL_A, TOTAL_A2, TOTALS };    // of a minibatch, over all ranks
+
 enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W, ROW_LIVE };
 
 typedef struct {
@@ -213,20 +215,27 @@ static void run_chunk(void* about, int32_t chunk, int32_t worker) {
     }
 }
 
-void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]) {
-    int64_t ticks = 0;
-    for (int32_t i = 0; i < trainer->segments; i++)
-        ticks += trainer->picker.ticks[trainer->picker.rows[i]];
-    double count = ticks ? (double)ticks : 1.0;    // a replay may take what is empty
+// Rows with an agent, and the sum and squares of their advantages
+static void measure(const PufferTrainer* trainer, double totals[TOTALS]) {
+    const Picker* picker = &trainer->picker;
+    for (int32_t i = 0; i < trainer->segments; i++) {
+        const double* segment = picker->sums[picker->rows[i]];
+        totals[TOTAL_ROWS] += picker->ticks[picker->rows[i]];
+        totals[TOTAL_A] += segment[0];
+        totals[TOTAL_A2] += segment[1];
+    }
+}
+
+int32_t ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES],
+                      Error* error) {
+    double totals[TOTALS] = {0};
+    measure(trainer, totals);
+    if (exchange_doubles(trainer, totals, TOTALS, error)) return -1;
+    double rows = totals[TOTAL_ROWS], count = rows > 0.0 ? rows : 1.0;    // a replay may be empty
     Minibatch batch = {trainer, ent_coef, count, 0.0f, 1.0f};
     if (trainer->config.norm_adv) {
-        double sum = 0.0, squares = 0.0;
-        for (int32_t i = 0; i < trainer->segments; i++) {
-            const double* segment = trainer->picker.sums[trainer->picker.rows[i]];
-            sum += segment[0];
-            squares += segment[1];
-        }
-        double mean = sum / count, variance = squares / count - mean * mean;
+        double mean = totals[TOTAL_A] / count;
+        double variance = totals[TOTAL_A2] / count - mean * mean;
         batch.mean = (float)mean;
         batch.scale = (float)(1.0 / (sqrt(variance > 0.0 ? variance : 0.0) + 1e-8));
     }
@@ -236,4 +245,5 @@ void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_L
         for (int32_t c = 0; c < trainer->chunk_count; c++) sums[i] += trainer->chunk_sums[c][i];
         sums[i] /= count;
     }
+    return 0;
 }

@@ -391,13 +391,13 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     if (trainer->stale) policy_pack(trainer);
     trainer->bad_kind = FINE;
     trainer->bad_final = 0;
-    trainer->tick = trainer->counters.global_step / trainer->config.agents;
+    trainer->tick = trainer->counters.global_step / agents_of_all(&trainer->config);
     if (trainer->lockstep) run_lockstep(trainer);
     else pool_run(trainer->pool, run_block, trainer, trainer->block_count);
     if (trainer->bad_kind != FINE)
         return explain(trainer, trainer->envs.observations, trainer->envs.action_mask, error);
     trainer->envs.ticks += trainer->config.horizon;
-    trainer->counters.global_step += (int64_t)trainer->config.agents * trainer->config.horizon;
+    trainer->counters.global_step += agents_of_all(&trainer->config) * trainer->config.horizon;
     trainer->rollout_seconds += seconds_now() - began;
     return trainer->steps_are == UNKNOWN ? weigh_steps(trainer, error) : 0;
 }

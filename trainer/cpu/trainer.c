@@ -33,6 +33,10 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* e
         fail(error, "the CPU trainer has neither `overlap` nor `timed`");
         return NULL;
     }
+    if (config->ranks > 1 && !config->exchange) {
+        fail(error, "%d ranks, and no way to exchange numbers", config->ranks);
+        return NULL;
+    }
     PufferTrainer* trainer = calloc(1, sizeof *trainer);
     Workspace* work = calloc((size_t)config->threads, sizeof *work);
     if (!trainer || !work) {
@@ -175,6 +179,7 @@ const char* puffer_trainer_phase(int32_t index) {
                                               "update: encoder backward",
                                               "update: add gradients",
                                               "update: Muon",
-                                              "update: pack weights"};
+                                              "update: pack weights",
+                                              "update: exchange"};
     return index >= 0 && index < PHASES ? names[index] : NULL;
 }

@@ -26,11 +26,12 @@ static int32_t name_bad_number(const PufferTrainer* trainer, Error* error) {
 
 static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses* losses,
                      Error* error) {
-    double sums[KERNEL_LOSSES];
+    double sums[KERNEL_LOSSES], norm;
     if (pick_minibatch(trainer, number, error)) return -1;
-    if (number == 0) losses->explained_variance = explained_variance(trainer);
-    ppo_gradients(trainer, losses->ent_coef, sums);
-    double norm = muon_reduce(trainer), sane = norm;
+    if (number == 0 && explained_variance(trainer, &losses->explained_variance, error)) return -1;
+    if (ppo_gradients(trainer, losses->ent_coef, sums, error)) return -1;
+    if (muon_reduce(trainer, sums, &norm, error)) return -1;
+    double sane = norm;
     for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
     if (!isfinite(sane)) return name_bad_number(trainer, error);
     muon_step(trainer, losses->learning_rate, norm);
@@ -45,6 +46,19 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
     return 0;
 }
 
+// What all ranks count before they begin. The number of minibatches follows from it
+static int32_t begin(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
+    list_alive(trainer);
+    double counts[] = {trainer->picker.alive_count, (double)trainer->picker.all_ticks,
+                       (double)count_clipped(trainer)};
+    if (exchange_doubles(trainer, counts, 3, error)) return -1;
+    trainer->picker.all_ticks = (int64_t)counts[1];
+    losses_begin(losses, &trainer->config, &trainer->counters, (int64_t)counts[0],
+                 (int64_t)counts[1]);
+    losses->reward_clipped = (int64_t)counts[2];
+    return 0;
+}
+
 static void average(PufferTrainerLosses* losses) {
     double* sums[] = {&losses->policy,        &losses->value,     &losses->entropy,
                       &losses->old_approx_kl, &losses->approx_kl, &losses->clipfrac,
@@ -54,13 +68,10 @@ static void average(PufferTrainerLosses* losses) {
 }
 
 int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
-    const PufferTrainerConfig* config = &trainer->config;
     double began = seconds_now();
-    if (!config->horizon) return fail(error, "this trainer can only act");
+    if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     if (trainer->stale) policy_pack(trainer);
-    int64_t alive = list_alive(trainer);
-    losses_begin(losses, config, &trainer->counters, trainer->picker.alive_count, alive);
-    losses->reward_clipped = count_clipped(trainer);
+    if (begin(trainer, losses, error)) return -1;
     picking_begin(trainer);
     int32_t failed = 0;
     for (int32_t number = 0; number < losses->minibatches && !failed; number++)

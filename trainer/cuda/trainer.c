@@ -8,6 +8,8 @@
 static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return -1;
     int32_t gpus = config->gpus, segments;
+    if (config->ranks > 1)
+        return fail(error, "the CUDA trainer shares a run among the GPUs of one process");
     if (!config->horizon) return fail(error, "the CUDA trainer needs a horizon of at least 1");
     if (config->slices < 1 || config->slices > MAX_SLICES || config->agents % config->slices)
         return fail(error, "%d agents are not %d equal slices, from 1 to %d", config->agents,

@@ -14,4 +14,5 @@ of threads.
     envs.py      what it steps                  cuda.py      compile and open the CUDA trainer
     handle.py    one trainer: calls, memory     errors.py    kinds of errors -> exceptions
     ppo.py       NativePPO                      actor.py     NativeActor
+    meter.py     its clocks                     exchange.py  sums over the ranks of a run
 """

@@ -26,6 +26,7 @@ HINTS = {
     "GPU_STOPPED": None,                # PLAY_HINT where envs run on the GPU
     "GPU_ENV_FAILED": PLAY_HINT,
     "GPU_ENV_HEAP": "allocate less in init, or lower vec.total_agents",
+    "EXCHANGE_FAILED": None,            # its owner knows why (exchange.py)
     "GPU_STEP_HEAP": "free what c_reset and c_step allocate, or lower vec.total_agents",
 }
 

@@ -32,6 +32,7 @@ class Handle:
         config = self.ffi.new("PufferTrainerConfig*")
         config.struct_size = self.ffi.sizeof("PufferTrainerConfig")
         config.version = int(abi.constants(abi.trainer_header())["PUFFER_TRAINER_VERSION"])
+        config.ranks = 1
         for name, value in fields.items():
             if isinstance(value, (list, tuple)):
                 getattr(config, name)[0:len(value)] = list(value)

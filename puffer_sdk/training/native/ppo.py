@@ -11,15 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ...base.errors import UsageError
+from ...base.errors import RunError, UsageError
 from ...base.numbers import whole_number
 from ...env import abi
+from ...scaling.group import Alone
 from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes, check_tensors
 from .envs import bind_envs, check_arrays, find_program
+from .exchange import Exchange
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
-from .library import PATHS, library
+from .library import library
+from .meter import Meter
 
-ENV_PHASE = "rollout: environments"         # of puffer_trainer_phase()
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
     "encoder_scale", "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma",
     "gae_lambda", "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha",
@@ -56,13 +58,18 @@ class NativePPO(Schedules):
     timed           CUDA: time every kernel by itself (kernels()), which takes longer
     program         CUDA: the environment compiled for the GPU, where copies of the vec's envs then
                     play; with [vec] device = cuda it is made unless given
-    first_agent     the global number of the first row, where several processes share a run
+    first_agent     the global number of the first row, where several processes share a run; of
+                    the first rank's, with a group
+    group           of the processes that share this run (scaling/group.py): vec and minibatch_size
+                    are this rank's part, what is counted in steps and epochs is of all
     """
 
     def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
                  path: str = "auto", block_agents: int = 0, first_agent: int = 0,
                  timed: bool = False, gpus: Sequence[int] | None = None,
-                 program: Path | None = None):
+                 program: Path | None = None, group: Alone | None = None):
+        self.group = group or Alone()
+        self.ranks, self._exchange = self.group.size, Exchange(self.group)
         self.config, self.settings, self.device = config, config.train, device
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         self.threads = max(choose_threads(config, threads), getattr(vec, "trainer_threads", 1))
@@ -85,14 +92,15 @@ class NativePPO(Schedules):
             "block_agents": block_agents or getattr(vec, "block_agents", 0),
             "path": choose_path(path), "reset_state": int(config.base.reset_state),
             "norm_adv": int(train.norm_adv), "anneal_lr": int(train.anneal_lr),
-            "anneal_ent_coef": int(train.anneal_ent_coef), "first_agent": first_agent,
+            "anneal_ent_coef": int(train.anneal_ent_coef), **self._exchange.fields,
+            "first_agent": first_agent + self.group.rank * self.agents,
             "total_epochs": self.total_epochs, "slices": count_slices(vec),
             "timed": int(timed), "gpus": len(self.gpus), "devices": self.gpus,
             "plays": int(self.program is not None), "overlap": int(train.async_),
             "threads": self.threads}, library_for(device))
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
-        self._meter = _Meter(self._handle)
+        self._meter = Meter(self._handle, self.ranks > 1)
         self.vec = vec
         self.barrier(vec)
 
@@ -180,7 +188,7 @@ class NativePPO(Schedules):
             if failure is not None:     # it comes first: what else went wrong follows from it
                 handle.counters.global_step, self._envs = before, None
                 raise failure
-            envs.after((self.global_step - before) // self.agents)
+            envs.after((self.global_step - before) // (self.agents * self.ranks))
             self._meter.seconds["rollout"] += time.perf_counter() - began
 
     def update(self) -> dict[str, float]:
@@ -190,7 +198,10 @@ class NativePPO(Schedules):
         """
         handle, began = self._open, time.perf_counter()
         losses = handle.ffi.new("PufferTrainerLosses*")
-        handle.call("update", losses)
+        try:
+            handle.call("update", losses)
+        except RunError as error:
+            raise self._exchange.failed() or error from None
         self._meter.seconds["train"] += time.perf_counter() - began
         metrics = {"train/learning_rate": losses.learning_rate,
                    "train/ent_coef": losses.ent_coef,
@@ -357,44 +368,3 @@ class NativePPO(Schedules):
 def _version(number: int) -> tuple[int, int]:
     """CUDA writes 13.1 as 13010."""
     return number // 1000, number % 1000 // 10
-
-
-class _Meter:
-    """Clocks: our own, and PufferTrainerStats, which start again at 0 with each reading."""
-
-    def __init__(self, handle: Handle):
-        self.handle = handle
-        self.phases = []
-        while (name := handle.lib.puffer_trainer_phase(len(self.phases))) != handle.ffi.NULL:
-            self.phases.append(handle.ffi.string(name).decode())
-        self.seconds = {"env": 0.0, "rollout": 0.0, "train": 0.0}       # that Python saw pass
-        self.kept = dict.fromkeys((*self.phases, "rollout", "update"), 0.0)     # not yet taken
-
-    def _read(self):
-        now = self.handle.ffi.new("PufferTrainerStats*")
-        self.handle.invoke("stats", now)
-        for number, name in enumerate(self.phases):
-            self.kept[name] += now.seconds[number]
-        self.kept["rollout"] += now.rollout
-        self.kept["update"] += now.update
-        in_envs = now.seconds[self.phases.index(ENV_PHASE)] / now.threads
-        self.seconds["env"] += min(in_envs, now.rollout)
-        return now
-
-    def take_timers(self) -> dict[str, float]:
-        self._read()
-        taken = {"env": self.seconds["env"],
-                 "forward": self.seconds["rollout"] - self.seconds["env"],
-                 "train": self.seconds["train"]}
-        self.seconds = dict.fromkeys(self.seconds, 0.0)
-        return taken
-
-    def take_stats(self) -> dict[str, object]:
-        now = self._read()
-        facts = {name: int(getattr(now, name)) for name in
-                 ("allocations", "bytes", "threads", "block_agents", "blocks")}
-        taken = {"seconds": {name: self.kept[name] for name in self.phases},
-                 "rollout": self.kept["rollout"], "update": self.kept["update"], **facts,
-                 "path": PATHS[now.path], "lockstep": bool(now.lockstep)}
-        self.kept = dict.fromkeys(self.kept, 0.0)
-        return taken

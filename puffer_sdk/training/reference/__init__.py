@@ -12,6 +12,7 @@ In reading order:
     policy      the network: encoder, MinGRU layers, decoder; the interface of policy.torch_class
     actions     logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
     muon        gradients -> weights: Muon for matrices, Adam for vectors
+    means       means over a minibatch, over the ranks of a run as well
     formulas    advantages, prioritised segments, loss
     ppo         TorchPPO: rollout, update, resume
     finite      names the first tensor that holds a NaN or an infinity

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .means import Means
+
 # ---- advantages and segments ------------------------------------------------------------------
 
 def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor, truncated: Tensor,
@@ -52,32 +54,23 @@ def importance_weights(probabilities: np.ndarray, rows: np.ndarray, beta: float)
 
 # ---- loss -------------------------------------------------------------------------------------
 
-def mean(x: Tensor) -> Tensor:
-    """The mean of all elements, summed in an order that does not depend on the number of threads.
-
-    PyTorch splits one sum of 32768 numbers or more among its threads, but never a row of a matrix.
-    """
-    count, x = x.numel(), x.flatten()
-    while len(x) > 4096:
-        whole = len(x) // 256 * 256
-        x = torch.cat([x[:whole].view(-1, 256).sum(1), x[whole:]])
-    return x.sum() / count
-
-
 def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
-             settings, ent_coef: float) -> tuple[Tensor, Tensor, Tensor]:
+             settings, ent_coef: float, means: Means | None = None
+             ) -> tuple[Tensor, Tensor, Tensor]:
     """The loss, its parts in the order of LOSSES, and the importance ratio; arguments are (S, T).
 
     batch: log_prob_old, value_old (the rollout's), advantage, returns, and q (S, 1), which weighs
     only the normalised advantage. Mean and deviation are those of the minibatch; the variance is
     a sum divided by n. `live` (S, T), where it is there: rows without an agent do not count.
+    means: of several ranks; loss and parts are then what this rank's rows add to those of all.
     """
+    means = means or Means()
     if "live" in batch:
-        return _loss_of_live(log_prob, entropy, value, batch, settings, ent_coef)
-    advantage = batch["advantage"]
+        return _loss_of_live(log_prob, entropy, value, batch, settings, ent_coef, means)
+    mean, advantage = means.part, batch["advantage"]
     if settings.norm_adv:
-        advantage = advantage - mean(advantage)
-        advantage = advantage / (mean(advantage.square()).sqrt() + 1e-8)
+        advantage = advantage - means.whole(advantage)
+        advantage = advantage / (means.whole(advantage.square()).sqrt() + 1e-8)
     advantage = batch["q"] * advantage
     log_ratio = log_prob - batch["log_prob_old"]
     ratio = log_ratio.exp()
@@ -95,17 +88,19 @@ def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[st
 
 
 def _loss_of_live(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
-                  settings, ent_coef: float) -> tuple[Tensor, Tensor, Tensor]:
+                  settings, ent_coef: float, means: Means) -> tuple[Tensor, Tensor, Tensor]:
     live = batch["live"]
     rows = {name: batch[name].expand(live.shape)[live]
             for name in ("log_prob_old", "value_old", "advantage", "returns", "q")}
     loss, parts, ratio = ppo_loss(log_prob[live], entropy[live], value[live], rows, settings,
-                                  ent_coef)
+                                  ent_coef, means)
     return loss, parts, torch.ones_like(value).masked_scatter(live, ratio)
 
 
-def explained_variance(values: Tensor, returns: Tensor) -> float:
+def explained_variance(values: Tensor, returns: Tensor, means: Means | None = None) -> float:
     """1 - Var(R - V) / Var(R): 1 is perfect, 0 no better than a constant. 0 where R is constant."""
+    mean = (means or Means()).whole
+
     def variance(x: Tensor) -> float:
         return float(mean((x - mean(x)).square()))
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from ...base import philox
 from ...base.errors import RunError
 from ...base.philox import Purpose
+from ...scaling.group import Alone
 from ..schedules import (
     ENV_HINT,
     LOSSES,
@@ -36,6 +37,7 @@ from .formulas import (
     ppo_loss,
     segment_probabilities,
 )
+from .means import Means
 from .muon import Muon
 from .policy import build_policy, copy_by_name
 
@@ -45,10 +47,14 @@ class TorchPPO(Schedules):
 
     `vec` needs observations, actions, rewards, terminals, truncations, action_mask (arrays that
     stay in place), num_agents, obs_size, act_sizes, reset() and step(). `first_agent` is the
-    global number of its first row, where several processes share a run.
+    global number of its first row, where several processes share a run; of the first rank's, with
+    the `group` of these processes (scaling/group.py), each of which has a part of the agents.
     """
 
-    def __init__(self, vec, config, device="cpu", *, first_agent: int = 0):
+    def __init__(self, vec, config, device="cpu", *, first_agent: int = 0,
+                 group: Alone | None = None):
+        self.means = Means(group)
+        self.group, self.ranks = self.means.group, self.means.group.size
         self.config, self.settings = config, config.train
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         check_sizes(vec, config.train)
@@ -56,7 +62,8 @@ class TorchPPO(Schedules):
                                    layout=getattr(vec, "layout", None))
         self.device = next(self.policy.parameters()).device
         t = self.settings
-        self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents, first_agent=first_agent)
+        self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
+                           first_agent=first_agent + self.group.rank * self.agents)
         self.heads = self.actor.heads
         self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,
                          {} if config.policy.torch_class else
@@ -110,7 +117,7 @@ class TorchPPO(Schedules):
             self._unreset = False
         if self.config.base.reset_state:
             actor.reset()
-        actor.tick = self.global_step // self.agents
+        actor.tick = self.global_step // (self.agents * self.ranks)
         self.state0.copy_(actor.state)
         for t in range(self.horizon):
             obs, empty = self._read_obs(), self._empty()
@@ -196,7 +203,8 @@ class TorchPPO(Schedules):
         values, ratio = self.values.clone(), torch.ones_like(self.values)   # the current ones
         if self.live is not None:
             self._alive = np.flatnonzero(self.live.any(1).cpu().numpy())
-        wanted = (t.replay_ratio * (len(self._alive) * self.horizon) / t.minibatch_size
+        segments = self.means.total(len(self._alive))
+        wanted = (t.replay_ratio * (segments * self.horizon) / (t.minibatch_size * self.ranks)
                   + self.minibatch_carry)
         count = int(wanted)
         self.minibatch_carry, self.picks = wanted - count, []
@@ -207,7 +215,8 @@ class TorchPPO(Schedules):
                                    self.finals)
             returns = advantage + values
             if number == 0:
-                explained = explained_variance(self._of_live(self.values), self._of_live(returns))
+                explained = explained_variance(self._of_live(self.values),
+                                               self._of_live(returns), self.means)
             rows, q = self._pick(advantage, number, beta)
             self.picks.append((rows, q))
             pick = torch.from_numpy(rows).to(self.device)
@@ -231,7 +240,7 @@ class TorchPPO(Schedules):
         metrics = {"train/learning_rate": learning_rate, "train/ent_coef": ent_coef,
                    "train/reward_clipped": clipped}
         if self.live is not None:
-            metrics["train/alive"] = float(self.live.sum()) / self.batch_size
+            metrics["train/alive"] = self.means.total(float(self.live.sum())) / self.batch_size
         if count:
             metrics |= {f"loss/{key}": total / count for key, total in zip(LOSSES, sums.tolist())}
             metrics |= {"loss/explained_variance": explained, "loss/grad_norm": norms / count}
@@ -244,19 +253,24 @@ class TorchPPO(Schedules):
         rewards, limit = self.rewards, self.settings.reward_clip
         if not limit:
             return rewards.to(self.device), 0
-        return rewards.clamp(-limit, limit).to(self.device), int((rewards.abs() > limit).sum())
+        clipped = self.means.total(int((rewards.abs() > limit).sum()))
+        return rewards.clamp(-limit, limit).to(self.device), int(clipped)
 
     def _pick(self, advantage: Tensor, number: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
         """The S segments of this epoch's minibatch `number`, and their weights q."""
         t, size = self.settings, self.settings.minibatch_size // self.horizon
+        if not len(self._alive):    # other ranks learn: rows without an agent add nothing
+            return np.arange(size) % self.agents, np.ones(size, np.float32)
         if t.prio_alpha == 0:       # deal from shuffled decks; a deck holds every segment once
             places, segments = np.arange(number * size, (number + 1) * size), len(self._alive)
             laps = places // segments
-            decks = {lap: philox.permutation(t.seed, segments, self.epoch, lap)
+            first = self.group.rank * self.agents
+            decks = {lap: philox.permutation(t.seed, segments, self.epoch, lap, first)
                      for lap in range(laps[0], laps[-1] + 1)}
             rows = np.array([decks[lap][place % segments] for lap, place in zip(laps, places)])
             return self._alive[rows], np.ones(size, np.float32)
-        uniforms = philox.uniform((t.seed, Purpose.PRIORITY), np.arange(size), self.epoch, number)
+        places = self.group.rank * size + np.arange(size)
+        uniforms = philox.uniform((t.seed, Purpose.PRIORITY), places, self.epoch, number)
         probabilities = segment_probabilities(advantage[self._alive], t.prio_alpha)
         rows = draw_segments(probabilities, uniforms)
         return self._alive[rows], importance_weights(probabilities, rows, beta)
@@ -267,10 +281,14 @@ class TorchPPO(Schedules):
         logits, value = self.policy.sequence(batch["obs"], batch["state0"], batch["ended"])
         log_prob, entropy = self.heads.log_prob_and_entropy(
             apply_mask(logits, mask), getattr(self.policy, "logstd", None), batch["actions"])
-        loss, parts, ratio = ppo_loss(log_prob, entropy, value, batch, self.settings, ent_coef)
+        loss, parts, ratio = ppo_loss(log_prob, entropy, value, batch, self.settings, ent_coef,
+                                      self.means)
         self.policy.zero_grad(set_to_none=True)
         loss.backward()
-        loss_now, norm = torch.stack([loss.detach(), self.muon.grad_norm()]).tolist()
+        loss = loss.detach()
+        self.means.add_up([loss, parts, *(p.grad for p in self.policy.parameters()
+                                          if p.grad is not None)])
+        loss_now, norm = torch.stack([loss, self.muon.grad_norm()]).tolist()
         if not math.isfinite(loss_now + norm):      # before the step: the weights stay as they were
             gradients = [(f"gradient of {name}", p.grad)
                          for name, p in self.policy.named_parameters() if p.grad is not None]
@@ -313,6 +331,12 @@ class TorchPPO(Schedules):
         check_tensors({"carried.state": tuple(self.actor.state.shape)}, carried)
         self.actor.state.copy_(torch.from_numpy(np.array(carried["carried.state"])))
         self._unreset = False
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The weights by name; on a CPU without a copy."""
+        return {name: weight.detach().cpu().numpy()
+                for name, weight in self.policy.named_parameters()}
 
     def state_tensors(self) -> dict[str, np.ndarray]:
         """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""

@@ -1,0 +1,95 @@
+"""Ranks that cannot share a run are refused before its first step.  facts of all -> one Config
+
+A rank with another version, other settings or another environment would compute something else,
+and all would follow it. What differs is named, with the ranks.
+"""
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from .. import __version__
+from ..base.errors import UsageError
+from ..settings.values import Config
+
+# each rank's own affair: results do not depend on them
+OWN = ("vec.num_threads", "vec.num_workers", "train.processes")
+MEASURED = ("vec.reward_scale", "train.scale_obs")      # by random play: the first rank's count
+SOURCES = (".h", ".c", ".cc", ".cpp", ".inc", ".py")
+SHOWN = 5               # differences in one error
+
+
+def source_hash(folder: Path | None) -> str:
+    """A hash of an environment's own files; "" without a folder."""
+    if folder is None:
+        return ""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.suffix in SOURCES):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def facts_of(config: Config, *, spec_hash: str, folder: Path | None, given: Mapping[str, object],
+             resumes: bool) -> dict:
+    """What a rank tells the others.
+
+    given    settings of the command line: with a run to resume only rank 0 has the others
+    """
+    measured = {name for name in MEASURED if config.origin.get(name, "").startswith("auto")}
+    return {"version of puffer-sdk": __version__, "source of the environment": source_hash(folder),
+            "layout of the environment": spec_hash,
+            "settings": {name: value for name, value in config.items()
+                         if name not in OWN and name not in measured},
+            "given": {name: str(value) for name, value in given.items() if name not in OWN},
+            "resumes": resumes, "config": config.to_dict() if resumes or measured else None}
+
+
+def agree(shared: Sequence[Mapping], hosts: Sequence[str], own: Config) -> Config:
+    """The settings that all ranks train with: those of rank 0, which are everybody's.
+
+    Raises UsageError where the ranks differ.
+    """
+    first = shared[0]
+    settings = "given" if first["resumes"] else "settings"
+    problems = []
+    for name in ("version of puffer-sdk", "source of the environment",
+                 "layout of the environment"):
+        problems += _differences(name, [facts[name] for facts in shared], hosts)
+    for name in dict.fromkeys(name for facts in shared for name in facts[settings]):
+        problems += _differences(name, [facts[settings].get(name, "not set") for facts in shared],
+                                 hosts)
+    if problems:
+        more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
+        raise UsageError("the processes of this run differ, and cannot share it",
+                         detail="\n".join(problems[:SHOWN] + more),
+                         hint="the same version, environment and settings on every machine")
+    if first["config"] is None:
+        return own
+    theirs = Config.from_dict(first["config"])
+    vec = replace(theirs.vec, num_threads=own.vec.num_threads, num_workers=own.vec.num_workers)
+    return replace(theirs, vec=vec)
+
+
+def best_path(paths: Sequence[Sequence[str]], hosts: Sequence[str]) -> str:
+    """The best instruction set that all ranks have: bits follow from it. paths: those of each, the
+    best one last"""
+    common = [path for path in paths[0] if all(path in each for each in paths)]
+    if not common:
+        sets = [", ".join(each) or "none" for each in paths]
+        raise UsageError("no instruction set is common to all processes of this run",
+                         detail="\n".join(_differences("instruction sets", sets, hosts)))
+    return common[-1]
+
+
+def _differences(name: str, values: Iterable, hosts: Sequence[str]) -> list[str]:
+    """"train.gamma is 0.9 on rank 0 (a), 0.99 on rank 1 (b)", or nothing."""
+    ranks: dict = {}
+    for rank, value in enumerate(values):
+        ranks.setdefault(value, []).append(rank)
+    if len(ranks) == 1:
+        return []
+    return [f"{name} is " + ", ".join(
+        f"{value} on rank{'s' * (len(who) > 1)} {', '.join(map(str, who[:4]))}"
+        f"{' ...' * (len(who) > 4)} ({hosts[who[0]]})" for value, who in ranks.items())]

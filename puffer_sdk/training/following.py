@@ -1,0 +1,44 @@
+"""The parents of a run's processes: the one child of each, and the parents that write nothing.
+
+Rank 0's parent owns the run folder and the display (train.py). The others have a folder of their
+own for what their environments print, which goes away, and show nothing but errors.
+"""
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ..base.errors import Interrupted, RunError
+from ..env import child
+from .jobs import TrainJob
+
+WORK = "puffer_sdk.training.worker:work"
+
+
+def run_child(job: TrainJob, on_event: Callable[[str, dict], None], **options) -> dict:
+    """Run the child of this process; options: of child.run. Raises Interrupted where another rank
+    was told to end: all have saved and stopped."""
+    place = job.place
+    try:
+        done = child.run(WORK, job, on_event, **options)
+    except RunError as error:
+        if place and place.size > 1 and not error.told:     # the child could not say who it was
+            error.message = f"rank {place.rank} on {place.host}: {error.message}"
+        raise
+    if "stopped" in done:
+        raise Interrupted(done["stopped"])
+    return done
+
+
+def follow(make_job: Callable[..., TrainJob], prepared, signals: child.Signals) -> None:
+    """Be one of the processes that rank 0 leads, to the end."""
+    with tempfile.TemporaryDirectory(prefix="puffer-rank-") as name:
+        folder = Path(name)
+        job = make_job(checkpoints=folder / "checkpoints", best=folder / "best.safetensors")
+        try:
+            run_child(job, lambda kind, payload: None, log=folder / "env.log", cwd=prepared.cwd,
+                      step_timeout=prepared.patience, signals=signals)
+        except Interrupted as error:
+            error.quiet = True          # rank 0 says what was saved
+            raise

@@ -1,0 +1,59 @@
+"""Which run goes on, and from where.  --resume RUN, or a restarted group -> Past"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import ui
+from ..base.errors import PufferError, UsageError
+from ..scaling.places import Place
+from . import checkpoint, runs
+from .locks import is_locked, still_running
+
+
+@dataclass(frozen=True)
+class Past:
+    """A run to resume, and the checkpoint to start from."""
+
+    run: runs.Run
+    checkpoint: checkpoint.Checkpoint
+
+
+def find_resumable(home: Path, which: str) -> Past:
+    """The run that --resume names, with its newest readable checkpoint.
+
+    Warns of a damaged checkpoint and takes the one before it.
+    """
+    run = runs.find_run(home, which)
+    if run.status == "running" and is_locked(run):
+        raise still_running(run)
+    found = run.checkpoints()
+    if not found:
+        other = runs.latest_run(home, with_checkpoint=True)
+        raise UsageError("this run has no checkpoint to resume from", where=run.folder,
+                         hint="start anew without --resume"
+                         + (f", or take the newest that has one: --resume {other.number}"
+                            if other else ""))
+    for path in reversed(found):
+        try:
+            return Past(run, checkpoint.load(path))
+        except PufferError as error:
+            ui.warn(f"skipping {path.name}: {error.message}")
+    raise UsageError("none of this run's checkpoints can be read", where=run.folder,
+                     hint="start anew without --resume")
+
+
+def find_restarted(home: Path, place: Place | None) -> runs.Run | None:
+    """The run of a group that torchrun has started again; it may have no checkpoint yet.
+
+    Warns where there is none: another machine may have taken rank 0's place, or it ended before
+    its first step.
+    """
+    if place is None or not place.restarts or not place.group_id:
+        return None
+    for run in reversed(runs.list_runs(home)):
+        if (run.info.get("group") or {}).get("id") == place.group_id:
+            return run
+    ui.warn(f"the group was started again, and its run is not in {home}: it starts anew",
+            "where rank 0 may come back on another machine, put runs on a disk of all: --runs-dir")
+    return None
