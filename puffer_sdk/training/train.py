@@ -96,9 +96,11 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                               verbose=verbose)
     processes = prepared.config.train.processes
     if place is None and processes > 1:
+        dividing.in_group(prepared.config, processes)       # refused once, not by each of them
         return launched(processes, launch)
     if place is not None:
-        prepared = replace(prepared, config=dividing.in_group(prepared.config, place))
+        prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,
+                                                              place.local_size))
     backends.require(prepared.config, prepared.folder, verbose=verbose)
     prepared = prepared.with_sizes()
     resolved, spec = prepared.config, prepared.spec
