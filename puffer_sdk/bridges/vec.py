@@ -23,7 +23,7 @@ from .processes import DOING, as_itself, printed, raised
 from .shared import CALL, DEAD, FINE, RAISED, STEP, Block, Sizes
 from .worker import Failure
 
-SPINS = 200             # looks before the parent sleeps: on a busy machine more of them cost others
+SPINS = 20              # looks before the parent sleeps: in a virtual machine each costs much
 MOST_WORKERS = 1024
 
 
