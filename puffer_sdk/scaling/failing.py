@@ -74,6 +74,7 @@ class Failures:
             error.message = f"rank {self.place.rank} on {self.place.host}: {error.message}"
             self._write(error.message)
         error.quiet = not self._is_first()
+        self._leave()
         return error
 
     def tell_stopped(self) -> None:
@@ -85,6 +86,19 @@ class Failures:
         with contextlib.suppress(RuntimeError), self._lock:
             if not self._store.check(["verdict"]):
                 self._store.set("verdict", json.dumps([message, stopped]))
+
+    def _leave(self) -> None:
+        """Without torchrun's agent the store is rank 0's, and ends with it: the others come first,
+        if they come at all."""
+        if self.place.group_id:
+            return
+        deadline = time.monotonic() + SILENCE
+        with contextlib.suppress(RuntimeError):
+            with self._lock:
+                self._store.set(f"left/{self.place.rank}", "")
+            while self.place.rank == 0 and time.monotonic() < deadline and not self._store.check(
+                    [f"left/{rank}" for rank in range(self.place.size)]):
+                time.sleep(0.05)
 
     def _is_first(self) -> bool:
         """Whether no other rank of this machine has failed."""

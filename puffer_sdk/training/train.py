@@ -69,7 +69,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     tag         a label that `puffer-sdk runs` shows
     ini         settings, in place of the environment's own file
     launch      starts the processes of train.processes and returns their exit status, which is
-                returned; without it that setting is refused
+                returned; without it one process trains, and that setting is refused in `settings`
     Under torchrun all processes call this. Rank 0 returns the result, the others None.
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
@@ -95,9 +95,14 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     prepared = source.prepare(settings, ini=past.run.config_path if past else ini,
                               verbose=verbose)
     processes = prepared.config.train.processes
-    if place is None and processes > 1:
+    if place is None and processes > 1 and launch:
         dividing.in_group(prepared.config, processes)       # refused once, not by each of them
-        return launched(processes, launch)
+        return launch(processes)
+    if place is None and processes > 1 and "train.processes" in (settings or {}):
+        raise UsageError("train.processes starts processes of the command line",
+                         where="train.processes", expected="1, in a program of your own",
+                         actual=processes, hint="puffer-sdk train --train.processes N; or start "
+                         "the program with torchrun, and let it call train()")
     if place is not None:
         prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,
                                                               place.local_size))
@@ -125,16 +130,6 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                              again=shlex.join(again), cwd=prepared.cwd,
                              patience=prepared.patience)
             return parent.run_child(signals)
-
-
-def launched(processes: int, launch: Callable[[int], int] | None) -> int:
-    """The exit status of the processes that share the run, once they have ended."""
-    if launch is None:
-        raise UsageError("train.processes starts processes of the command line",
-                         where="train.processes", expected="1, in a program of your own",
-                         actual=processes, hint="puffer-sdk train --train.processes N; or start "
-                         "the program with torchrun, and let it call train()")
-    return launch(processes)
 
 
 def shared_by(hosts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from helpers.forms import forms
 from helpers.groups import TORCHRUN, Group, find_rank
 from helpers.playground import COMMAND, flags, overrides, rows, tensors, wait_until
 
+from puffer_sdk.base.errors import UsageError
 from puffer_sdk.training import runs
 from puffer_sdk.training import train as training
 
@@ -179,6 +180,12 @@ def test_ranks_with_other_settings_are_refused_before_the_first_step(faulty, tmp
     assert said.count("the processes of this run differ") == 1
     assert "train.gamma is 0.9 on rank 0" in said and "0.8 on rank 1" in said
     assert not list(tmp_path.rglob("run.json"))
+
+
+def test_a_program_of_ones_own_starts_no_processes(faulty, tmp_path):
+    with pytest.raises(UsageError, match="processes of the command line") as caught:
+        training.train(faulty, {"train.processes": 2}, runs_dir=tmp_path)
+    assert "torchrun" in caught.value.hint
 
 
 def test_what_does_not_divide_is_refused(faulty, tmp_path):
