@@ -3,8 +3,10 @@
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them: a short form of every proof
 #   make quick    the tests of what you changed, within a minute; BASE=main compares with main
-#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json.
-#                 GYMNASIUM=../Gymnasium, a checkout, runs its tests/vector on our Vector as well
+#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json, and
+#                 others' test suites on what we give out: docs/data/suites.json.
+#                 GYMNASIUM=../Gymnasium and CLEANRL=../cleanrl are checkouts of theirs; without
+#                 them, what needs them is reported as not run
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
 #   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
@@ -45,7 +47,8 @@ quick: $(VENV)/.dev lint
 proof: $(VENV)/.dev $(VENV)/.torch
 	@sh tools/deps.sh proof
 	@$(BIN)/python tools/proof.py
-	@if [ -n "$(GYMNASIUM)" ]; then $(BIN)/python tools/suites.py "$(GYMNASIUM)"; fi
+	@$(BIN)/python tools/suites.py sb3
+	@$(BIN)/python tools/suites.py gymnasium $(GYMNASIUM)
 
 mutants: deps $(VENV)/.dev $(VENV)/.torch
 	@$(BIN)/python tools/proof.py mutants

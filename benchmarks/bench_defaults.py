@@ -1,10 +1,11 @@
 """What the defaults of Python environments reach: docs/why/bridges.md, docs/data/defaults.json.
 
-    PYTHON benchmarks/bench_defaults.py                 fifteen short runs: a few minutes of CPU
+    PYTHON benchmarks/bench_defaults.py                 eighteen short runs: a few minutes of CPU
     PYTHON benchmarks/bench_defaults.py --only CartPole
 
-PYTHON is one where Box2D and MiniGrid are installed: benchmarks/peers/zoo.txt. Each run is one of
-`puffer-sdk train NAME --train.total-timesteps STEPS --train.seed SEED`, with no other setting.
+PYTHON is one where Box2D, MiniGrid and MiniHack are installed: benchmarks/peers/zoo.txt. Each run
+is one of `puffer-sdk train NAME --train.total-timesteps STEPS --train.seed SEED`, with no other
+setting.
 """
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ TASKS = [("CartPole-v1", "gymnasium:CartPole-v1", 50_000, "500"),
          ("Pendulum-v1", "gymnasium:Pendulum-v1", 60_000, "about -150"),
          ("MiniGrid-Empty-5x5", f"{ROOT / 'benchmarks' / 'peers' / 'grids.py'}:empty", 30_000,
           "0.96"),
+         ("MiniHack-Room-5x5", "gymnasium:MiniHack-Room-5x5-v0", 40_000, "1"),
          ("LunarLander-v3", "gymnasium:LunarLander-v3", 60_000, "above 200")]
+NAMES = [task[0] for task in TASKS]
 
 
 def main() -> None:
@@ -38,7 +41,7 @@ def main() -> None:
     parser.add_argument("--only", help="a part of a name")
     only = parser.parse_args().only
     figures = json.loads(FILE.read_text()) if FILE.is_file() else {"runs": {}}
-    figures["machine"] = f"{platform.machine()}, gymnasium {version('gymnasium')}"
+    figures["machine"] = platform.machine()
     for name, env, steps, best in TASKS:
         if only and only not in name:
             continue
@@ -49,7 +52,8 @@ def main() -> None:
                                   "vec.num_workers": 0}, runs_dir=Path(folder))
             reached.append(run.reached["episode_return"])
             print(name, seed, reached[-1], flush=True)
-        figures["runs"][name] = {"steps": steps, "best": best, "returns": reached}
+        figures["runs"][name] = {"steps": steps, "best": best, "returns": reached,
+                                 "gymnasium": version("gymnasium")}
         FILE.write_text(json.dumps(figures, indent=1) + "\n")
         replace_marked(PAGE, table(figures), MARK)
 
@@ -59,10 +63,10 @@ def table(figures: dict) -> str:
     def shown(value: float) -> str:
         return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
     rows = [f"| {name} | {run['steps']:,} | {' · '.join(map(shown, run['returns']))} | "
-            f"{shown(statistics.mean(run['returns']))} | {run['best']} |"
-            for name, run in figures["runs"].items()]
+            f"{shown(statistics.mean(run['returns']))} | {run['best']} | {run['gymnasium']} |"
+            for name, run in sorted(figures["runs"].items(), key=lambda item: NAMES.index(item[0]))]
     return "\n".join(["| environment | steps | return of the last episodes, by seed | mean | best "
-                      "possible |", "|---|---|---|---|---|", *rows, "",
+                      "possible | gymnasium |", "|---|---|---|---|---|---|", *rows, "",
                       f"({figures['machine']})"])
 
 

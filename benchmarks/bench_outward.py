@@ -12,6 +12,7 @@ best rate count.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -124,6 +125,9 @@ def learners(steps: int, seeds, before: dict) -> dict:
             sys.executable, "ppo.py", ["--steps", steps, "--seed", seed])),
         "TorchRL PPO over to_vector": (steps, lambda seed: score(
             venvs.python_of("torchrl", editable=ROOT), "torchrl_ppo.py",
+            ["cartpole", steps, seed])),
+        "RLlib PPO over to_gymnasium": (steps, lambda seed: score(
+            venvs.python_of("rllib", editable=ROOT), "rllib_ppo.py",
             ["cartpole", steps, seed]))}
     found: dict = {}
     for label, (count, _) in runs.items():
@@ -144,6 +148,16 @@ def learners(steps: int, seeds, before: dict) -> dict:
     return found
 
 
+def learner_versions() -> dict:
+    """Of the learners' own packages, where they are installed."""
+    found = {}
+    for name, packages in (("torchrl", bench_bridges.PACKAGES["torchrl"]),
+                           ("rllib", ("ray", "gymnasium", "torch"))):
+        with contextlib.suppress(Missing):
+            found[name] = venvs.versions(venvs.python_of(name, editable=ROOT), packages)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="one round, small; writes nothing")
@@ -161,6 +175,8 @@ def main() -> int:
             bench_bridges.race("cartpole", pythons, rounds, seconds) if workload == "cartpole" else
             learners(4096 if given.short else STEPS, SEEDS[:1] if given.short else SEEDS,
                      figures.get("learners", {}) if given.missing else {}))
+    if "learners" in (given.only or WORKLOADS) and not given.short:
+        figures["versions"] = {**figures.get("versions", {}), **learner_versions()}
     figures |= {"machine": machine(), "command": "make bench", "missing": pythons.missing,
                 "versions": {**figures.get("versions", {}), **pythons.versions()}}
     text = outward_page.table(figures)

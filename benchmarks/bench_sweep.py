@@ -230,6 +230,8 @@ def main() -> int:
     global keep
     given = parse()
     keep = given.keep
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
     names, part = (SHORT, "short") if given.short else (UNSEEN, "unseen") if given.unseen else (
         NOISY, "noisy") if given.noisy else (ENVIRONMENTS, "environments") \
         if given.environments else (TABLES, "protein" if given.protein else "slow" if given.slow

@@ -121,6 +121,8 @@ typedef struct PufferTrainerConfig {
     void* about;                // its first argument
     int64_t total_epochs;       // what schedules run over
 
+    double encoder_scale;    // as if observations were multiplied by it: of the encoder's first
+                             // weights and of its learning rate. 0: 1
     double learning_rate, min_lr_ratio, ent_coef, min_ent_coef_ratio;
     double gamma, gae_lambda, vtrace_rho_clip, vtrace_c_clip, reward_clip;
     double replay_ratio, prio_alpha, prio_beta0;

@@ -122,7 +122,7 @@ def pufferlib(kind: str, workload: str, envs: int, workers: int):
 def torchrl(workload: str, envs: int, workers: int):
     import torch
     from torchrl.envs import GymWrapper, ParallelEnv
-    maker = games.StructuredFlat if workload == "structured" else games.MAKERS[workload]
+    maker = games.StructuredAnew if workload == "structured" else games.MAKERS[workload]
     vec = ParallelEnv(envs, lambda: GymWrapper(maker(), categorical_action_encoding=True),
                       mp_start_method="fork")
     state = vec.reset()

@@ -60,12 +60,14 @@ def _install(found: str | None, wanted: str, folder: Path, lines: list[str],
     if made.returncode:
         return f"no venv of Python {wanted}: {last_error(made.stderr)}"
     pinned.write_text("\n".join(lines) + "\n")
+    limits = folder / "limits.txt"              # as constraints, which have no [extras]
+    limits.write_text("\n".join(re.sub(r"\[.*?\]", "", line) for line in lines) + "\n")
     pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     # old packages are built with what is pinned here, and find swig beside their interpreter
     tools = ["setuptools<81", "wheel", *(line for line in lines if line.startswith("swig=="))]
     around = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
     for words in (tools, ["--no-build-isolation", "-r", pinned],
-                  *([["-c", pinned, "-e", editable]] if editable else [])):
+                  *([["-c", limits, "-e", editable]] if editable else [])):
         done = subprocess.run([*pip, *words], capture_output=True, text=True, env=around)
         if done.returncode:
             return f"pip install failed: {last_error(done.stderr)}"

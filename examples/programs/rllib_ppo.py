@@ -2,7 +2,7 @@
 
     pip install 'puffer-sdk[gymnasium]' 'ray[rllib]' torch
     python rllib_ppo.py                         # cartpole, 40,000 steps
-    python rllib_ppo.py ENV STEPS
+    python rllib_ppo.py ENV STEPS SEED
 """
 import sys
 
@@ -13,6 +13,7 @@ import puffer_sdk
 
 name = sys.argv[1] if len(sys.argv) > 1 else "cartpole"
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 40_000
+seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
 register_env(name, lambda config: puffer_sdk.to_gymnasium(name, **config))
 learner = (
@@ -21,7 +22,7 @@ learner = (
     .env_runners(num_env_runners=0, num_envs_per_env_runner=16)
     .training(train_batch_size_per_learner=2048, minibatch_size=256, num_epochs=8, lr=2e-3,
               gamma=0.98, lambda_=0.9, vf_clip_param=1000.0)
-    .debugging(seed=1)
+    .debugging(seed=seed)
     .build_algo()
 )
 done, score = 0, float("nan")

@@ -116,7 +116,7 @@ typedef struct CudaMatrix {    // a weight matrix, among all weights
     int64_t offset;
     int32_t rows, cols;             // as stored
     int32_t first_chunk, chunks;    // no chunk holds weights of two matrices
-    double ratio;                   // sqrt(max(1, fan_out / fan_in))
+    double ratio;                   // sqrt(max(1, fan_out / fan_in)), times the matrix' scale
 } CudaMatrix;
 
 typedef struct CudaChunk {    // at most CUDA_CHUNK neighbours among all weights

@@ -54,10 +54,13 @@ class DrawnVec:
         self._take(self._ask("reset", first, count))
 
     def step(self) -> None:
-        self.step_range(0, self.num_envs)
+        self._take(self._ask("step", None, self.actions))
 
-    def step_range(self, first: int, count: int) -> None:
-        self._take(self._ask("step", first, count, self.actions))
+    def step_others(self, waits: np.ndarray) -> None:
+        self._take(self._ask("step", waits, self.actions))
+
+    def renew(self, env: int, seed: int) -> None:
+        self._ask("renew", env, seed)
 
     def logs_of(self, envs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._ask("logs", envs)
@@ -129,9 +132,13 @@ def answering():
             vec.reset_range(*rest)
             return arrays()
         elif name == "step":
-            first, count, vec.actions = rest
-            vec.step_range(first, count)
+            waits, vec.actions = rest
+            vec.step() if waits is None else vec.step_others(waits)
             return arrays()
+        elif name == "renew":
+            env, seed = rest
+            vec.renew(env, seed, abandon=bool(drawn) and env not in drawn)
+            drawn.discard(env)
         elif name == "logs":
             return vec.logs_of(*rest)
         elif name == "frame":

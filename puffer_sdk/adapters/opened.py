@@ -70,6 +70,15 @@ class Opened:
         return make_vec(self._library, mixed, self.agents, self.settings, threads)
 
 
+def renew(vec, copy: int, seed: int) -> None:
+    """Have one copy of what Opened.vec() made begin anew, as it would alone with this seed.
+
+    Raises UsageError where an environment's copies cannot be made one by one.
+    """
+    vec.renew(copy, mix_seed(int(seed), 0))
+    vec.reset_range(copy, 1)
+
+
 class Finals:
     """What episodes saw last, for adapters that hand out copies of the observations.
 

@@ -13,7 +13,7 @@ from ..base.errors import UsageError
 from ..base.numbers import whole_number
 from ..bridges.games.base import AUTORESET, DISABLED, NEXT_STEP, SAME_STEP
 from ..env.living import living
-from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened
+from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened, renew
 from .spaces import ROW, Actions, Observations, mask_of
 
 MODES = {NEXT_STEP: AutoresetMode.NEXT_STEP, SAME_STEP: AutoresetMode.SAME_STEP,
@@ -82,13 +82,15 @@ class PufferVector(VectorEnv):
     def reset(self, *, seed: int | Sequence[int | None] | None = None,
               options: dict | None = None):
         """(observations, infos). options {"reset_mask": bool (num_envs,)}: these envs alone, for
-        autoreset="disabled"."""
+        autoreset="disabled"; with a seed they are made anew, and without one they go on."""
         mask = (options or {}).get("reset_mask")
         if mask is not None:
             return self._reset_some(np.asarray(mask, bool), seed)
         super().reset(seed=seed if isinstance(seed, (int, np.integer)) else None)
         if seed is not None or self.vec is None:
-            self.vec = self.opened.vec(self._seeds(seed), threads=self.threads, last=self.vec)
+            seeds = [int(self.np_random.integers(2**63)) if each is None else each
+                     for each in self._seeds(seed)]
+            self.vec = self.opened.vec(seeds, threads=self.threads, last=self.vec)
         self.vec.reset()
         self._waiting[:] = False
         rows = self._rows()
@@ -96,17 +98,16 @@ class PufferVector(VectorEnv):
         self._draw_if_human()
         return self._observations.batch(rows), self._infos()
 
-    def _seeds(self, seed) -> list[int]:
-        """One a copy. None: by chance."""
+    def _seeds(self, seed) -> list[int | None]:
+        """One a copy."""
         if seed is None:
-            seed = [None] * self.copies
-        elif isinstance(seed, (int, np.integer)):
-            seed = [int(seed) + copy for copy in range(self.copies)]
+            return [None] * self.copies
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + copy for copy in range(self.copies)]
         if len(seed) != self.copies:
             raise UsageError("there must be a seed for each copy", expected=self.copies,
                              actual=len(seed))
-        return [int(self.np_random.integers(2**63)) if each is None else int(each)
-                for each in seed]
+        return [None if each is None else int(each) for each in seed]
 
     def _reset_some(self, mask: np.ndarray, seed):
         if self.autoreset != DISABLED or self.vec is None:
@@ -115,11 +116,12 @@ class PufferVector(VectorEnv):
         if mask.shape != (self.num_envs,) or not mask.any():
             raise UsageError("reset_mask does not fit", expected=f"({self.num_envs},) bool with a "
                              "True in it", actual=f"{mask.shape}, {int(mask.sum())} True")
-        if seed is not None:
-            raise UsageError("copies cannot be given seeds one at a time",
-                             expected="reset(seed=...) of all, or reset_mask without a seed")
-        for env in np.flatnonzero(mask & ~self._waiting):       # the others have begun anew
-            self.vec.reset_range(int(env), 1)
+        seeds = self._seeds(seed)
+        for env in np.flatnonzero(mask).tolist():
+            if seeds[env] is not None:
+                renew(self.vec, env, seeds[env])
+            elif not self._waiting[env]:                        # the others have begun anew
+                self.vec.reset_range(env, 1)
         self._waiting[mask] = False
         rows = self._rows()
         rows[self._waiting] = self._finals.last[self._waiting]
@@ -135,30 +137,20 @@ class PufferVector(VectorEnv):
             raise UsageError("some envs have ended", where=f"env {np.flatnonzero(waiting)[0]}",
                              expected="reset(options={'reset_mask': ended}) before the next step")
         self._actions.write(actions, vec.actions)
-        held = self.autoreset == NEXT_STEP and waiting.any()
-        if held:
-            self._step_others(waiting)
+        if self.autoreset == NEXT_STEP and waiting.any():
+            vec.step_others(waiting)    # these rows show what begins
+            waiting[:] = False
         else:
             vec.step()
         truncations = vec.truncations != 0
         ends = vec.terminals != 0
         rows, rewards = self._rows(), vec.rewards.copy()
-        if held:                        # these rows show what begins
-            for array in (rewards, truncations, ends):
-                array[waiting] = 0
-            waiting[:] = False
         infos = self._infos()
         if ends.any():
             rows = self._end(ends, rows, infos)
         self._finals.last = rows
         self._draw_if_human()
         return self._observations.batch(rows), rewards, ends & ~truncations, truncations, infos
-
-    def _step_others(self, waiting: np.ndarray) -> None:
-        """Step all copies but those that wait."""
-        edges = np.flatnonzero(np.diff(np.concatenate([[1], waiting, [1]])))
-        for first, end in edges.reshape(-1, 2):
-            self.vec.step_range(int(first), int(end - first))
 
     def _end(self, ends: np.ndarray, rows: np.ndarray, infos: dict) -> np.ndarray:
         """What is returned in place of `rows`, and what infos say of these episodes."""

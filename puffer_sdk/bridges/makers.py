@@ -16,7 +16,7 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, util
 from pathlib import Path
@@ -71,16 +71,20 @@ class Maker:
                                  where=f"[env] {unknown[2]}", actual=unknown[0]) from error
             raise
 
-    def batch(self, count: int, seed: int = 0):
+    @property
+    def seeded_when_made(self) -> bool:
+        """Whether batch() takes the seeds, and reset() none."""
+        return self.kind == ENVPOOL
+
+    def batch(self, count: int, seeds: Sequence[int] = ()):
         """So many copies that step together, as a gymnasium.vector.VectorEnv.
 
-        seed    for what takes one when it is made, and in reset() no more
+        seeds   of the copies, where they are taken when it is made; none: any
         """
         if self.kind == VECTOR:
             return _gymnasium(self.target, dict(self.keywords), count)
         if self.kind == ENVPOOL:
-            return need("envpool", "envpool").make_gymnasium(
-                self.target, **{"num_envs": count, "seed": seed, **self.keywords})
+            return _envpool(self.target, dict(self.keywords), count, list(seeds))
         return self.function()(num_envs=count, **self.keywords)
 
     def function(self) -> Callable:
@@ -136,14 +140,15 @@ def of_function(function: Callable, keywords: Mapping[str, object] | None = None
     return Maker(name, CALLABLE, "", dict(keywords or {}), pickled)
 
 
-def need(module: str, package: str):
-    """An imported module, or a UsageError that says what to install."""
+def need(module: str, package: str, more: str = ""):
+    """An imported module, or a UsageError that says what to install. more: besides"""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != module.split(".")[0]:
             raise
-        raise UsageError(f"{package} is not installed", hint=f"pip install {package}") from None
+        raise UsageError(f"{package} is not installed",
+                         hint=f"pip install {package}" + (f"; {more}" if more else "")) from None
 
 
 def find_callable(target: str) -> Callable:
@@ -237,6 +242,23 @@ def _gymnasium(target: str, keywords: dict, count: int = 0):
             raise UsageError(f"{named} is not installed", where=f"gymnasium:{target}",
                              hint=f"pip install {named}") from None
         raise
+
+
+def _envpool(target: str, keywords: dict, count: int, seeds: list[int]):
+    """Each copy has a seed of its own, so that no result depends on how they are dealt."""
+    envpool = need("envpool", "envpool", "its wheels are for Python 3.12 and later")
+    known = list(envpool.list_all_envs())
+    if target not in known:
+        raise UsageError(f"EnvPool knows no environment {target}", where=f"envpool:{target}",
+                         hint=did_you_mean(target, known) or
+                         "envpool.list_all_envs() returns their names")
+    env = envpool.make_gymnasium(target, **{"num_envs": count, **({"seed": seeds} if seeds else {}),
+                                            **keywords})
+    if not hasattr(env, "single_observation_space"):
+        raise UsageError("this EnvPool is too old", where=f"envpool:{target}",
+                         expected="one whose environments are those of gymnasium.vector, such as "
+                                  "1.2.7", actual=getattr(envpool, "__version__", None))
+    return env
 
 
 def _pettingzoo(target: str, keywords: dict):

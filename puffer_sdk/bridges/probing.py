@@ -110,7 +110,7 @@ def probe(env) -> Facts:
                          f"{', '.join(missing)}", expected="a gymnasium.Env, a PettingZoo "
                          "environment or a gymnasium.vector.VectorEnv",
                          hint="name what returns an environment when it is called")
-    if hasattr(env, "num_envs") and hasattr(env, "single_observation_space"):
+    if is_many(env):
         observations, actions = (spaces.observations_of(env.single_observation_space),
                                  spaces.actions_of(env.single_action_space))
         if len(actions.leaves) > 1 or actions.tree != 0:
@@ -161,6 +161,11 @@ def check(plan: Observations, ob, when: str) -> None:
         raise UsageError(f"an observation of {when} does not fit the space: {problem}",
                          hint="the observation space or the observation is wrong: "
                               "gymnasium.utils.env_checker.check_env says more")
+
+
+def is_many(env) -> bool:
+    """Whether it steps copies by itself, as a gymnasium.vector.VectorEnv does."""
+    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
 
 
 def is_parallel(env) -> bool:

@@ -4,16 +4,13 @@ For PoolVecs without workers: a debugger sees everything, and nothing runs besid
 """
 from __future__ import annotations
 
-import numpy as np
-
 from ..env import abi
-from ..env.page import PYTHON, SOME_ENV
-from . import shared
+from ..env.page import ANEW, PYTHON, SOME_ENV, WATCH
 from .games.base import RESET, STEP, EnvError
 from .probing import BATCH
 from .worker import Failure
 
-LOOK = 0.1              # seconds between two looks at what the lane does
+PLACE = WATCH.fields["env"][1] // 8     # of `env` among the int64s of a watch
 _serial: dict[str, object] = {}
 
 
@@ -25,9 +22,10 @@ def run(pool, phase: int, work, watch) -> None:
     if pool._failure is not None:
         return
     if watch:
-        pool._shown_at = watch
+        show_in(pool, watch)
+        anew = pool.library.restarts and pool._block.restarts.any()
         watch.seed = (pool.seed + 2**63) % 2**64 - 2**63
-        watch.env, watch.phase = SOME_ENV, PYTHON + phase
+        watch.env, watch.phase = SOME_ENV, (ANEW if anew else PYTHON) + phase
         watch.pulse += 1
     try:
         work()
@@ -43,22 +41,17 @@ def run(pool, phase: int, work, watch) -> None:
             watch.pulse += 1
 
 
-def mirror(pool) -> None:
-    """Runs on a thread, for a parent that watches: its watch shows that one environment after
-    the other is at work, and names the one that has been for a while. A crash does not say whose
-    it is: by then another one may be at work."""
-    notes, seen = pool._block.lanes[0].view(np.int64), None
-    while not pool._closing.wait(LOOK):
-        state = int(notes[shared.PULSE]), int(notes[shared.ENV])
-        watch = pool._shown_at
-        if watch is None or not watch.phase:
-            continue
-        if state != seen:
-            watch.env = SOME_ENV
-            watch.pulse += 1
-        elif pool.library.facts.kind != BATCH:
-            watch.env = state[1]
-        seen = state
+def show_in(pool, watch) -> None:
+    """Have the lane write which environment is at work into a watch that a parent reads: that is
+    still there when a crash has ended this process. Of copies that one object steps, nobody knows.
+    """
+    if pool._own_watches or pool._shown_in == watch or pool.library.facts.kind == BATCH:
+        return
+    pool._shown_in = watch
+    place = memoryview(abi.ffi().buffer(watch)).cast("q")[PLACE:PLACE + 1]
+    pool._block.at_work[0] = place
+    if pool._lane is not None:
+        pool._lane.place = place
 
 
 def step(pool, watch) -> None:

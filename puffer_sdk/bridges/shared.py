@@ -63,6 +63,7 @@ class Block:
     """The arrays of a block, as attributes by their names.
 
     fd      of the memory; whoever passes it on keeps it open until then
+    at_work where each lane writes which environment it is in: one int64 each
     """
 
     def __init__(self, sizes: Sizes, fd: int | None = None):
@@ -80,6 +81,7 @@ class Block:
         self.bytes = np.frombuffer(self.memory, np.uint8)
         for name, shape, dtype, at, count in places:
             setattr(self, name, self.bytes[at:at + count].view(dtype).reshape(shape))
+        self.at_work = [memoryview(row.view(np.int64))[ENV:ENV + 1] for row in self.lanes]
 
     def restarts_of(self, part) -> np.ndarray:
         """(envs of this lane,) int32: how often each was made anew. A view."""

@@ -16,6 +16,13 @@ from ..env.living import living, random_actions
 COPIES = 4              # and steps of each
 TICKS = 128
 LARGE = 16.0            # RMS of the bytes of pictures; ids and cells have less
+LONGEST = 16.0          # length of a row of observations, as the encoder should see it
+
+
+def encoder_scale(size: float, count: int) -> float:
+    """The factor with which rows of so many numbers, of this RMS, are no longer than LONGEST."""
+    length = size * math.sqrt(count)
+    return float(f"{LONGEST / length:.6g}") if LONGEST < length < math.inf else 1.0
 
 
 def measure(vec, gamma: float, seed: int) -> tuple[float, float]:

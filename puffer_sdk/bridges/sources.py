@@ -113,10 +113,11 @@ class Prepared:
                        spec=replace(self.spec, facts=facts))
 
     def with_sizes(self) -> Prepared:
-        """[vec] reward_scale of a Python environment where it is 0, and [train] scale_obs where
-        nobody says it: by random play. RunError where its code fails."""
+        """[vec] reward_scale and [train] encoder_scale of a Python environment where they are 0,
+        and [train] scale_obs where nobody says it: by random play. RunError where its code fails.
+        """
         vec, train = self.config.vec, self.config.train
-        if self.folder is not None or vec.reward_scale:
+        if self.folder is not None or vec.reward_scale and train.encoder_scale:
             return self
         from . import sizes
         from .pool import PoolLibrary
@@ -135,9 +136,15 @@ class Prepared:
         if bytes_ and size > sizes.LARGE and origin.get("train.scale_obs") == "default":
             train = replace(train, scale_obs=True)
             origin["train.scale_obs"] = "auto: pictures of large bytes"
-        origin["vec.reward_scale"] = "auto: random play"
-        return replace(self, config=replace(self.config, origin=origin, train=train,
-                                            vec=replace(vec, reward_scale=scale)))
+        if not train.encoder_scale:
+            seen = size / 255 if bytes_ and train.scale_obs else size
+            train = replace(train, encoder_scale=sizes.encoder_scale(
+                seen, facts.observations.size))
+            origin["train.encoder_scale"] = "auto: random play"
+        if not vec.reward_scale:
+            vec = replace(vec, reward_scale=scale)
+            origin["vec.reward_scale"] = "auto: random play"
+        return replace(self, config=replace(self.config, origin=origin, train=train, vec=vec))
 
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""

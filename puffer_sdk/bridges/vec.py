@@ -7,7 +7,6 @@ whatever the number of workers, where an environment draws from its own generato
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 
 import numpy as np
@@ -24,7 +23,7 @@ from .processes import DOING, as_itself, printed, raised
 from .shared import CALL, DEAD, FINE, RAISED, STEP, Block, Sizes
 from .worker import Failure
 
-SPINS = 200             # looks before the parent sleeps: on a busy machine more of them cost others
+SPINS = 20              # looks before the parent sleeps: in a virtual machine each costs much
 MOST_WORKERS = 1024
 
 
@@ -65,7 +64,6 @@ class PoolVec(VecEnv):
                 1, self.num_workers)))]
         self._failure: BaseException | None = None
         self._monitor: Monitor | None = None                            # of the workers
-        self._closing = threading.Event()                               # without workers
         self._asked = np.zeros(max(1, self.num_workers), np.uint8)     # lanes that were sent
         self._out = 0                                                   # how many these are
         self._row_edges = np.arange(len(self._seeds) + 1, dtype=np.int64) * lib.facts.rows
@@ -78,13 +76,9 @@ class PoolVec(VecEnv):
                      mask_size=about.mask_size, alive=about.has_alive)
 
     def _create_serial(self):
-        self._lane = self._shown_at = None
-        if not self._own_watches:
-            threading.Thread(target=serial.mirror, args=(self,), daemon=True).start()
+        self._lane = self._shown_in = None
         serial.run(self, INIT, self._open_lane, self._watch(0))
         self._block.close_fd()
-        if self._failure is not None:
-            self._closing.set()
         self._raise_failure()
         self._itself = abi.ffi().new_handle(self)
         return abi.ffi().cast("PufferVec*", self._itself)
@@ -368,7 +362,6 @@ class PoolVec(VecEnv):
             return
         self._handle = None
         if not self._monitor:
-            self._closing.set()
             self._lane.close()
             return
         self._end_workers()

@@ -33,7 +33,7 @@ from .games.opening import open_lane
 from .lanes import ffi, library
 from .shared import Block
 
-SPINS = 200                             # looks before a worker sleeps
+SPINS = 20                              # looks before a worker sleeps
 PATIENCE = 1_000_000_000                # nanoseconds between two looks whether the parent lives
 
 BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "

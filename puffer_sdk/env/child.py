@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base import errors, ui
 from ..base.errors import Interrupted, PufferError, RunError
-from .page import PAGE, PHASES, PYTHON, SOME_ENV, STARTING, Page
+from .page import ANEW, PAGE, PHASES, PYTHON, SOME_ENV, STARTING, Page
 from .warm import Warm
 
 GRACE = 8.0                         # seconds a child gets to save and leave after a signal
@@ -216,6 +216,8 @@ class Child:
             if watch["env"] < 0:
                 return f"on the GPU, in the rollout that begins with {step}"
             env = self.first_env + int(watch["env"])
+            if watch["phase"] >= ANEW:
+                return f"env {env}, {step}, after copies were made anew"
             return f"env {env}, seed {mix_seed(int(watch['seed']), env)}, {step}"
 
         places = [place(watch) for watch in watches]
@@ -239,8 +241,10 @@ class Child:
         except (OSError, ValueError):
             return None
         fatal = [i for i, line in enumerate(lines) if line.startswith("Fatal Python error")]
-        if fatal and python:
-            lines = [line for line in lines[fatal[-1]:] if line.strip()][:6]
+        if fatal and python:            # other threads may be listed before the one that crashed
+            lines = [line for line in lines[fatal[-1]:] if line.strip()]
+            crashed = [i for i, line in enumerate(lines) if line.startswith("Current thread")]
+            lines = [lines[0], *lines[crashed[0] + 1:]][:6] if crashed else lines[:6]
         elif fatal:
             lines = lines[:fatal[-1]]
         return "\n".join(line[:200] for line in lines[-6:]).strip() or None

@@ -18,6 +18,7 @@ WATCH = np.dtype([("step", "i8"), ("env", "i8"), ("seed", "i8"), ("phase", "i4")
 PAGE = HEADER + WORKERS * WATCH.itemsize + RING
 SOME_ENV = -2                       # in a watch: one of the envs, but which one is unknown
 PYTHON = 8                          # added to a phase: it is Python that runs in that process
+ANEW = 16                           # added in place of PYTHON: copies have other seeds by now
 PHASES = ("idle", "init", "c_reset", "c_step", "c_close", "c_render")
 STARTING = (1, 2)                   # phases: init and c_reset
 

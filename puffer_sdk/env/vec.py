@@ -5,7 +5,6 @@ elements, K action heads.
 """
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -19,8 +18,7 @@ from .abi import error_buffer, ffi
 from .blocks import available_memory, in_one_block, pointer
 from .library import Library, Settings
 from .seeds import mix_seed
-
-TRIALS = 16                     # ticks each way before an adaptive VecEnv decides
+from .trials import Trials
 
 
 class VecEnv:
@@ -77,8 +75,7 @@ class VecEnv:
         self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
         self._parts = self._split(self._threads)
         self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
-        self._trials: dict[bool, list[float]] | None = (
-            {False: [], True: []} if adaptive and self._pool else None)
+        self._trials = Trials() if adaptive and self._pool else None
         self._alone = self._pool is None
 
     # -- buffers: read-only names, so that no other array can take a buffer's place -----------
@@ -249,17 +246,36 @@ class VecEnv:
             self.actions = actions
         self.ticks += 1
         if self._trials is not None:
-            self._try()
+            self._trials.turn(self._step_alone, self._step_together)
+            if self._trials.over:
+                self._alone, self._trials = self._trials.first_is_faster, None
         elif self._alone:
             self._step_alone()
         else:
             self._step_together()
         return self.observations, self.rewards, self.terminals, self.truncations
 
-    def step_range(self, first: int, count: int) -> None:
-        """step() of some copies only, on this thread; the others' rows stay as they are."""
+    def step_others(self, waits: np.ndarray) -> None:
+        """step() of all copies but those that wait (num_envs,): their rewards and endings become 0,
+        and their other rows stay as they are."""
         self._check_open()
-        self.library.api.step(self._handle, first, count, self._flags, self._watch(0))
+        marks = np.ascontiguousarray(waits, np.uint8)
+        self.ticks += 1
+        self._step_together(self.library.api.step_others, pointer("unsigned char*", marks))
+
+    def renew(self, env: int, seed: int, *, abandon: bool = False) -> None:
+        """Make one copy anew, as if created with this seed of its own; reset_range begins it.
+
+        abandon     do not have the old one closed by the author's c_close
+        Raises UsageError where the binding makes all copies at once; nothing has changed then.
+        """
+        self._check_open()
+        settings, error = Settings(self.env_settings), error_buffer()
+        with self.library.among_resources():
+            failed = self.library.api.renew(self._handle, env, settings.c, seed, abandon,
+                                            self._watch(0), error)
+        if failed:
+            raise self.library.error(error, settings)
 
     @property
     def _flags(self) -> int:
@@ -271,25 +287,16 @@ class VecEnv:
         self.library.api.step(self._handle, 0, self.num_envs, self._flags,
                               ffi().addressof(watch))
 
-    def _step_together(self) -> None:
-        step, handle = self.library.api.step, self._handle
+    def _step_together(self, step=None, *given) -> None:
+        """On all threads. step: another function than the library's, that takes `given` as well"""
+        step, handle, flags = step or self.library.api.step, self._handle, self._flags
         for worker in range(self._threads):
             self._watches[worker].step = self.ticks
-        jobs = [self._pool.submit(step, handle, first, count, self._flags, self._watch(worker))
+        jobs = [self._pool.submit(step, handle, first, count, flags, *given, self._watch(worker))
                 for worker, (first, count) in enumerate(self._parts) if worker]
-        step(handle, *self._parts[0], self._flags, self._watch(0))
+        step(handle, *self._parts[0], flags, *given, self._watch(0))
         for job in jobs:
             job.result()
-
-    def _try(self) -> None:
-        """One tick of a trial: which way is faster is known after TRIALS of each."""
-        together = self.ticks % 2 == 0
-        began = time.perf_counter()
-        (self._step_together if together else self._step_alone)()
-        self._trials[together].append(time.perf_counter() - began)
-        if len(self._trials[True]) == TRIALS:
-            alone, both = (sorted(self._trials[way])[TRIALS // 2] for way in (False, True))
-            self._alone, self._trials = alone <= both, None
 
     def render(self, env: int = 0) -> None:
         """Have one env draw itself, with the raylib of this process (screen.py opens one)."""

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 5
+#define PUFFER_ABI_VERSION 6
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   64
 #define PUFFER_MAX_LOG     64    // values that my_log may report
@@ -143,6 +143,17 @@ typedef struct PufferApi {
     // bind of each env to blocks in which the rows of one follow those of the env before. `all`
     // points to the first rows; first_row[e] gets the first row of env e, and the last the end
     void (*bind_all)(PufferVec* vec, const PufferBuffers* all, int64_t* first_row);    // [envs + 1]
+
+    // Makes one env anew, with `seed` as its own: what follows is what an env plays that was
+    // created with it. The old one gets its c_close unless `abandon`; what it has logged and
+    // nobody collected goes with it. 0, or -1 with a text in error: then the old one plays on
+    int32_t (*renew)(PufferVec* vec, int32_t env, const PufferSettings* settings, uint32_t seed,
+                     int32_t abandon, PufferWatch* watch, char* error);
+
+    // step of the envs in this range whose waits[env] is 0. The rewards and endings of the
+    // others become 0, and nothing else of theirs changes. Not where whole_steps is 1
+    void (*step_others)(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
+                        const unsigned char* waits, PufferWatch* watch);
 } PufferApi;
 
 const PufferApi* puffer_api(void);

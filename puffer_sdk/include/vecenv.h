@@ -843,8 +843,10 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
     puffer_leave(watch);
 }
 
-static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
-                        PufferWatch* watch) {
+// waits: envs that do not step; NULL: all do. One function for both: authors' code is compiled once
+static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
+                              const unsigned char* waits, PufferWatch* watch) {
+    (void)waits;
     PufferWatch spare = {0, 0, 0, 0, 0};
     watch = puffer_enter(watch, &spare, PUFFER_STEP, vec->seed);
 #ifdef MY_VEC_STEP    // all envs or none
@@ -866,6 +868,7 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
     uint32_t* rand_states = vec->rand_states;
     (void)envs;
     for (int32_t e = first; e < first + count; e++) {
+        if (waits && waits[e]) continue;
         watch->env = e;
         puffer_rand_state = &rand_states[e];
 #ifdef MY_VEC_STEP_RANGE    // an env at a time: rand() must not depend on the range
@@ -887,7 +890,125 @@ static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t fl
     puffer_leave(watch);
 }
 
+static void puffer_step(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
+                        PufferWatch* watch) {
+    puffer_step_range(vec, first, count, flags, NULL, watch);
+}
+
+static void puffer_step_others(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
+                               const unsigned char* waits, PufferWatch* watch) {
+    puffer_step_range(vec, first, count, flags, waits, watch);
+}
+
 PUFFER_ONCE
+
+//------------------------------------------------------------------------------------
+// One env anew
+//------------------------------------------------------------------------------------
+#ifdef MY_VEC_INIT
+static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* settings,
+                            uint32_t seed, int32_t abandon, PufferWatch* watch, char* error) {
+    (void)vec, (void)e, (void)settings, (void)seed, (void)abandon, (void)watch;
+    snprintf(error, PUFFER_ERROR_SIZE, "renew: my_vec_init makes all envs at once");
+    return -1;
+}
+#else
+// The new env's rows are those of the old one, as bare as before its first reset
+static void puffer_inherit(PufferVec* vec, int32_t e, const Env* old) {
+    Env* env = &vec->envs[e];
+    size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
+    memset((void*)old->observations, 0, rows * (size_t)vec->obs_size * obs_element_size());
+    PUFFER_POINT(env->observations, old->observations);
+    PUFFER_POINT(env->actions, old->actions);
+    PUFFER_POINT(env->rewards, old->rewards);
+    PUFFER_POINT(env->terminals, old->terminals);
+#ifdef PUFFER_HAS_TRUNCATIONS
+    PUFFER_POINT(env->truncations, old->truncations);
+#endif
+#if defined(MY_ACTION_MASK) && !defined(ACTION_MASK_AT)
+    if (old->action_mask) memset((void*)old->action_mask, 1, rows * puffer_mask_size);
+    PUFFER_POINT(env->action_mask, old->action_mask);
+#endif
+#ifdef PUFFER_HAS_FINALS
+    PUFFER_POINT(env->final_observations, old->final_observations);
+#endif
+#ifdef PUFFER_HAS_ALIVE
+    PUFFER_POINT(env->alive, old->alive);
+#endif
+    if (vec->alive[e]) memset(vec->alive[e], 1, rows);
+}
+
+// c_close of an env that waits beside the one that took its place. It is called where the env has
+// always been: either may point into itself
+static void puffer_close_old(PufferVec* vec, int32_t e, const Env* old, uint32_t dice, Env* room,
+                             PufferWatch* watch) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    Env* env = &vec->envs[e];
+    const uint32_t begun = vec->rand_states[e];
+    memcpy((void*)room, env, sizeof(Env));
+    memcpy((void*)env, old, sizeof(Env));
+    vec->rand_states[e] = dice;
+    watch = puffer_enter(watch, &spare, PUFFER_CLOSE, vec->seed);
+    puffer_at(vec, e, watch);
+    c_close(env);
+    puffer_leave(watch);
+    memcpy((void*)env, room, sizeof(Env));
+    vec->rand_states[e] = begun;
+}
+
+static bool puffer_fits(PufferVec* vec, int32_t e, char* error) {
+    Env* env = &vec->envs[e];
+    int rows = env->PUFFER_ROWS, wanted = vec->first_row[e + 1] - vec->first_row[e];
+    if (rows == wanted && puffer_obs_size(env) == vec->obs_size) return true;
+    snprintf(error, PUFFER_ERROR_SIZE,
+             "renew: env %d has %d agents and %d observations, not %d and %d", e, rows,
+             puffer_obs_size(env), wanted, vec->obs_size);
+    return false;
+}
+
+static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* settings,
+                            uint32_t seed, int32_t abandon, PufferWatch* watch, char* error) {
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    Env* env = &vec->envs[e];
+    Env* volatile beside = (Env*)malloc(2 * sizeof(Env));    // the old one, and room
+    if (!beside) {
+        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for a second env");
+        return -1;
+    }
+    Dict* volatile kwargs = puffer_dict_from(settings, 8);
+    PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT, vec->seed);
+    const uint32_t dice = vec->rand_states[e];
+    volatile bool good = false;
+    jmp_buf escape;
+
+    memcpy((void*)beside, env, sizeof(Env));
+    memset((void*)env, 0, sizeof(Env));
+    vec->rand_states[e] = seed;
+    puffer_at(vec, e, seen);
+    puffer_error = error;
+    puffer_escape = &escape;
+    if (setjmp(escape) == 0) {
+        env->rng = seed;
+        env->num_agents = 1;
+        my_init(env, kwargs);
+        good = puffer_fits(vec, e, error);
+    }
+    puffer_escape = NULL;
+    puffer_error = NULL;
+    puffer_leave(seen);
+    if (good) {
+        puffer_inherit(vec, e, beside);
+        vec->env_seeds[e] = seed;
+        if (!abandon) puffer_close_old(vec, e, beside, dice, beside + 1, watch);
+    } else {
+        memcpy((void*)env, beside, sizeof(Env));
+        vec->rand_states[e] = dice;
+    }
+    free(beside);
+    puffer_free_dict(kwargs);
+    return good ? 0 : -1;
+}
+#endif
 
 static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, double* out) {
     enum { fields = puffer_log_fields };
@@ -984,7 +1105,8 @@ extern "C"
         puffer_collect_logs, puffer_render,
         puffer_env_struct,   puffer_env_struct_size,
         puffer_add_log,      puffer_log_size,
-        puffer_bind_all,
+        puffer_bind_all,     puffer_renew,
+        puffer_step_others,
     };
     return &api;
 }

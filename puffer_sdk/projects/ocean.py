@@ -33,8 +33,8 @@ from ..training import runs
 # Settings that PufferLib does not read; nor does it read any of [eval] and [check]
 OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
         "train": {"stop_at_goal", "scale_obs", "backend", "device", "precision", "norm_adv",
-                  "reward_clip", "async"}}
-CHANGES_TRAINING = ("scale_obs", "norm_adv", "reward_clip")
+                  "reward_clip", "async", "encoder_scale"}}
+CHANGES_TRAINING = ("scale_obs", "norm_adv", "reward_clip", "encoder_scale")
 SECTIONS = ("base", "env", "vec", "policy", "train")
 STEPS = 400             # ticks that the export and the original must agree on
 

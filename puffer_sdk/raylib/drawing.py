@@ -179,33 +179,45 @@ def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
     what = f"raylib for {recipe.platform}"
     ui.say(f"compiling {what}: once on this machine, about a minute at most")
     env = emscripten_environment() if recipe.platform == "web" else None
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix=".objects-",
+    objects = _compile_objects(source, recipe, library.parent, what, verbose, report, env)
+    if recipe.kind == "a":
+        with files.replacing(library) as whole:
+            whole.unlink(missing_ok=True)                   # ar would add to an empty file
+            compilers.run_compiler([_archiver(recipe), "rcs", whole, *objects],
+                                   source=library, what=what, verbose=verbose, env=env)
+    else:
+        flags = ["-dynamiclib"] if IS_MAC else ["-shared", "-Wl,-Bsymbolic-functions"]
+        compilers.compile_to(library, [*recipe.compiler, *flags, *objects, *recipe.links],
+                             source=library, what=what, verbose=verbose)
+    report("raylib", len(objects) + 1, len(objects) + 1)
+
+
+def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbose: bool,
+                     report: Progress, env) -> list[Path]:
+    """The objects of a recipe, kept beside the libraries: most serve a static and a shared one."""
+    tree = fetch.tree_hash(source)
+    units = [source / f"{module}.c" for module in recipe.modules]
+    with tempfile.TemporaryDirectory(dir=home, prefix=".objects-",
                                      ignore_cleanup_errors=True) as scratch:
-        units = [source / f"{module}.c" for module in recipe.modules]
         for name, text in recipe.extra:
             (Path(scratch) / name).write_text(text)
             units.insert(0, Path(scratch) / name)
-        units.sort(key=lambda unit: -unit.stat().st_size)       # the longest first
-        objects = [Path(scratch) / f"{unit.stem}.o" for unit in units]
-        commands = [[*recipe.compiler, "-c", *recipe.flags,
-                     *dict(recipe.special).get(unit.stem, ()), f"-I{source}", unit,
-                     "-o", target] for unit, target in zip(units, objects)]
-        steps = len(commands) + 1
-        report("raylib", 0, steps)
+        kept = {unit: home / f"{unit.stem}-{recipe.object_key(tree, unit.stem)}.o"
+                for unit in units}
+        missing = [unit for unit in units if not _is_filled(kept[unit])]
+        missing.sort(key=lambda unit: -unit.stat().st_size)         # the longest first
+        made = [Path(scratch) / f"{unit.stem}.o" for unit in missing]
+        commands = [[*recipe.compiler, "-c", *recipe.flags_of(unit.stem), f"-I{source}", unit,
+                     "-o", target] for unit, target in zip(missing, made)]
+        done, steps = len(units) - len(missing), len(units) + 1
+        report("raylib", done, steps)
         compilers.run_compilers(commands, source=source / "raylib.h", what=what, verbose=verbose,
-                                env=env, on_done=lambda count: report("raylib", count, steps))
-        for command, target in zip(commands, objects):
+                                env=env,
+                                on_done=lambda count: report("raylib", done + count, steps))
+        for command, unit, target in zip(commands, missing, made):
             compilers.check_made(target, command, source=source / "raylib.h", what=what)
-        if recipe.kind == "a":
-            with files.replacing(library) as whole:
-                whole.unlink(missing_ok=True)                   # ar would add to an empty file
-                compilers.run_compiler([_archiver(recipe), "rcs", whole, *objects],
-                                       source=library, what=what, verbose=verbose, env=env)
-        else:
-            flags = ["-dynamiclib"] if IS_MAC else ["-shared", "-Wl,-Bsymbolic-functions"]
-            compilers.compile_to(library, [*recipe.compiler, *flags, *objects, *recipe.links],
-                                 source=library, what=what, verbose=verbose)
-        report("raylib", steps, steps)
+            os.replace(target, kept[unit])
+    return list(kept.values())
 
 
 def _archiver(recipe: Recipe) -> str:

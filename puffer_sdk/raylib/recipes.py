@@ -37,10 +37,23 @@ class Recipe:
     extra: tuple[tuple[str, str], ...]  # our own files that are compiled along: (name, text)
 
     def key(self, source_hash: str) -> str:
-        parts = [source_hash, machine.machine(), repr(self)]
-        if "-march=native" in repr(self.special):
-            parts.append(compilers.cpu_features_key())
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        return _hash(source_hash, repr(self))
+
+    def flags_of(self, unit: str) -> tuple[str, ...]:
+        """All flags that one unit ("rcore", "headless") is compiled with."""
+        return (*self.flags, *dict(self.special).get(unit, ()))
+
+    def object_key(self, source_hash: str, unit: str) -> str:
+        """The same for all libraries that hold the same object: a static and a shared one."""
+        return _hash(source_hash, self.compiler_key, *self.compiler, *self.flags_of(unit),
+                     *(text for name, text in self.extra if name == f"{unit}.c"))
+
+
+def _hash(*parts: str) -> str:
+    parts = (machine.machine(), *parts)
+    if "-march=native" in repr(parts):
+        parts += (compilers.cpu_features_key(),)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 # -O1 where speed is no matter: raudio, say, takes 5 s instead of 20
@@ -128,21 +141,21 @@ def recipe_for(platform: str, kind: str) -> Recipe:
     compiler = compilers.find_compiler()
     command = tuple(compiler.command)
     common = (*_COMMON, "-fPIC")
-    quiet = _NO_CAPTURE if kind == "so" else ()
+    quiet = _NO_CAPTURE if kind == "so" else ()         # only the core captures
     if platform == "headless":
         sound = () if kind == "so" else ("raudio",)
         return Recipe(platform, kind, command, compiler.key, (*_MODULES[1:], *sound),
-                      (*common, *quiet, "-O1", "-DPLATFORM_MEMORY",
+                      (*common, "-O1", "-DPLATFORM_MEMORY",
                        "-DGRAPHICS_API_OPENGL_SOFTWARE", "-DSW_FRAMEBUFFER_OUTPUT_BGRA=0"),
-                      (("headless", _tune()),), _system_links(sound=bool(sound)),
+                      (("headless", (*_tune(), *quiet)),), _system_links(sound=bool(sound)),
                       (("headless.c", _HEADLESS),))
     links = ("-framework", "Cocoa", "-framework", "IOKit", "-framework", "CoreVideo",
              "-framework", "OpenGL", "-framework", "AudioToolbox") if IS_MAC else \
         (*_X11, *_system_links(sound=True))
     no_word = "-DMG_FPRINTF(...)=0"             # about a machine without /dev/input
     return Recipe(platform, kind, command, compiler.key, (*_MODULES, "raudio"),
-                  (*common, *quiet, "-O2", "-DPLATFORM_DESKTOP_RGFW",
-                   "-DGRAPHICS_API_OPENGL_33", no_word), (("raudio", ("-O1",)),), links, ())
+                  (*common, "-O2", "-DPLATFORM_DESKTOP_RGFW", "-DGRAPHICS_API_OPENGL_33", no_word),
+                  (("raudio", ("-O1",)), ("rcore", quiet)), links, ())
 
 
 def _tune() -> tuple[str, ...]:

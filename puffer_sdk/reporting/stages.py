@@ -99,8 +99,6 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     from ..checking.check import check
 
     def work(entry: Entry) -> tuple[dict, dict]:
-        if subject.unchecked:
-            return {"failed": subject.unchecked, "left_out": True}, {}
         result = check(subject.ref, settings=subject.settings, budget=BUDGET, verbose=verbose)
         document = result.to_dict()
         coverage = document["coverage"]

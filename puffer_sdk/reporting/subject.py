@@ -111,7 +111,6 @@ class CompiledSubject(Subject):
     envs, ticks = 32, 256               # of the play that is compared with itself, at most
     deals = (1, 1, 2)                   # threads, or worker processes, of each time
     spread = "threads"                  # over which envs are dealt
-    unchecked = ""                      # why check has nothing to say
     parts = ()                          # of an observation, where check does not look at them
 
     @property
@@ -167,7 +166,8 @@ class PythonSubject(Subject):
     @property
     def by_itself(self) -> bool:
         """Whether its own code steps all copies of a worker, by one seed for all of them."""
-        return self.spec is not None and self.spec.facts.kind == BATCH
+        return self.spec is not None and self.spec.facts.kind == BATCH \
+            and not self.prepared.opener.maker.seeded_when_made
 
     @property
     def deals(self) -> tuple[int, ...]:
@@ -176,10 +176,6 @@ class PythonSubject(Subject):
     @property
     def spread(self) -> str:
         return "" if self.by_itself else "worker processes"
-
-    @property
-    def unchecked(self) -> str:
-        return "its own code steps many copies: check takes single ones" if self.by_itself else ""
 
     @property
     def home(self) -> Path:

@@ -1,4 +1,4 @@
-"""Settings of a whole run, and of one rank's part.  Config, Place -> Config
+"""Settings of a whole run, and of one rank's part.  Config, number of ranks -> Config
 
 Settings mean what they mean in one process: `vec.total_agents` and `train.minibatch_size` are of
 all ranks together. Each takes the same share of both.
@@ -10,19 +10,21 @@ from dataclasses import replace
 
 from ..base.errors import UsageError
 from ..settings.values import Config
-from .places import Place
 
 
-def in_group(config: Config, place: Place) -> Config:
+def in_group(config: Config, size: int, local_size: int = 1) -> Config:
     """The settings of the whole run, as one of its processes takes them. Raises UsageError where
-    it cannot be shared."""
-    if place.size == 1:
+    it cannot be shared.
+
+    local_size   how many of the processes share this machine
+    """
+    if size == 1:
         return config
     if config.train.device == "cuda" and config.train.backend == "native" \
             and config.origin.get("train.device", "").startswith("auto"):
         config = config.with_auto("train.device", "cpu", "several processes share the run")
-    check(config, place.size)
-    return fewer_threads(config, place.local_size)
+    check(config, size)
+    return fewer_threads(config, local_size)
 
 
 def check(config: Config, size: int) -> None:

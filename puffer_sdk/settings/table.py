@@ -176,6 +176,10 @@ class Train:
                                  low=0, high=1e9)
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
     scale_obs: bool = setting(False, "divide byte observations by 255")
+    encoder_scale: float = setting(0.0, "factor of the encoder's first weights and of its learning "
+                                        "rate, as if observations were multiplied by it; below 1 "
+                                        "for large numbers. 0: 1; for Python environments by "
+                                        "random play", low=0, high=1e6)
     backend: str = setting(AUTO, "which trainer runs: the native one, or PyTorch's",
                            choices=("native", "torch"),
                            auto="native; torch where policy.torch_class asks for it")

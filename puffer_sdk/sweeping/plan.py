@@ -51,6 +51,10 @@ DEFAULT = {
 }
 
 
+# what random play says of a Python environment where a sweep begins: it holds in every trial
+MEASURED = ("vec.reward_scale", "train.scale_obs", "train.encoder_scale")
+
+
 @dataclass(frozen=True)
 class Plan:
     """One sweep, resolved: it is stored with the trials, so that any worker can join.
@@ -160,6 +164,9 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
     slices = 1 if is_auto(resolved, "vec.num_buffers") else resolved.vec.num_buffers
     if not is_auto(resolved, "vec.num_workers"):
         fixed["vec.num_workers"] = show(resolved.vec.num_workers)
+    measured = {name: show(resolved[name]) for name in MEASURED
+                if is_auto(resolved, name) and name not in rows}
+    fixed |= measured
     metric, minimize = _metric(keys, resolved, spec)
     plan = Plan(
         env=source.name, rows=rows, start={}, fixed=fixed,
@@ -171,7 +178,7 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
         base={"train.horizon": resolved.train.horizon,
               "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch},
         held={name: text_of(name, value, resolved.of_python) for name, value in resolved.items()
-              if source.inis_alone and name not in rows and is_given(resolved, name)},
+              if source.inis_alone and name not in rows and is_given(resolved, name)} | measured,
         ini=ini.read_text(encoding="utf-8") if ini else "")
     space = plan.space()
     start = {name: resolved[name] for name in rows}

@@ -99,7 +99,8 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
     prepared = sources.find(env).prepare(settings, verbose=verbose)
     place = places.find()
     if place is not None:
-        prepared = replace(prepared, config=dividing.in_group(prepared.config, place))
+        prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,
+                                                              place.local_size))
     resolved = prepared.config
     if resolved.train.backend != "native":
         raise UsageError("profile looks into the native trainer",

@@ -96,6 +96,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                               verbose=verbose)
     processes = prepared.config.train.processes
     if place is None and processes > 1 and launch:
+        dividing.in_group(prepared.config, processes)       # refused once, not by each of them
         return launch(processes)
     if place is None and processes > 1 and "train.processes" in (settings or {}):
         raise UsageError("train.processes starts processes of the command line",
@@ -103,7 +104,8 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
                          actual=processes, hint="puffer-sdk train --train.processes N; or start "
                          "the program with torchrun, and let it call train()")
     if place is not None:
-        prepared = replace(prepared, config=dividing.in_group(prepared.config, place))
+        prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,
+                                                              place.local_size))
     backends.require(prepared.config, prepared.folder, verbose=verbose)
     prepared = prepared.with_sizes()
     resolved, spec = prepared.config, prepared.spec

@@ -7,12 +7,13 @@
 It takes what gymnasium.vector.AsyncVectorEnv takes, and returns what that returns; each worker
 steps several environments, and writes their observations in place.
 
+`SB3Vector` is the same for Stable-Baselines3: a VecEnv.
 `OldInfos` gives a vector the infos of Gymnasium 0.29, for programs that were written for it.
 """
 from __future__ import annotations
 
-__all__ = ["OldInfos", "Vector"]
-MODULES = {"OldInfos": "old_infos", "Vector": "vector"}
+__all__ = ["OldInfos", "SB3Vector", "Vector"]
+MODULES = {"OldInfos": "old_infos", "SB3Vector": "sb3", "Vector": "vector"}
 
 
 def __getattr__(name: str):

@@ -80,13 +80,14 @@ class VectorLane:
         self.over = [False] * len(envs)
         self.infos: dict[int, dict] = {}
 
-    def reset(self, seeds: list, options: dict | None, mask) -> None:
+    def reset(self, seeds: list, options: list, mask) -> None:
         """Of those in mask; None: of all."""
         self.infos, self.words[shared.PHASE] = {}, RESET
         for at, env in enumerate(self.envs):
             if mask is None or mask[at]:
                 self.notes[shared.ENV] = self.part.first + at
-                observation, info = env.reset(seed=seeds[at], options=options)
+                given = {} if options[at] is None else {"options": options[at]}
+                observation, info = env.reset(seed=seeds[at], **given)
                 self._show(at, observation, info)
                 self.over[at] = False
         self.words[shared.PHASE] = 0
@@ -128,6 +129,8 @@ class VectorLane:
             for env, value in zip(self.envs, values):
                 env.set_wrapper_attr(attribute, value)
             return None
+        if name == "apply":
+            return self._applied(*rest)
         self.words[shared.PHASE] = RENDER if rest[0] == "render" else 0
         attribute, given, keywords = rest
         found = []
@@ -137,6 +140,24 @@ class VectorLane:
             found.append(value(*given, **keywords) if callable(value) else value)
         self.words[shared.PHASE] = 0
         return found
+
+    def _applied(self, function: bytes, picks: list[int]) -> bytes:
+        """{index: what the function returned, or a Failure}, pickled."""
+        import cloudpickle
+
+        found, first = {}, self.part.first
+        try:
+            asked = cloudpickle.loads(function) if picks else None
+        except Exception as error:
+            return cloudpickle.dumps({first + at: Failure.of(error) for at in picks})
+        for at in picks:
+            self.notes[shared.ENV] = first + at
+            try:
+                found[first + at] = asked(self.envs[at])
+                cloudpickle.dumps(found[first + at])
+            except Exception as error:
+                found[first + at] = Failure.of(error)
+        return cloudpickle.dumps(found)
 
     def said(self):
         """What the arrays do not hold of a reset or step; None: nothing."""
@@ -184,9 +205,15 @@ def make(env_fns: bytes, first: int) -> list:
     import cloudpickle
 
     envs: list = []
+    seen: set[int] = set()
     try:
         for function in cloudpickle.loads(env_fns):
-            envs.append(function())
+            env = function()
+            if id(env.unwrapped) in seen:
+                raise ValueError("two functions returned the same environment: each must make "
+                                 "one of its own")
+            seen.add(id(env.unwrapped))
+            envs.append(env)
     except Exception as error:
         raise EnvError(first + len(envs), INIT, error) from error
     return envs

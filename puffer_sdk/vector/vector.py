@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import threading
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -15,21 +14,17 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 
-from ..base.errors import RunError, UsageError
-from ..bridges import shared
-from ..bridges.lanes import ffi, library
-from ..bridges.monitor import LOOK
-from ..bridges.processes import DOING, Process, as_itself, printed, raised, start
-from ..bridges.shared import CALL, DEAD, FINE, RAISED, RESET, STEP, Block
-from ..bridges.vec import SPINS
-from ..env import abi
+from ..base.errors import UsageError
+from ..bridges.processes import as_itself, raised
+from ..bridges.shared import CALL, RESET, STEP
+from ..bridges.worker import Failure
 from ..settings.automatic import available_cores
 from .arrays import Arrays, is_fixed, is_known
-from .lane import Made, VectorPart, VectorSizes
+from .lane import VectorSizes
 from .matching import batched
+from .workers import Workers
 
 TICK = 0.0002           # seconds between two looks of a wait that has a limit
-FOREVER = 2**62         # nanoseconds
 IDLE, RESETTING, STEPPING, CALLING = "default", "reset", "step", "call"
 
 
@@ -64,16 +59,13 @@ class Vector(VectorEnv):
         self.env_fns, self.shared_memory, self.copy = list(env_fns), shared_memory, copy
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.num_envs, self._state, self._pending = len(self.env_fns), IDLE, None
-        self._processes: list[Process] = []
-        self._closing, self._failure = threading.Event(), None
         if not self.env_fns:
             raise UsageError("there is nothing to step", expected="one function or more")
         count = available_cores() if workers == "auto" else int(workers)
         count = max(1, min(count, self.num_envs, max_concurrency or count))
-        edges = [self.num_envs * lane // count for lane in range(count + 1)]
-        self._parts = [slice(*pair) for pair in zip(edges, edges[1:])]
+        self._workers = Workers(self.num_envs, count)
         try:
-            made = self._make(start_timeout)
+            made = self._workers.make(self.env_fns, start_timeout)
             self.metadata = {**made[0].metadata, "autoreset_mode": self.autoreset_mode}
             self.render_mode = made[0].render_mode
             (self.single_observation_space, self.observation_space, self.single_action_space,
@@ -83,79 +75,26 @@ class Vector(VectorEnv):
                                  "give shared_memory=False")
             self._open()
         except BaseException:
-            self._end()
+            self._workers.end()
             self.closed = True
             raise
 
-    # -- making
-
-    def _make(self, timeout: float) -> list[Made]:
-        """Starts the processes. What they say of their environments, in order."""
-        import cloudpickle
-
-        library()
-        self._processes = [start("puffer_sdk.vector.lane:answering") for _ in self._parts]
-        for part, process in zip(self._parts, self._processes):
-            process.send(("make", cloudpickle.dumps(self.env_fns[part]), part.start))
-        return [cloudpickle.loads(self._answer(process, timeout)[0])
-                for process in self._processes]
-
-    def _answer(self, process: Process, timeout: float) -> list:
-        try:
-            kind, *found = process.answer(timeout)
-        except TimeoutError:
-            raise RunError(f"the environments were not made within {timeout:g} seconds",
-                           hint="a longer limit is start_timeout") from None
-        except EOFError:
-            raise RunError(f"a worker process ended while it made its environments: "
-                           f"{process.cause}", detail=printed()) from None
-        if kind == "raised":
-            error = as_itself(raised(found[0], f"env {found[0].env}"))
-            raise error from error.__cause__
-        return found
-
     def _open(self) -> None:
-        """The block of memory, and the workers' lanes in it."""
-        count, space = len(self._parts), self.single_observation_space
+        """The block of memory that the workers write."""
+        space = self.single_observation_space
         self._seen = (Arrays(space, self.num_envs)
                       if self.shared_memory and is_fixed(space) else None)
         self._acts = (Arrays(self.single_action_space, self.num_envs)
                       if is_fixed(self.single_action_space) else None)
-        sizes = VectorSizes(count, self.num_envs, self._seen.bytes if self._seen else 0,
+        sizes = VectorSizes(len(self._workers.parts), self.num_envs,
+                            self._seen.bytes if self._seen else 0,
                             self._acts.bytes if self._acts else 0)
-        self._block = block = Block(sizes)
+        self._block = block = self._workers.open(sizes, self._seen, self._acts,
+                                                 self.autoreset_mode.value)
         self._act_views = self._acts.views(block.actions) if self._acts else []
         self._views = self._seen.views(block.observations) if self._seen else []
         self.observations = (self._seen.nest(self._views) if self._seen else
                              create_empty_array(space, self.num_envs))
-        self._sent = np.zeros(count, np.int32)
-        self._since, self._progress = np.zeros((2, count), np.int64)
-        self._lanes = ffi().new("Lanes*", {
-            "lanes": ffi().cast("Lane*", block.lanes.ctypes.data),
-            "bell": ffi().cast("LaneCounter*", block.bell.ctypes.data),
-            "sent": ffi().cast("int32_t*", self._sent.ctypes.data), "count": count,
-            "num_envs": self.num_envs, "spins": SPINS, "bad_lane": -1, "limit": FOREVER,
-            "reset_limit": FOREVER, "since": ffi().cast("int64_t*", self._since.ctypes.data),
-            "progress": ffi().cast("int64_t*", self._progress.ctypes.data)})
-        try:
-            for lane, (part, process) in enumerate(zip(self._parts, self._processes)):
-                process.send(("open", VectorPart(lane, part.start, sizes, self._seen, self._acts,
-                                                 self.autoreset_mode.value)), block.fd)
-            for process in self._processes:
-                self._answer(process, 60.0)
-        finally:
-            block.close_fd()
-        self._watcher = threading.Thread(target=self._look_after, daemon=True)
-        self._watcher.start()
-
-    def _look_after(self) -> None:
-        """Runs on a thread: a process that has ended is noted where C sees it."""
-        while not self._closing.wait(LOOK):
-            for lane, process in enumerate(self._processes):
-                if not process.alive:
-                    words = self._block.lanes[lane].view(np.int32)
-                    if words[shared.STATE] == FINE:
-                        words[shared.STATE] = DEAD
 
     # -- asking and waiting
 
@@ -169,13 +108,6 @@ class Vector(VectorEnv):
                 "complete", self._state)
         self._state = what
 
-    def _send(self, command: int, messages: list | None) -> None:
-        """One message a worker, or none; they read it once they were asked."""
-        self._block.listen[:] = messages is not None
-        library().lanes_send(self._lanes, 0, len(self._parts), command)
-        for process, message in zip(self._processes, messages or ()):
-            process.send(message)
-
     def _receive(self, method: str, timeout: float | None) -> list:
         """What each worker says besides its arrays; None: nothing."""
         if self.closed:
@@ -188,38 +120,18 @@ class Vector(VectorEnv):
         if timeout is not None:
             self._wait(method, timeout)
         self._state = IDLE
-        if library().lanes_receive(self._lanes, 0, len(self._parts), abi.ffi().NULL):
-            self._failure = self._failure or self._find_failure()
-            raise self._failure from self._failure.__cause__
-        speaks = self._block.speaks
-        return [process.channel.recv() if speaks[lane] else None
-                for lane, process in enumerate(self._processes)] if speaks.any() \
-            else [None] * len(self._parts)
+        return self._workers.receive()
 
     def _wait(self, method: str, timeout: float) -> None:
         end = time.monotonic() + timeout
-        lanes = range(len(self._parts))
-        while not all(library().lanes_ready(self._lanes, lane) for lane in lanes):
-            if any(not process.alive for process in self._processes):
+        while not self._workers.ready:
+            if not self._workers.alive:
                 return
             if time.monotonic() > end:
                 self._state = IDLE
                 raise multiprocessing.TimeoutError(
                     f"`{method}` was not done after {timeout} seconds")
             time.sleep(TICK)
-
-    def _find_failure(self) -> BaseException:
-        lane, state = self._lanes.bad_lane, self._lanes.bad_state
-        process, block = self._processes[lane], self._block
-        env = int(block.lanes[lane].view(np.int64)[shared.ENV])
-        phase = int(block.lanes[lane].view(np.int32)[shared.PHASE])
-        if state == RAISED:
-            with contextlib.suppress(EOFError, TimeoutError):
-                failure = process.answer(1.0)
-                return as_itself(raised(failure, f"env {failure.env}"))
-        return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}",
-                        where=f"env {env}", detail=printed(),
-                        hint="its packages may have crashed: what they printed says more")
 
     # -- reset and step
 
@@ -241,9 +153,14 @@ class Vector(VectorEnv):
         if options is not None and "reset_mask" in options:
             options = dict(options)
             mask = self._checked_mask(options.pop("reset_mask"))
+        self._begin_reset(list(seed), [options] * self.num_envs, mask)
+
+    def _begin_reset(self, seeds: list, options: list, mask: np.ndarray | None = None) -> None:
+        """Seeds and options, one for each environment."""
         self._begin(RESETTING, "reset_async")
-        self._send(RESET, [(list(seed[part]), options, None if mask is None else mask[part])
-                           for part in self._parts])
+        self._workers.send(RESET, [
+            (seeds[part], options[part], None if mask is None else mask[part])
+            for part in self._workers.parts])
 
     def _checked_mask(self, mask) -> np.ndarray:
         name = "`options['reset_mask']` must"
@@ -274,15 +191,19 @@ class Vector(VectorEnv):
         try:
             messages = None
             if self._acts is None or not self._acts.take(actions, self._act_views):
-                each = list(iterate(self.action_space, actions))
+                each = self._each_action(actions)
                 if len(each) != self.num_envs:
                     raise ValueError(f"there are actions for {len(each)} environments, not "
                                      f"{self.num_envs}")
-                messages = [(each[part],) for part in self._parts]
+                messages = [(each[part],) for part in self._workers.parts]
         except BaseException:
             self._state = IDLE
             raise
-        self._send(STEP, messages)
+        self._workers.send(STEP, messages)
+
+    def _each_action(self, actions) -> list:
+        """Of actions that are no batch of the action space's arrays: one for each environment."""
+        return list(iterate(self.action_space, actions))
 
     def step_wait(self, timeout: float | None = None):
         """As step(); multiprocessing.TimeoutError after `timeout` seconds."""
@@ -291,19 +212,24 @@ class Vector(VectorEnv):
         return (self._shown(), block.rewards.copy(), block.terminations.copy(),
                 block.truncations.copy(), infos)
 
-    def _heard(self, said: list) -> dict:
+    def _heard(self, said: list):
         """The infos of all environments as one; loose observations are put together."""
-        infos: dict = {}
+        found: dict[int, dict] = {}
         loose: list = []
         for each in said:
-            if each is None:
-                continue
-            for env, info in each[0].items():
-                infos = self._add_info(infos, info, env)
-            loose += each[1] or ()
+            if each is not None:
+                found |= each[0]
+                loose += each[1] or ()
         if loose:
             self.observations = concatenate(self.single_observation_space, loose,
                                             self.observations)
+        return self._merged(found)
+
+    def _merged(self, found: dict[int, dict]):
+        """What reset and step return as infos, of those of single environments, by index."""
+        infos: dict = {}
+        for env, info in found.items():
+            infos = self._add_info(infos, info, env)
         return infos
 
     def _shown(self):
@@ -325,7 +251,7 @@ class Vector(VectorEnv):
         if name in ("reset", "step", "close"):
             raise ValueError(f"call {name}() itself, not call({name!r})")
         self._begin(CALLING, "call_async")
-        self._send(CALL, [("get", name, args, kwargs)] * len(self._parts))
+        self._workers.send(CALL, [("get", name, args, kwargs)] * len(self._workers.parts))
 
     def call_wait(self, timeout: float | None = None) -> tuple:
         """As call(); multiprocessing.TimeoutError after `timeout` seconds."""
@@ -342,8 +268,33 @@ class Vector(VectorEnv):
         if len(values) != self.num_envs:
             raise ValueError(f"there are {len(values)} values for {self.num_envs} environments")
         self._begin(CALLING, "set_attr")
-        self._send(CALL, [("set", name, list(values[part])) for part in self._parts])
+        self._workers.send(CALL, [("set", name, list(values[part]))
+                                  for part in self._workers.parts])
         self._receive("call_wait", None)
+
+    def apply(self, function: Callable[[gymnasium.Env], Any],
+              envs: Sequence[int] | None = None) -> list:
+        """What a function returns of each environment, called where that lives; envs: of these.
+
+        What it raises is raised here, once all have been asked, and the environments live on.
+        """
+        import cloudpickle
+
+        chosen = range(self.num_envs) if envs is None else [int(env) for env in envs]
+        asked = cloudpickle.dumps(function)
+        self._begin(CALLING, "apply")
+        self._workers.send(CALL, [
+            ("apply", asked, sorted({env - part.start for env in chosen
+                                     if part.start <= env < part.stop}))
+            for part in self._workers.parts])
+        found: dict[int, Any] = {}
+        for said in self._receive("call_wait", None):
+            found |= cloudpickle.loads(said[0])
+        for env, value in found.items():
+            if isinstance(value, Failure):
+                error = as_itself(raised(value, f"env {env}"))
+                raise error from error.__cause__
+        return [found[env] for env in chosen]
 
     def render(self) -> tuple:
         """What each environment's render() returns."""
@@ -368,19 +319,9 @@ class Vector(VectorEnv):
                                   f"`{self._state}` to complete.")
             with contextlib.suppress(Exception):
                 self._receive(f"{self._state}_wait", 0 if terminate else timeout)
-        fine = self._lanes.bad_lane < 0 and not terminate and all(
-            library().lanes_ready(self._lanes, lane) for lane in range(len(self._parts)))
-        if fine:
-            self._send(CALL, [("close",)] * len(self._parts))
-            for process in self._processes:
-                with contextlib.suppress(EOFError, TimeoutError):
-                    process.answer(60.0 if timeout is None else timeout)
-        self._end()
-
-    def _end(self) -> None:
-        self._closing.set()
-        for process in self._processes:
-            process.end()
+        if not terminate:
+            self._workers.close(60.0 if timeout is None else timeout)
+        self._workers.end()
 
     def __del__(self):
         if not getattr(self, "closed", True):

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.utils.env_match import check_environments_match
 from gymnasium.vector import AutoresetMode
-from helpers.places import ROOT
+from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -116,6 +116,84 @@ def test_many_play_what_each_would_play_alone(mode):
                     waiting[at] = True
             assert np.array_equal(seen[at], last)
     assert endings > 5
+
+
+class Beside:
+    """Copies of a vector with autoreset="disabled", and what each plays alone."""
+
+    def __init__(self, env, count, **options):
+        self.envs = puffer_sdk.to_vector(env, count, autoreset="disabled", **options)
+        self.alone = [puffer_sdk.to_gymnasium(env) for _ in range(count)]
+        self.waiting, self.endings = np.zeros(count, bool), 0
+        self.seen, _ = self.envs.reset(seed=5)
+        self.last = [each.reset(seed=5 + at)[0] for at, each in enumerate(self.alone)]
+        self.compare()
+
+    def compare(self):
+        for ours, theirs in zip(self.seen, self.last):
+            assert np.array_equal(ours, theirs)
+
+    def begin(self, mask, seeds):
+        self.seen, infos = self.envs.reset(seed=seeds, options={"reset_mask": mask})
+        for at in np.flatnonzero(mask).tolist():
+            seed = None if seeds is None else seeds + at if isinstance(seeds, int) else seeds[at]
+            self.last[at], info = self.alone[at].reset(seed=seed)
+            assert "action_mask" not in info or np.array_equal(infos["action_mask"][at],
+                                                               info["action_mask"])
+        self.waiting &= ~mask
+        self.compare()
+
+    def play(self, steps):
+        for _ in range(steps):
+            if self.waiting.any():
+                self.begin(self.waiting.copy(), None)
+            actions = [self.envs.single_action_space.sample() for _ in self.alone]
+            self.seen, rewards, over, cut, _ = self.envs.step(np.array(actions))
+            for at, env in enumerate(self.alone):
+                self.last[at], *theirs, _ = env.step(actions[at])
+                assert theirs == [rewards[at], over[at], cut[at]]
+            self.waiting = over | cut
+            self.endings += int(self.waiting.sum())
+            self.compare()
+
+
+@pytest.mark.parametrize("env", ["cartpole", "breakout", SPECIMENS / "ocean" / "nim",
+                                 SPECIMENS / "correct" / "quarry"], ids=str)
+def test_single_copies_are_given_seeds(env):
+    """Each then plays what one alone plays with its seed; nim calls rand(), quarry allocates."""
+    beside = Beside(env, 3)
+    beside.envs.single_action_space.seed(1)
+    beside.play(9)
+    beside.begin(np.array([False, True, False]), [1, 90, 2])
+    beside.play(30)
+    beside.begin(np.array([True, False, True]), [90, 1, None])
+    beside.play(30)
+    beside.begin(np.array([True, True, False]), 40)
+    beside.play(200)
+    assert beside.endings > 2
+    beside.envs.close()
+
+
+def test_a_copy_that_draws_is_given_a_seed():
+    envs = puffer_sdk.to_vector("breakout", 2, autoreset="disabled", render_mode="rgb_array")
+    alone = puffer_sdk.to_gymnasium("breakout", render_mode="rgb_array")
+    envs.reset(seed=1)
+    alone.reset(seed=8)
+    for drawn in (False, True, True):           # a copy is closed only if it has drawn
+        envs.step([1, 2])
+        envs.reset(seed=[8, 9], options={"reset_mask": np.ones(2, bool)})
+        if drawn:
+            assert np.array_equal(envs.vec.frame(0), alone.render())
+    assert np.array_equal(envs.render()[0], alone.render())
+    envs.close()
+
+
+def test_copies_that_are_made_all_at_once_cannot_be():
+    envs = puffer_sdk.to_vector(SPECIMENS / "correct" / "convoy", 1, autoreset="disabled")
+    seen, _ = envs.reset(seed=1)
+    with pytest.raises(UsageError, match="all envs at once"):
+        envs.reset(seed=2, options={"reset_mask": np.ones(1, bool)})
+    assert envs.step(np.zeros(1, int))[0].shape == seen.shape
 
 
 def test_threads_and_lists_of_seeds_change_nothing():

@@ -4,7 +4,14 @@ import pickle
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS
-from pettingzoo.test import api_test, parallel_api_test
+from pettingzoo.test import (
+    api_test,
+    max_cycles_test,
+    parallel_api_test,
+    parallel_seed_test,
+    render_test,
+    seed_test,
+)
 from pettingzoo.utils import parallel_to_aec
 
 import puffer_sdk
@@ -16,6 +23,30 @@ def test_pettingzoos_test_passes(target):
     parallel_api_test(puffer_sdk.to_parallel("snake"), num_cycles=60)
     parallel_api_test(puffer_sdk.to_parallel(target), num_cycles=60)
     api_test(parallel_to_aec(puffer_sdk.to_parallel(target)), num_cycles=60)
+
+
+class Swinging:
+    """Modules of PettingZoo have these two, and a limit of an episode's steps."""
+
+    @staticmethod
+    def parallel_env(max_cycles):
+        return puffer_sdk.to_parallel("pendulum", env_settings={"max_steps": max_cycles})
+
+    @classmethod
+    def env(cls, max_cycles):
+        return parallel_to_aec(cls.parallel_env(max_cycles))
+
+
+def test_pettingzoos_tests_of_seeds_and_limits_pass(target):
+    seed_test(lambda: parallel_to_aec(puffer_sdk.to_parallel(target)), 30)
+    parallel_seed_test(lambda: puffer_sdk.to_parallel("snake"), 30)
+    max_cycles_test(Swinging)
+
+
+def test_pettingzoos_test_of_pictures_passes(display, monkeypatch):
+    monkeypatch.setenv("DISPLAY", display.env["DISPLAY"])
+    render_test(lambda render_mode: parallel_to_aec(
+        puffer_sdk.to_parallel("snake", render_mode=render_mode)))
 
 
 def test_agents_play_what_the_rows_play(target):

@@ -85,3 +85,24 @@ def test_actions_that_are_no_array_are_refused():
         observation_space, action_space, reset, step = None, None, None, None
     with pytest.raises(UsageError, match="takes arrays of actions"):
         probing.probe(Two())
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
+def test_one_copy_of_many_is_an_environment(mode):
+    """As `check` plays it: its endings, final observations and seeds are those of a single one."""
+    from puffer_sdk.bridges.makers import read_name
+    from puffer_sdk.bridges.one_copy import OneCopy
+
+    maker = read_name(f"{GAMES}:together", {"length": 3, "mode": mode, "kind": "Sorted"})
+    one = OneCopy(maker, maker())
+    single = read_name(f"{GAMES}:Sorted", {"length": 3})()
+    seen = one.reset(seed=1234)[0], single.reset(seed=1234)[0]
+    for action in (1, 2, 0):
+        assert one.observation_space.contains(seen[0])
+        assert all(np.array_equal(seen[0][key], seen[1][key]) for key in ("ids", "all"))
+        steps = one.step(action), single.step(action)
+        assert steps[0][1:4] == steps[1][1:4]
+        seen = steps[0][0], steps[1][0]
+    assert steps[0][2] and seen[0]["all"].tolist() == seen[1]["all"].tolist() == [234, 1, 3]
+    assert one.reset()[0]["all"][2] == 0
+    one.close()

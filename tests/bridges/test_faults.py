@@ -12,7 +12,9 @@ import pytest
 from helpers.places import SPECIMENS
 
 import puffer_sdk
+from puffer_sdk.base import philox
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.env.seeds import mix_seed
 
 GAMES = SPECIMENS / "python_envs" / "games.py"
 
@@ -72,6 +74,31 @@ def test_a_worker_that_hangs_is_named_after_the_timeout():
         with pytest.raises(RunError, match="did not return for 0.5 seconds in step") as raised:
             envs.step(np.zeros(4))
         assert f"env 0, seed {envs.env_seed(0)}, step 3" in raised.value.where
+
+
+SMALL = {"train.horizon": 16, "train.minibatch_size": 128, "vec.total_agents": 8, "train.seed": 7,
+         "policy.hidden_size": 16, "train.total_timesteps": 8 * 16 * 2, "vec.reward_scale": 1,
+         "train.encoder_scale": 1, "vec.num_workers": 0}
+
+
+@pytest.mark.parametrize(("fault", "at", "says"), [
+    ("die", 3, "failed in step: SIGSEGV"), ("exit", 3, r"failed in step: exit\(3\)"),
+    ("die", 0, "failed in reset: SIGSEGV")])
+def test_a_crash_in_the_trainers_own_process_is_named_as_well(tmp_path, fault, at, says):
+    """One copy of eight, and not the first one: without workers nobody is left to ask."""
+    victim = mix_seed(philox.env_seed(7, 0, 0), 5)
+    with pytest.raises(RunError, match=rf"{says} \(env 5, seed {victim}, step {at}\)") as raised:
+        puffer_sdk.train(f"{GAMES}:Count", {**SMALL, "env.fault": fault, "env.at": at,
+                                            "env.victim": victim}, runs_dir=tmp_path)
+    assert fault == "exit" or "games.py" in raised.value.detail.splitlines()[1]
+
+
+def test_a_seed_that_is_not_known_any_more_is_not_named(tmp_path):
+    """A copy that was made anew has another seed than the one that it began with."""
+    with pytest.raises(RunError, match=r"SIGSEGV \(env 0, step 6, after copies were made anew\)"):
+        puffer_sdk.train(f"{GAMES}:Worse", {
+            **SMALL, "env.once": str(tmp_path / "happened"), "vec.restarts": 1,
+            "vec.total_agents": 1, "train.minibatch_size": 16}, runs_dir=tmp_path)
 
 
 def test_a_reset_that_hangs_has_the_longer_limit():

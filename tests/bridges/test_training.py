@@ -143,6 +143,30 @@ def test_pictures_of_large_bytes_are_divided_by_255(here, high, given, scaled):
     assert config.train.scale_obs is scaled and config.vec.reward_scale == 1
 
 
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_a_scale_of_the_encoder_is_as_one_of_observations(here, backend):
+    """To the bit, for a power of two: the weights take observations as they are, and training goes
+    as if these were smaller."""
+    more = {**SMALL, "vec.reward_scale": 1, "train.max_grad_norm": 1e6, "train.device": "cpu",
+            "train.backend": backend}
+    plain, loud = (checkpoint.load(puffer_sdk.train(f"games.py:{name}", {
+        **more, "train.encoder_scale": scale}).checkpoint).tensors
+        for name, scale in (("Count", 1), ("Loud", 0.25)))
+    assert np.array_equal(4 * loud["encoder"], plain["encoder"])
+    assert all(np.array_equal(loud[name], plain[name]) for name in ("layers.0", "decoder"))
+
+
+def test_rows_of_many_large_numbers_are_learned_from(here):
+    """Without it, the policy is certain of one action after a few updates, and stays so."""
+    settings = {"train.total_timesteps": 30_000, "policy.hidden_size": 32}
+    run = puffer_sdk.train("games.py:Glyphs", settings)
+    config = sources.find("games.py:Glyphs").resolve(ini=run.folder / "config.ini")
+    assert config.train.encoder_scale == pytest.approx(16 / (2500 * 800**0.5), rel=0.1)
+    assert run.reached["episode_return"] > 6
+    without = puffer_sdk.train("games.py:Glyphs", {**settings, "train.encoder_scale": 1})
+    assert without.reached["episode_return"] < 4
+
+
 def test_settings_come_from_an_ini_beside_the_runs(here):
     (here / "gymnasium").mkdir()
     (here / "gymnasium" / "CartPole-v1.ini").write_text("[train]\nlearning_rate = 0.5\n")

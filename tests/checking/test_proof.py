@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers.check_fixtures import short_check
+from helpers.forms import forms
 from helpers.places import SPECIMENS
 from helpers.playground import wait_until
 
@@ -62,7 +63,8 @@ def puffer(folder: Path, *words: str) -> subprocess.CompletedProcess:
                           capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", MENDS)
+@pytest.mark.proof
+@pytest.mark.parametrize("name", forms(["puf203_relay", "puf302_traffic", "puf503_cargo"], MENDS))
 def test_program_fails_until_the_fault_is_mended(name, tmp_path):
     folder = copy_to(SPECIMENS / "broken" / name, tmp_path / name)
     code = f"PUF{name[3:6]}"

@@ -84,6 +84,11 @@ def test_memory_errors_explain_any_difference(code):
     ({"cuts": 9, "moved": 9, "next": 9},
      ["final_observations holds the first observation of the next episode"]),
     ({"cuts": 9, "moved": 9, "next": 8}, []),       # alike by chance
+    ({"cuts": 9, "moved": 9, "left": 4, "left_first": 8, "left_last": 11},
+     ["elements 8-11 of final_observations are never written"]),
+    ({"cuts": 5, "blank": 2, "moved": 3, "left": 1}, [
+        "element 0 of final_observations is never written"]),
+    ({"cuts": 4, "blank": 2, "left": 1}, []),       # twice is no proof
     ({"cuts": 2, "moved": 2, "next": 2}, None)])
 def test_a_final_observation_is_what_was_seen_last(fields, words):
     facts = facts_of(finals=[fact("finals", **fields)])
@@ -185,6 +190,8 @@ def test_rows_of_the_mask_that_keep_what_they_held(rows, words):
     ([{**GOOD, "beside": 30, "like": 30}, {**GOOD, "beside": 30}],
      "the code treats it as it treats forbidden ones"),
     ([{**GOOD, "beside": 30, "like": 30}, {**GOOD, "beside": 30, "like": 20}], None),
+    ([{**GOOD, "beside": 30, "like": 30}, {**GOOD, "beside": 30, "like": 30},
+      {**GOOD, "beside": 30}, {**GOOD, "beside": 30}], None),       # of two phases, one each
     ([{**FREE, "beside": 30, "like": 30}, {**GOOD, "beside": 30}], None)])      # to wait
 def test_bytes_of_the_mask_and_the_actions_that_they_stand_for(actions, words):
     findings = found(masks(actions=actions), "PUF413")

@@ -379,6 +379,73 @@ def test_numbers_that_are_none(probe, options):
         puffer_sdk.make(probe(), **options)
 
 
+# -- one copy anew, and a step of the others ---------------------------------------------------
+
+# each env holds memory, and observes how many are open
+COUNTED = [("    int tick;\n}", "    int tick;\n    int* memory;\n}"),
+           ("void c_reset(", """#include <stdlib.h>
+static int open, made;
+void init(Probe* env) {
+    env->memory = calloc(1, 4);
+    open++;
+    made++;
+    env->num_agents = made > 5 ? 2 : 1;
+}
+
+void c_reset("""),
+           ("observations[i] = 0;", "observations[i] = (float)(open + *env->memory);"),
+           ("void c_close(Probe* env) { (void)env; }",
+            "void c_close(Probe* env) { free(env->memory); open--; }")]
+
+
+def test_a_copy_made_anew_is_closed_once_and_its_rows_are_kept(probe):
+    with puffer_sdk.make(probe(*COUNTED), num_envs=3) as envs:
+        # and a scratch one, which tells how many rows there are
+        assert envs.reset()[:, 0].tolist() == [4, 4, 4]
+        envs.step([1, 1, 1])
+        envs.renew(1, 77)
+        assert envs.env_seed(1) == 77 and not envs.observations[1].any()
+        envs.reset_range(1, 1)
+        assert envs.observations.tolist() == [[1, 1], [4, 4], [1, 1]]   # the others play on
+        envs.step([2, 1, 0])
+        assert envs.rewards.tolist() == [2, 1, 0]
+        assert envs.observations.tolist() == [[2, 2], [1, 1], [2, 0]]
+        with pytest.raises(UsageError, match="env 0 has 2 agents"):     # its init asks for more
+            envs.renew(0, 5)
+        envs.step([0, 0, 0])
+        assert envs.observations[:, 0].tolist() == [3, 2, 3] and envs.env_seed(0) != 5
+
+
+def test_who_is_abandoned_is_not_closed(probe):
+    with puffer_sdk.make(probe(*COUNTED), num_envs=2) as envs:
+        envs.reset()
+        envs.renew(0, 1, abandon=True)
+        envs.reset_range(0, 1)
+        assert envs.observations[0, 0] == 4
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_those_that_wait_stay_as_they_are(squared, threads):
+    """The others do what they do in a step of all, on any number of threads."""
+    waits = np.arange(40) % 3 == 0
+    with puffer_sdk.make(squared, num_envs=40, seed=2, threads=threads) as envs, \
+            puffer_sdk.make(squared, num_envs=40, seed=2) as all_of_them:
+        for each in (envs, all_of_them):
+            each.reset()
+        draw = np.random.default_rng(3)
+        for _ in range(30):
+            actions = draw.integers(0, 5, 40)
+            before = envs.observations[waits].copy()
+            envs.actions = actions
+            envs.step_others(waits)
+            all_of_them.step(actions)
+            for name in ("observations", "rewards", "terminals", "truncations"):
+                ours, theirs = getattr(envs, name), getattr(all_of_them, name)
+                assert np.array_equal(ours[~waits], theirs[~waits]), name
+            assert np.array_equal(envs.observations[waits], before)
+            assert not envs.rewards[waits].any() and not envs.terminals[waits].any()
+
+
 # -- resources ---------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """Two machines, stood in for by two network namespaces that a cable joins; and processes that hang.
 
-Only in the long form: `make proof`. Without the right to make namespaces the loopback stands in.
+Only in the long form (conftest.py). Without the right to make namespaces the loopback stands in.
 """
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import sys
 import uuid
 
 import pytest
-from helpers.forms import LONG
 from helpers.groups import TORCHRUN, find_rank
 from helpers.playground import COMMAND, descendants, flags, kill, overrides, tensors, wait_until
 
 from puffer_sdk.training import runs
 
 pytest_plugins = ["helpers.playground_fixtures"]
-pytestmark = [pytest.mark.proof, pytest.mark.skipif(not LONG, reason="make proof")]
+pytestmark = pytest.mark.proof
 SETTINGS = {**overrides("SLEEP_IN_STEP", at=2, nap=1), "train.total_timesteps": 24 * 512,
             "base.checkpoint_interval": 4, "train.group_timeout": 10}
 PORT = 29411

@@ -69,8 +69,9 @@ def test_processes_of_a_machine_share_its_cores(monkeypatch):
     place = places.find(TORCHRUN)
     auto = resolved()
     auto = dataclasses.replace(auto, vec=dataclasses.replace(auto.vec, num_threads=8))
-    assert dividing.in_group(auto, place).vec.num_threads == 4
-    assert dividing.in_group(resolved(vec__num_threads=3), place).vec.num_threads == 3
+    assert dividing.in_group(auto, place.size, place.local_size).vec.num_threads == 4
+    assert dividing.in_group(resolved(vec__num_threads=3), place.size,
+                             place.local_size).vec.num_threads == 3
 
 
 # ---- agreeing ----------------------------------------------------------------------------------

@@ -389,7 +389,7 @@ def test_of_a_value_of_megabytes_a_hundred_characters_are_shown(folder):
     error = refusal(write(folder, f"[train]\ngamma = {'9' * 3_000_000}x\n"))
     assert error.message == f"[train] gamma cannot be '{'9' * 99}... (3,000,003 characters)"
     error = refusal(write(folder, f"[train]\n{'g' * 3_000_000} = 1\n"))
-    assert max(map(len, error.lines())) < 450
+    assert max(map(len, error.lines())) < 600       # one line lists all settings
 
 
 def test_all_faults_are_named_at_once(folder):

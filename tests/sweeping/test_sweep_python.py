@@ -1,16 +1,21 @@
-"""Sweeps of environments in Python: spaces, faults, costs, results, Ctrl-C."""
+"""Sweeps of environments in Python: spaces, faults, costs, results, storages, Ctrl-C."""
+import contextlib
 import json
+import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
+from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
-from helpers.playground import alive, descendants, wait_until
+from helpers.playground import alive, descendants, flags, wait_until
+from helpers.postgres import server
 from helpers.sessions import blocks
 
 import puffer_sdk
@@ -19,7 +24,7 @@ from puffer_sdk.bridges import sources, usage
 from puffer_sdk.policy.evaluate import evaluate
 from puffer_sdk.settings import inifile
 from puffer_sdk.sweeping.plan import read
-from puffer_sdk.sweeping.store import DONE, FAILED, Stored
+from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, STOPPED, Stored, connect
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
 from puffer_sdk.sweeping.trial import Bench
 from puffer_sdk.sweeping.worker import keep_checkpoints
@@ -203,6 +208,10 @@ def test_a_sweep_leaves_its_results(here, cli):
     texts = {f"{entry.section}.{entry.key}": entry.text for entry in entries}
     assert not faults and texts["env.map"] == "maze" and texts["env.length"] == "4"
     assert texts["env.size"] == str(found.best["env.size"]) and texts["vec.step_timeout"] == "20"
+    # rewards are scaled as in `train`: measured once, the same in all trials
+    scales = {sources.find("games.py:Maze").resolve(
+        ini=here / trial.facts["run"] / "config.ini").vec.reward_scale for trial in found.trials}
+    assert scales == {float(texts["vec.reward_scale"])} and 0.2 < scales.pop() < 0.8
     again = puffer_sdk.train("games.py:Maze", ini=found.folder / "best.ini")
     assert again.steps == SMALL["train.total_timesteps"]
     score = evaluate("games.py:Maze", {"eval.episodes": 4}, ini=found.folder / "best.ini",
@@ -216,6 +225,72 @@ def test_a_sweep_leaves_its_results(here, cli):
     more = sweep("games.py:Maze", {"sweep.max_runs": 4}, resume="latest", seeds=0)
     assert len(more.trials) == 4 and more.plan.held == found.plan.held
     assert np.isfinite(more.trials[3].score)
+
+
+@contextlib.contextmanager
+def proxy(address: str):
+    """Optuna's gRPC proxy in front of a database, on a port of the loopback: its URL."""
+    from optuna.storages._grpc.server import make_server
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    served = make_server(connect(address), "127.0.0.1", port)
+    served.start()
+    try:
+        yield f"grpc://127.0.0.1:{port}"
+    finally:
+        served.stop(1.0).wait()
+
+
+@pytest.fixture
+def address(request, tmp_path):
+    """The URL of an empty storage."""
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context(server()) if request.param == "postgresql" \
+            else stack.enter_context(proxy(f"sqlite:///{tmp_path}/behind.db")) \
+            if request.param == "grpc" else f"sqlite:///{tmp_path}/sweeps.db"
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("address", forms(["grpc"], ["grpc", "sqlite", "postgresql"]),
+                         indirect=True)
+def test_a_storage_holds_a_sweep_through_kill_9_and_for_a_second_machine(here, start, cli, address):
+    """kill -9 of all, resume, and somebody who has nothing but the URL."""
+    name, elsewhere = "gymnasium:CartPole-v1", here / "elsewhere"
+    elsewhere.mkdir()
+    place = here / "runs" / "gymnasium" / "CartPole-v1" / "sweeps" / "0001"
+
+    def states() -> list[str]:
+        if not (place / "sweep.json").is_file():
+            return []
+        return [trial.state for trial in open_sweep(place)[0].trials()]
+
+    command = start("sweep", name, "--storage", address, "--runs", 14, "--workers", 2, "--seeds", 0,
+                    "--only", "lr", *flags({**SMALL, "train.total_timesteps": 16 * 16 * 8}),
+                    cwd=here)
+    wait_until(lambda: states().count(DONE) >= 2, seconds=60)
+    os.killpg(command.pid, signal.SIGKILL)
+    command.wait()
+    before = {trial.number: trial.score for trial in open_sweep(place)[0].trials()
+              if trial.state == DONE}
+    command = start("sweep", name, "--resume", "--workers", 1, cwd=here)
+    wait_until(lambda: RUNNING in states(), seconds=60)
+    joined = cli("sweep", name, "--join", address, cwd=elsewhere)
+    _, err = command.communicate(timeout=120)
+    assert command.returncode == 0 and joined.returncode == 0, err + joined.stderr
+    after = {trial.number: trial.score for trial in open_sweep(place)[0].trials()}
+    assert len(after) == 14 and {*states()} <= {DONE, STOPPED} and before.items() <= after.items()
+    theirs = [path.parent.name for path in elsewhere.rglob("config.ini")]
+    assert theirs and len(theirs) < 14          # both had a share
+    best = cli("sweep", name, "--best", cwd=here)
+    assert "[train]" in best.stdout and "learning_rate" in best.stdout, best.stderr
+
+
+def test_a_storage_that_cannot_be_reached_is_an_error_before_anything_runs(here, cli):
+    done = cli("sweep", "gymnasium:CartPole-v1", "--storage", "grpc://127.0.0.1:1", cwd=here)
+    assert done.returncode == 4 and "cannot be reached" in done.stderr
+    assert not [*here.rglob("trials/*")]
 
 
 def test_ctrl_c_leaves_no_process(here, start):

@@ -34,7 +34,7 @@ CASES = {
         vtrace_rho_clip=0.99, vtrace_c_clip=0.9, reset_state=1),
     "wide, three layers, annealed": dict(
         sizes=(4,), vec=dict(obs_size=70), num_layers=3, hidden_size=40, anneal_lr=1,
-        anneal_ent_coef=1),
+        anneal_ent_coef=1, encoder_scale=0.3),
 }
 
 

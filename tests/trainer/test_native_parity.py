@@ -35,7 +35,7 @@ CASES = {
     "continuous, replayed": dict(sizes=(1, 1), num_layers=2, replay_ratio=2.0, warm=1),
     "mixed, masked, more outputs than lanes, scaled sparse bytes": dict(
         sizes=(1, 17, 3, 1), vec=dict(mask=True, obs_size=201, density=0.1, **BYTES),
-        hidden_size=33, scale_obs=1),
+        hidden_size=33, scale_obs=1, encoder_scale=0.3),
     "mixed, every clip at work, annealed": dict(
         sizes=(3, 1), vec=dict(end_chance=0.3), num_layers=2, clip_coef=0.01, vf_clip_coef=0.01,
         max_grad_norm=0.1, vtrace_rho_clip=0.99, vtrace_c_clip=0.9, reward_clip=0.5, norm_adv=0,

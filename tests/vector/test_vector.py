@@ -108,7 +108,7 @@ def test_what_an_env_raises_is_raised_and_a_death_is_named_in_a_second():
         envs.step(acts(0, 0, 2, 0))
     assert caught.value.where == "env 2" and time.monotonic() - begun < 5
     envs.close()
-    assert not any(process.alive for process in envs._processes)
+    assert not any(process.alive for process in envs._workers.processes)
 
 
 class Large(Odd):

@@ -119,7 +119,8 @@ static void make_update(const Step* step, Matrix* matrix) {
 
 static void apply(const Step* step, Matrix* matrix) {
     double ratio = (double)matrix->fan_out / (double)matrix->fan_in;
-    float rate = (float)(-step->learning_rate * sqrt(ratio > 1.0 ? ratio : 1.0));
+    double scale = matrix_scale(&step->trainer->config, (int)(matrix - step->trainer->matrices));
+    float rate = (float)(-step->learning_rate * scale * sqrt(ratio > 1.0 ? ratio : 1.0));
     int upright = matrix->rows >= matrix->cols;
     for (int i = 0; i < matrix->rows; i++) {
         float* weight = matrix->weight + (int64_t)i * matrix->cols;

@@ -70,7 +70,7 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
 void policy_start(PufferTrainer* trainer) {
     for (int m = 0; m < trainer->policy.L + 2; m++) {
         Matrix* matrix = &trainer->matrices[m];
-        matrix_start(matrix->weight, trainer->config.seed, m, matrix->fan_out, matrix->fan_in);
+        matrix_start(matrix->weight, &trainer->config, m, matrix->fan_out, matrix->fan_in);
     }
 }
 

@@ -273,7 +273,8 @@ static void fill_tables(const PufferTrainer* trainer, CudaMatrix* matrices, Cuda
                             .cols = matrix->cols,
                             .first_chunk = found};
         double ratio = (double)matrix->fan_out / matrix->fan_in;
-        out->ratio = ratio > 1.0 ? __builtin_sqrt(ratio) : 1.0;
+        out->ratio = (ratio > 1.0 ? __builtin_sqrt(ratio) : 1.0)
+                     * matrix_scale(&trainer->config, m);
         for (int64_t at = 0; at < count; at += CUDA_CHUNK)
             chunks[found++] = (CudaChunk){
                 .first = matrix->offset + at,

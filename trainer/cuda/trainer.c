@@ -36,8 +36,8 @@ static int32_t start(PufferTrainer* trainer, Error* error) {
     }
     for (int m = 0; m < trainer->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
-        matrix_start(trainer->weights_here + matrix->offset, trainer->config.seed, m,
-                     matrix->fan_out, matrix->fan_in);
+        matrix_start(trainer->weights_here + matrix->offset, &trainer->config, m, matrix->fan_out,
+                     matrix->fan_in);
     }
     trainer->fetched = trainer->touched = 1;
     trainer->pool = pool_create(trainer->config.threads);

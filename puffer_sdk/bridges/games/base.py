@@ -66,6 +66,7 @@ class Lane:
     """What all kinds share: the rows, the log, and the notes for whoever watches.
 
     envs    the environments, as made
+    place   one int64, of which environment is at work: its index over all lanes
     seeds   what each of them was seeded with, or will be
     anew    how often each of them was made anew
     """
@@ -88,6 +89,7 @@ class Lane:
         # memoryviews: a number is written there in a third of the time that an array takes
         at = block.lanes[part.lane]
         self.notes, self.words = memoryview(at.view(np.int64)), memoryview(at.view(np.int32))
+        self.place = block.at_work[part.lane]
         self.marks = tuple(memoryview(array) for array in (
             self.terminals, self.truncations, self.has_final))
         self.logs = [memoryview(row) for row in self.log]
@@ -118,7 +120,7 @@ class Lane:
     @property
     def here(self) -> int:
         """The environment that is at work now."""
-        return self.notes[shared.ENV] - self.part.first
+        return self.place[0] - self.part.first
 
     def seed_of(self, number: int) -> int:
         return shared.seed_after(self.part.seeds[number], int(self.anew[number]))
@@ -201,7 +203,7 @@ class Lane:
 
     def note(self, number: int) -> None:
         """Environment `number` is at work: for whoever waits for this lane."""
-        self.notes[shared.ENV] = self.part.first + number
+        self.place[0] = self.part.first + number
         self.notes[shared.PULSE] += 1
 
     def clear(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import UsageError
+from ..makers import ENVPOOL, Maker
 from ..shared import PULSE, Block
-from .base import Lane, Part
+from .base import RENDER, Lane, Part
 
 LARGEST = 2**31 - 1     # of a seed: C++ takes an int
 
@@ -27,7 +28,7 @@ class BatchLane(Lane):
     def make(self, number: int):
         if number:
             return self.envs[0]
-        env = self.part.maker.batch(self.count, self.seeds[0] & LARGEST)
+        env = self.part.maker.batch(self.count, self.small_seeds())
         if env.num_envs != self.count:
             raise UsageError("the environment has another number of copies", expected=self.count,
                              actual=env.num_envs, hint="take num_envs as a keyword")
@@ -35,21 +36,14 @@ class BatchLane(Lane):
 
     def reset_env(self, number: int, seed: int | None) -> None:
         if not number:
-            obs, _ = self._reset_from_seeds() if seed is not None else self.envs[0].reset()
+            begins = seed is not None and not self.part.maker.seeded_when_made
+            obs, _ = reset_with(self.envs[0], self.small_seeds()) \
+                if begins else self.envs[0].reset()
             self.facts.observations.write_all(self.observations, obs)
             self.alive[:] = 1
 
-    def _reset_from_seeds(self):
-        """Gymnasium takes a list of seeds, ALE an array, others a single one."""
-        from gymnasium.error import Error
-
-        seeds = [int(seed) & LARGEST for seed in self.seeds]
-        for form in (seeds, np.array(seeds), seeds[0]):
-            try:
-                return self.envs[0].reset(seed=form)
-            except (TypeError, ValueError, AssertionError, Error) as error:
-                problem = error
-        raise problem
+    def small_seeds(self) -> list[int]:
+        return [int(seed) & LARGEST for seed in self.seeds]
 
     def step_all(self) -> None:
         plan, lived = self.facts.observations, self.alive != 0
@@ -92,6 +86,11 @@ class BatchLane(Lane):
         elif finals is None:                # it resets in the next step
             self.alive[over] = 0
 
+    def render(self, number: int):
+        found: list = []
+        self._run(RENDER, lambda: found.append(frame_of(self.part.maker, self.envs[0], number)))
+        return found[0]
+
     def restart_all(self, error: Exception) -> bool:
         """restart() of all copies: one object steps them."""
         if (self.anew >= self.part.restarts).any():
@@ -107,6 +106,24 @@ class BatchLane(Lane):
     def close(self) -> None:
         del self.envs[1:]
         super().close()
+
+
+def frame_of(maker: Maker, env, number: int):
+    """What it draws of one of its copies, or None. EnvPool is told which, others draw all."""
+    frames = env.render(number) if maker.kind == ENVPOOL else env.render()
+    return None if frames is None else frames[0 if maker.kind == ENVPOOL else number]
+
+
+def reset_with(env, seeds: list[int]):
+    """Gymnasium takes a list of seeds, ALE an array, others a single one."""
+    from gymnasium.error import Error
+
+    for form in (seeds, np.array(seeds), seeds[0]):
+        try:
+            return env.reset(seed=form)
+        except (TypeError, ValueError, AssertionError, Error) as error:
+            problem = error
+    raise problem
 
 
 def of_row(obs, row: int):

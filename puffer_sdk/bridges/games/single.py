@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...base.errors import UsageError
 from .. import probing
-from ..shared import ENV, PULSE, Block
+from ..shared import PULSE, Block
 from .base import NEXT_STEP, SAME_STEP, Lane, Part
 
 NEVER = 1 << 60
@@ -58,12 +58,12 @@ class SingleLane(Lane):
             self._clear_ended()
         self.tick = tick = self.tick + 1
         late, box = tick >= self.soonest, self.boxes is not None
-        notes, earned, returns, waiting = self.notes, self.earned, self.returns, self.waiting
+        place, earned, returns, waiting = self.place, self.earned, self.returns, self.waiting
         masked, first = self.masks is not None, self.part.first
-        notes[PULSE] += 1
+        self.notes[PULSE] += 1
         for number, (step, action, row) in enumerate(zip(self.steps, actions,
                                                          self.boxes or self.write)):
-            notes[ENV] = first + number
+            place[0] = first + number
             if waiting and number in waiting:
                 self._step_waiting(number)
                 continue

@@ -12,7 +12,38 @@ enum { UNTOUCHED_BYTE = 0xA5 };
 typedef struct Cuts {    // truncations, and what was found in the row of each
     int64_t count, blank, moved, next, step, blank_step;
     int env, agent, blank_env, blank_agent;
+    char* first;               // (bytes of a row) the observation before the first cut
+    bool *written, *varies;    // (bytes) over the cuts that wrote any of them
 } Cuts;
+
+static void note_bytes(Cuts* c, const char* last, const char* before) {
+    size_t bytes = row_bytes(OBSERVATIONS);
+    if (c->count - c->blank == 1) {
+        memcpy(c->first, before, bytes);
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        c->written[i] = c->written[i] || (unsigned char)last[i] != UNTOUCHED_BYTE;
+        c->varies[i] = c->varies[i] || before[i] != c->first[i];
+    }
+}
+
+// Elements of which no byte was ever written, although they change from cut to cut
+static int64_t count_left(const Cuts* c, int64_t* first, int64_t* last) {
+    size_t width = row_bytes(OBSERVATIONS) / (size_t)desc.obs_size;
+    int64_t left = 0;
+    for (size_t element = 0; element < (size_t)desc.obs_size; element++) {
+        bool written = false, varies = false;
+        for (size_t i = element * width; i < (element + 1) * width; i++) {
+            written = written || c->written[i];
+            varies = varies || c->varies[i];
+        }
+        if (!written && varies) {
+            *first = left++ ? *first : (int64_t)element;
+            *last = (int64_t)element;
+        }
+    }
+    return left;
+}
 
 static void note_cut(Cuts* c, const char* last, const char* before, const char* after, int env,
                      int agent, int64_t t) {
@@ -29,6 +60,7 @@ static void note_cut(Cuts* c, const char* last, const char* before, const char* 
         }
         return;
     }
+    note_bytes(c, last, before);
     c->moved += memcmp(before, after, bytes) != 0;
     bool is_next = memcmp(last, after, bytes) == 0 && memcmp(last, before, bytes) != 0;
     if (is_next && c->next++ == 0) {
@@ -51,7 +83,9 @@ void experiment_finals(void) {
     }
     loan_add("final_observations", last, bytes * (size_t)b.agents);
     batch_reset(&b, -1);
-    Cuts cuts = {0};
+    Cuts cuts = {.first = calloc(bytes, 1),
+                 .written = calloc(bytes, sizeof(bool)),
+                 .varies = calloc(bytes, sizeof(bool))};
     for (int64_t t = 1; t <= options.steps; t++) {
         watch.step = t;
         memset(last, UNTOUCHED_BYTE, bytes * (size_t)b.agents);
@@ -71,11 +105,16 @@ void experiment_finals(void) {
             }
         }
     }
+    int64_t first = 0, final = 0, left = count_left(&cuts, &first, &final);
     fact(finals, .cuts = cuts.count, .blank = cuts.blank, .blank_step = cuts.blank_step,
          .blank_env = cuts.blank_env, .blank_agent = cuts.blank_agent, .moved = cuts.moved,
-         .next = cuts.next, .step = cuts.step, .env = cuts.env, .agent = cuts.agent);
+         .next = cuts.next, .step = cuts.step, .env = cuts.env, .agent = cuts.agent, .left = left,
+         .left_first = first, .left_last = final);
     batch_close(&b);
     loan_remove(last);
+    free(cuts.first);
+    free(cuts.written);
+    free(cuts.varies);
     free(has_final);
     free(before);
     free(last);

@@ -67,9 +67,6 @@ def _need_members(desk: Desk, player: Player) -> None:
         desk.odd(Oddity("no-field", what=name))
     if missing or not all(callable(getattr(env, name, None)) for name in GYM):
         raise Broken
-    if hasattr(env, "single_observation_space") and hasattr(env, "num_envs"):
-        raise UsageError("check does not take environments that step many copies by themselves",
-                         where=desk.maker.name, hint="name the environment of a single copy")
     if not player.parallel:
         import gymnasium
 

@@ -108,6 +108,9 @@ class Player:
         self.step_number, self.living, self.obs, self.masks = 0, [], {}, {}
         self.infos: dict = {}
         self.env = self.call(MADE, maker)
+        if probing.is_many(self.env):
+            from ...bridges.one_copy import OneCopy
+            self.env = OneCopy(maker, self.env)
         self.parallel = probing.is_parallel(self.env)
         if self.parallel:
             self.env = self.call(MADE, probing.as_parallel, self.env)
@@ -335,7 +338,7 @@ class Player:
     def places(self) -> dict[str, Place]:
         """Where its class and functions are."""
         found = {}
-        inner = self.inner
+        inner = getattr(self.inner, "many", self.inner)
         for name in ("class", "reset", "step", "render", "close", "__init__"):
             with suppress(TypeError, OSError, AttributeError):
                 target = type(inner) if name == "class" else getattr(type(inner), name)

@@ -1,8 +1,8 @@
 """PUF323: what an env leaves in final_observations when it cuts an episode off."""
 from __future__ import annotations
 
-from ..facts import Facts
-from ..finding import Finding
+from ..facts import Facts, elements
+from ..finding import Finding, span
 from .episodes import is_not_reset
 from .registry import NotTested, need, rule
 
@@ -12,7 +12,7 @@ ENOUGH = 3              # truncations that are no accident
 @rule("PUF323", "final-observation")
 def final_observation(facts: Facts):
     """final_observations does not hold what a truncated agent saw last: it holds the first
-    observation of the next episode, or was not written at all.
+    observation of the next episode, or was not written, or not as a whole.
 
     Why it ruins training: an episode that a time limit cuts off is not over for the agent. Its
     value there stands for all that was still to come, and that value is computed from this row.
@@ -32,7 +32,8 @@ def final_observation(facts: Facts):
     looks for a way to keep the final observations by itself.
 
     How it is seen: the row is overwritten before each step and looked at after each truncation,
-    as the ini has it and with time limits of 24 steps.
+    as the ini has it and with time limits of 24 steps. An element that is never written is reported
+    where it differs from truncation to truncation.
     """
     if facts.spec is None or not facts.spec.writes_finals:
         return
@@ -49,6 +50,14 @@ def final_observation(facts: Facts):
                       seed=facts.seed, expected="what the agent saw last",
                       actual="what the array held before",
                       hint="fill the agent's row wherever its truncation is set to 1")
+    elif fact.left and fact.cuts - fact.blank >= ENOUGH:
+        be = "is" if fact.left_first == fact.left_last else "are"
+        yield Finding("PUF323", f"{elements(fact.left_first, fact.left_last)} of "
+                                f"final_observations {be} never written", **facts.at("c_step"),
+                      seed=facts.seed, element=span(fact.left_first, fact.left_last),
+                      expected="the whole row that the agent saw last",
+                      actual=f"what the array held before, at {fact.cuts} truncations",
+                      hint="copy OBS_SIZE elements: sizeof of a pointer is 8")
     elif fact.next >= ENOUGH and 10 * fact.next >= 9 * fact.moved and not is_not_reset(facts):
         yield Finding("PUF323", "final_observations holds the first observation of the next "
                                 "episode", **facts.at("c_step"), env=fact.env, agent=fact.agent,

@@ -275,7 +275,7 @@ def _lost_shares(facts: Facts):
     """A perf that is divided as whole numbers: 0 until all is reached."""
     for site, fact in facts.counted("quotient", "perf"):
         least = 1 if re.search(r"->|\.", site.text.rpartition("/")[2]) else 3   # a field: a share
-        if not fact.beyond and fact.inexact >= 10 and fact.high - fact.low >= least:
+        if not fact.beyond and fact.inexact >= 3 and fact.high - fact.low >= least:
             yield Finding("PUF423", f"Log.perf is 0 or 1 and nothing between: {site.text} is a "
                                     "division of integers", file=site.file, line=site.line,
                           element="perf", expected="a fraction",

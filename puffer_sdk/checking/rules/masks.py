@@ -115,11 +115,14 @@ def _misplaced(mine: list[Fact], actions: dict[int, Fact], place: dict):
 
 
 def _refused(mine: list[Fact], place: dict):
-    """Actions that do what forbidden ones do, whenever the mask allows them."""
+    """An action that does what forbidden ones do, whenever the mask allows it.
+
+    Of several, each may be what a phase of the game makes of the forbidden ones.
+    """
     tried = [one for one in mine if one.beside >= MOMENTS and _forbidden(one) >= MOMENTS // 2]
     same = [one for one in tried if one.like == one.beside]
     others = [one for one in tried if one.like < one.beside]
-    if len(same) <= len(others) and all(10 * one.like <= one.beside for one in others):
+    if len(same) == 1 <= len(others) and all(10 * one.like <= one.beside for one in others):
         for one in same:
             yield Finding("PUF413", f"the mask allows action {one.value} of head {one.head}, and "
                                     "the code treats it as it treats forbidden ones", **place,

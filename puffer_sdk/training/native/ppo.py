@@ -23,9 +23,9 @@ from .library import library
 from .meter import Meter
 
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
-    "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma", "gae_lambda",
-    "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha", "prio_beta0",
-    "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
+    "encoder_scale", "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma",
+    "gae_lambda", "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha",
+    "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
 
 
 def library_for(device: str):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,9 @@ class Muon:
     """
 
     def __init__(self, policy: nn.Module, mu: float, beta2: float, eps: float,
-                 max_grad_norm: float):
+                 max_grad_norm: float, scales: Mapping[str, float] | None = None):
+        """scales   factors of the learning rate, of some matrices by their names"""
+        self.scales = scales or {}
         self.parameters = {name: p for name, p in policy.named_parameters() if p.requires_grad}
         self.mu, self.beta2, self.eps, self.max_grad_norm = mu, beta2, eps, max_grad_norm
         self.steps = 0
@@ -58,7 +61,7 @@ class Muon:
             momentum.mul_(self.mu).add_(gradient)
             update = gradient.add(momentum, alpha=self.mu).flatten(1)       # Nesterov
             rows, columns = update.shape
-            rate = learning_rate * math.sqrt(max(1.0, rows / columns))
+            rate = learning_rate * self.scales.get(name, 1.0) * math.sqrt(max(1.0, rows / columns))
             weight.sub_(orthogonalise(update).view_as(weight), alpha=rate)
 
     def _adam(self, name: str, weight: Tensor, gradient: Tensor, rate: float) -> None:

@@ -108,10 +108,14 @@ class Policy(nn.Module):
             self.logstd = nn.Parameter(torch.zeros(continuous))
         self.initialise(0)
 
-    def initialise(self, seed: int) -> None:
-        """Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; equal on every device."""
+    def initialise(self, seed: int, scale: float = 1.0) -> None:
+        """Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; equal on every device.
+
+        scale   of the encoder's weights
+        """
         for number, weight in enumerate((self.encoder, *self.layers, self.decoder)):
-            bound = np.float32((math.sqrt(2) if number == 0 else 1) / math.sqrt(weight.shape[1]))
+            gain = (math.sqrt(2) if number == 0 else 1) / math.sqrt(weight.shape[1])
+            bound = np.float32((1.0 if number else scale) * gain)
             draws = philox.uniform((seed, Purpose.INIT), np.arange(weight.numel()), number)
             with torch.no_grad():
                 weight.copy_(torch.from_numpy((2 * draws - 1) * bound).view_as(weight))
@@ -159,7 +163,7 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu",
              bool(config.train.scale_obs))
     if not config.policy.torch_class:
         policy = Policy(*shape)
-        policy.initialise(config.train.seed)
+        policy.initialise(config.train.seed, config.train.encoder_scale or 1.0)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.train.seed)

@@ -65,7 +65,9 @@ class TorchPPO(Schedules):
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
                            first_agent=first_agent + self.group.rank * self.agents)
         self.heads = self.actor.heads
-        self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm)
+        self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,
+                         {} if config.policy.torch_class else
+                         {"encoder": t.encoder_scale or 1.0})
         self.epoch = self.global_step = 0
         self.minibatch_carry = 0.0
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}

@@ -16,23 +16,26 @@ class Count(gymnasium.Env):
     length      steps of an episode; every third one is truncated in place of terminated
     fault       what happens at step `at` of each episode: raise, die, kill, exit, hang, nan, shape
     once        a file: the fault happens where it does not exist yet, and makes it
+    victim      the seed of the only copy that it happens to; None: to all
     slow, burn  seconds that a step sleeps, and that it computes
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
     def __init__(self, length=5, fault="", at=3, render_mode=None, slow=0.0, burn=0.0,
-                 once=""):
+                 once="", victim=None):
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
         self.action_space = spaces.Discrete(3)
         self.length, self.fault, self.at, self.render_mode = length, fault, at, render_mode
         self.slow, self.burn, self.once, self.episode = slow, burn, once, 0
+        self.victim = victim
 
     def look(self):
         return np.array([self.np_random_seed % 1000, self.episode, self.t], np.float32)
 
     def is_due(self):
-        if not self.fault or self.t != self.at:
+        if not self.fault or self.t != self.at or \
+                self.victim not in (None, self.np_random_seed):
             return False
         with contextlib.suppress(FileExistsError):
             if self.once:
@@ -43,7 +46,17 @@ class Count(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.episode, self.t = self.episode + 1, 0
+        if self.is_due():
+            self.end_process()
         return self.look(), {}
+
+    def end_process(self):
+        if self.fault == "die":
+            os.kill(os.getpid(), 11)
+        if self.fault == "kill":
+            os.kill(os.getpid(), 9)
+        if self.fault == "exit":
+            os._exit(3)
 
     def step(self, action):
         self.t += 1
@@ -56,12 +69,7 @@ class Count(gymnasium.Env):
         if self.is_due():
             if self.fault == "raise":
                 raise ValueError("no such lever")
-            if self.fault == "die":
-                os.kill(os.getpid(), 11)
-            if self.fault == "kill":
-                os.kill(os.getpid(), 9)
-            if self.fault == "exit":
-                os._exit(3)
+            self.end_process()
             if self.fault == "hang":
                 time.sleep(60)
             if self.fault == "nan":
@@ -147,6 +155,14 @@ class Brittle(Count):
         if file and os.path.exists(file):
             self.fault, self.t, self.at, self.once = how, 0, 1, ""
             self.step(0)
+
+
+class Worse(Count):
+    """Raises at step 3, and after that its process dies there."""
+
+    def is_due(self):
+        self.fault = "die" if os.path.exists(self.once) else "raise"
+        return super().is_due() or self.fault == "die" and self.t == self.at
 
 
 class Walkers:
@@ -308,6 +324,28 @@ class Bytes(gymnasium.Env):
 
     def step(self, action):
         return self.reset()[0], 0.0, False, False, {}
+
+
+class Loud(Count):
+    """Count, whose numbers are four times as large."""
+
+    def look(self):
+        return 4 * super().look()
+
+
+class Glyphs(Guess):
+    """Guess, whose observation is a screen of large numbers: where it is right, one stands out."""
+
+    def __init__(self, high=5000, cells=800):
+        super().__init__()
+        self.high, self.cells = high, cells
+        self.observation_space = spaces.Box(0, high, (8, cells // 8), np.int32)
+
+    def say(self):
+        _, info = super().say()
+        screen = np.full(self.observation_space.shape, self.high // 2, np.int32)
+        screen[self.right] = self.high // 4
+        return screen, info
 
 
 class Maze(Count):

@@ -1,0 +1,67 @@
+"""A single copy of environments that step many by themselves.  a Maker -> a gymnasium.Env"""
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+
+from .games.batch import LARGEST, frame_of, of_row, reset_with
+from .makers import Maker
+
+
+class OneCopy(gymnasium.Env):
+    """What a batch of one copy does, with the interface of one.
+
+    maker   makes it, and makes it anew where a seed is taken only then
+    many    the batch
+    """
+
+    def __init__(self, maker: Maker, many):
+        self.maker, self.many = maker, many
+        self.observation_space = many.single_observation_space
+        self.action_space = many.single_action_space
+        self.metadata = dict(getattr(many, "metadata", None) or {})
+        self.render_mode = getattr(many, "render_mode", None)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if seed is None:
+            obs, infos = self.many.reset()
+        elif self.maker.seeded_when_made:
+            self.many.close()
+            self.many = self.maker.batch(1, [seed & LARGEST])
+            obs, infos = self.many.reset()
+        else:
+            obs, infos = reset_with(self.many, [seed & LARGEST])
+        return copied(of_row(obs, 0)), first(infos)
+
+    def step(self, action):
+        obs, rewards, terminated, truncated, infos = self.many.step(np.asarray([action]))
+        over = bool(terminated[0] or truncated[0])
+        if over and isinstance(infos, dict) and infos.get("final_obs") is not None:
+            obs = infos["final_obs"]        # it has reset itself
+        return (copied(of_row(obs, 0)), float(rewards[0]), bool(terminated[0]), bool(truncated[0]),
+                first(infos))
+
+    def render(self):
+        return frame_of(self.maker, self.many, 0)
+
+    def close(self):
+        self.many.close()
+
+
+def copied(ob):
+    """An observation whose arrays are nobody else's."""
+    if isinstance(ob, dict):
+        return {key: copied(part) for key, part in ob.items()}
+    if isinstance(ob, tuple):
+        return tuple(map(copied, ob))
+    return np.array(ob)
+
+
+def first(infos) -> dict:
+    """The first copy's part of what vectors tell: an array a key, and another that says whose."""
+    if not isinstance(infos, dict):
+        return {}
+    return {key: value[0] for key, value in infos.items()
+            if isinstance(value, np.ndarray) and len(value) == 1 and not key.startswith("_")
+            and not key.startswith("final_")}
