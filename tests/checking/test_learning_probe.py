@@ -143,7 +143,7 @@ def test_the_mended_game_is_learned_and_twice_the_same(whack):
 
 def test_a_network_in_torch_where_there_is_none(whack, monkeypatch):
     """The probe says what is missing, and the other rules go on."""
-    monkeypatch.setattr("puffer_sdk.training.backends.find_spec", lambda name: None)
+    monkeypatch.setattr("puffer_sdk.base.extras.find_spec", lambda name: None)
     with (whack / f"{whack.name}.ini").open("a") as ini:
         ini.write("[policy]\ntorch_class = net.py:Net\n")
     result = check(whack, learn=True, budget=0.1)
