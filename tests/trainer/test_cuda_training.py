@@ -528,14 +528,20 @@ def test_weights_are_not_downloaded_each_epoch(device, async_, often):
     now = time.perf_counter()
     child = SimpleNamespace(
         config=SimpleNamespace(train=SimpleNamespace(device=device, async_=async_)),
-        saved_time=now, snapshot_time=now, clock=60.0, is_kept_epoch=lambda: False)
+        group=SimpleNamespace(size=1), epoch=SimpleNamespace(due=False), snapshot_time=now,
+        is_kept_epoch=lambda: False)
     needs = worker._Worker.needs_snapshot
     assert needs(child) == often
     child.snapshot_time -= worker.SNAPSHOT + 0.1
     assert needs(child)
-    child.saved_time -= 61
+    child.epoch.due = True                      # a save is due by the clock
     assert needs(child)
-    child.saved_time, child.is_kept_epoch = now, lambda: True
+    child.epoch.due, child.is_kept_epoch = False, lambda: True
+    assert needs(child)
+    child.group.size, child.is_kept_epoch = 2, lambda: False    # of several ranks: before a save
+    child.snapshot_time -= worker.SNAPSHOT + 0.1
+    assert not needs(child)
+    child.epoch.due = True
     assert needs(child)
 
 
