@@ -217,7 +217,7 @@ def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, uninterru
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))
     process = start("report", env, "--seeds", 1, *flags(LONG))
     begun = env / "build" / "report" / "runs" / "squared"
-    sign = "*/checkpoints/*[1-9]*.safetensors" if number == signal.SIGKILL else "*/metrics.jsonl"
+    sign = "*/checkpoints/0*[1-9]*.safetensors" if number == signal.SIGKILL else "*/metrics.jsonl"
     wait_until(lambda: any(path.stat().st_size for path in begun.glob(sign)), 60)
     helpers = descendants(process.pid)
     process.send_signal(number)
