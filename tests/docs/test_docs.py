@@ -32,9 +32,10 @@ def test_the_readme_session_prints_what_it_shows(tmp_path):
 
 def is_made(path: Path) -> bool:
     """True for what is not committed, but made together with the site."""
-    import games
+    import tutorial_games
     from helpers import docs_site
-    pictures = {ROOT / "docs" / "assets" / f"{name}.gif" for name in (games.NAME, *games.RECORDED)}
+    pictures = {ROOT / "docs" / "assets" / f"{name}.gif" for name in (
+        tutorial_games.NAME, *tutorial_games.RECORDED)}
     return path in pictures or (path.is_relative_to(ROOT / "docs") and path.relative_to(
         ROOT / "docs").as_posix().replace(".md", ".html") in docs_site.made())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import sys
 
 import pytest
-from helpers.forms import LONG
 from helpers.groups import Group
 from helpers.places import TESTS
 
@@ -85,8 +84,6 @@ def test_a_process_that_ends_is_named(how, message, quiet):
     assert out == f"{message.format(host=socket.gethostname())} | {quiet}\n"
 
 
-@pytest.mark.proof
-@pytest.mark.skipif(not LONG, reason="make proof")
 def test_a_process_that_hangs_is_named_after_the_timeout():
     with Group(2, [sys.executable, "-c", FAILS.format(
             how="import signal; os.kill(os.getpid(), signal.SIGSTOP)")]) as group:

@@ -26,8 +26,8 @@ for folder in (str(ROOT), str(Path(__file__).parent)):
         sys.path.insert(0, folder)
 
 import fills  # noqa: E402
-import games  # noqa: E402
 import reference  # noqa: E402
+import tutorial_games  # noqa: E402
 
 EM = 20                 # units of a formula's picture in the height of a letter
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -43,7 +43,7 @@ def on_files(files, config):
         if known:
             files.remove(known)             # the committed copy, for readers of the repository
         files.append(File.generated(config, name, content=text))
-    for name, path in games.products().items():
+    for name, path in tutorial_games.products().items():
         files.append(File.generated(config, name, abs_src_path=str(path)))
     return files
 

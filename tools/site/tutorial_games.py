@@ -20,7 +20,7 @@ import numpy as np
 from measure import NAME, ROOT, SOUND
 
 MADE_FROM = ("docs/tutorials/drips", "puffer_sdk", "templates", "trainer", "kernels",
-             "tools/site/games.py", "tools/site/measure.py")
+             "tools/site/tutorial_games.py", "tools/site/measure.py")
 SEED = "1"
 RECORDED = {"my_env": [], "crowd": ["--template", "target"]}       # scaffolded, trained, recorded
 BRIEF = os.environ.get("PUFFER_DOCS_STEPS")     # the same for every training: tests of the pages
