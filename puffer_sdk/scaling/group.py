@@ -159,9 +159,14 @@ class Group(Alone):
             self._failures.tell_stopped()
 
     def close(self) -> None:
-        """Only a group that join() made is ended."""
+        """End a group that join() made, and let go of one that the caller made.
+
+        Whoever keeps a process group keeps its threads, beyond destroy_process_group(). One that
+        frees a tensor while Python exits aborts the process.
+        """
         import torch.distributed as dist
 
+        self._group = None
         if self._own:
             self._failures.close()
             dist.destroy_process_group()

@@ -46,6 +46,7 @@ class Trainer:
     def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None, *,
                  group=None):
         self._group = over(group)
+        self._made_group = self._group is not group
         self.config = _config_for(vec, config, self._group.size)
         self._trainer = backends.make_trainer(
             vec, dividing.part_of(self.config, self._group.size), group=self._group)
@@ -127,9 +128,11 @@ class Trainer:
     # -- the end
 
     def close(self) -> None:
-        """Free threads and memory. The envs stay open: they are yours."""
+        """Free threads and memory. The envs stay open, and the process group: they are yours."""
         if self.config.train.backend != "torch":
             self._trainer.close()
+        if self._made_group:
+            self._group.close()
 
     def __enter__(self) -> Trainer:
         return self

@@ -113,6 +113,9 @@ try:
     puffer_sdk.Trainer(vec, {**settings, "train.minibatch_size": 8 * 3}, group=group)
 except UsageError as error:
     print(error.message)
+group.close()
+print(sum("gloo" in open(f"/proc/self/task/{task}/comm").read()
+          for task in os.listdir("/proc/self/task")), "threads left")
 """
 
 
@@ -122,6 +125,7 @@ def test_a_trainer_takes_a_process_group(games):
     assert first[0] == 0, first[2]
     assert first[1] == second[1] and first[1].startswith("2048 ")
     assert "minibatch_size = 24 cannot be shared by 2 processes" in first[1]
+    assert "\n0 threads left\n" in first[1], "whoever keeps a process group keeps its threads"
 
 
 def test_without_pytorch_one_sentence_says_what_is_needed(monkeypatch):
