@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from helpers.forms import LONG
+from helpers.own_venvs import python_of
 from helpers.places import ROOT
-from peers import venvs
 
 PROGRAMS = ROOT / "examples" / "programs"
 # program, its words, and the least score; a random policy scores 22 on cartpole, and snakes -0.7
@@ -80,14 +80,6 @@ def score_of(python: str | Path, program: Path, words: list, limit: float = 1500
     said = re.fullmatch(r"score (-?\d+\.\d+) after (\d+) steps", done.stdout.splitlines()[-1])
     assert said, done.stdout[-500:]
     return float(said[1])
-
-
-def python_of(name: str) -> Path:
-    """Of a venv with a peer's packages. What cannot be installed is reported as not run."""
-    try:
-        return venvs.python_of(name, editable=ROOT)
-    except venvs.Missing as why:
-        pytest.skip(f"{name} cannot be installed: {why}")
 
 
 if not LONG:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import sys
 import time
@@ -54,6 +55,11 @@ def good_checkpoints(run: Path) -> list[Path]:
     for path in found:
         assert all(np.isfinite(value).all() for value in checkpoint.load(path).tensors.values())
     return found
+
+
+def limit_files() -> None:
+    """In a child: no file may grow beyond 2 MB."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
 
 
 def descendants(pid: int) -> list[int]:

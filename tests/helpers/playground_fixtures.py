@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.places import SPECIMENS
-from helpers.playground import COMMAND, descendants, kill
+from helpers.playground import COMMAND, descendants, kill, limit_files
 
 from puffer_sdk.base import philox
 from puffer_sdk.env import build, opening
@@ -59,3 +59,16 @@ def cli(start):
         return subprocess.CompletedProcess(args, process.returncode, out, err)
 
     return go
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """(folder, options for a process): some 200 KB fit; or, where nothing may be mounted, a limit
+    on each file, which a checkpoint of hidden_size 512 exceeds."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder],
+                             capture_output=True, check=False).returncode == 0
+    yield folder, {} if mounted else {"preexec_fn": limit_files}
+    if mounted:
+        subprocess.run(["umount", "-l", folder], check=True)

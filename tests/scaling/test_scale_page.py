@@ -1,6 +1,8 @@
 """docs/guides/scale.md: its programs are those of the repository, and run."""
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import shutil
@@ -8,8 +10,12 @@ import subprocess
 import sys
 
 import pytest
+import scale_page
+from helpers.forms import LONG
 from helpers.groups import Group
+from helpers.own_venvs import python_of
 from helpers.places import ROOT
+from helpers.playground import tensors
 
 PAGE = ROOT / "docs" / "guides" / "scale.md"
 PROGRAMS = ROOT / "examples" / "programs"
@@ -24,12 +30,36 @@ def test_the_page_shows_the_programs_as_they_are():
     assert blocks("sh")[1] == (PROGRAMS / "scale.sbatch").read_text()
 
 
+def test_the_page_holds_the_measured_figures():
+    figures = json.loads((ROOT / "docs" / "data" / "scale.json").read_text())
+    assert scale_page.table(figures) in PAGE.read_text(), "run benchmarks/bench_scale.py"
+    for check in figures["model"]["checks"].values():
+        assert check["points"] >= 3 and 0 <= check["median"] <= check["worst"]
+
+
 def test_the_program_trains_in_two_processes(games, tmp_path):
     words = [sys.executable, PROGRAMS / "scale.py", games["squared"]]
     with Group(2, words, cwd=tmp_path) as group:
         first, second = group.finish()
     assert first[:2] == (0, "policy.safetensors\n") and second[:2] == (0, ""), first[2] + second[2]
     assert (tmp_path / "policy.safetensors").is_file()
+
+
+if LONG:        # Ray is not installed for the short forms
+    @pytest.mark.proof
+    def test_ray_train_makes_the_same_weights(games, tmp_path):
+        for name in ("scale", "ray"):
+            (tmp_path / name).mkdir()
+        with Group(2, [sys.executable, PROGRAMS / "scale.py", games["squared"]],
+                   cwd=tmp_path / "scale") as group:
+            assert [status for status, *_ in group.finish()] == [0, 0]
+        done = subprocess.run(
+            [python_of("rllib"), PROGRAMS / "scale_ray.py", games["squared"]], timeout=300,
+            cwd=tmp_path / "ray", capture_output=True, text=True, env={
+                **os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"})
+        assert done.returncode == 0, done.stderr[-3000:]
+        one, two = (tensors(tmp_path / name / "policy.safetensors") for name in ("scale", "ray"))
+        assert one == two
 
 
 def test_the_lines_for_torchrun_are_lines_it_takes():

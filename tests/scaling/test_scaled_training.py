@@ -10,7 +10,16 @@ import subprocess
 import pytest
 from helpers.forms import forms
 from helpers.groups import TORCHRUN, Group, find_rank
-from helpers.playground import COMMAND, flags, overrides, rows, tensors, wait_until
+from helpers.playground import (
+    COMMAND,
+    flags,
+    good_checkpoints,
+    leftovers,
+    overrides,
+    rows,
+    tensors,
+    wait_until,
+)
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.training import runs
@@ -168,6 +177,19 @@ def test_a_killed_rank_ends_the_run_with_one_error_that_names_it(faulty, launch,
         r"rank 1 on \S+ ended without a word: it was killed", errors[0]), err
     assert "the last good checkpoint is" in err
     assert run.status == "failed" and run.checkpoints()
+
+
+def test_a_full_disk_ends_all_ranks_and_costs_no_checkpoint(small_disk, faulty, cli):
+    folder, options = small_disk
+    done = cli(*words(faulty, folder, {
+        **SHORT, "train.total_timesteps": 10**6, "base.checkpoint_interval": 1,
+        "policy.hidden_size": 512 if options else 16}, "--train.processes", 2), **options)
+    assert done.returncode == 4, done.stderr
+    assert "No space left on device" in done.stderr or "File too large" in done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.count("error: ") == 1
+    run = runs.Run(folder / "faulty/0001")
+    saved = good_checkpoints(run.folder)
+    assert run.status == "failed" and (options or len(saved) > 2) and leftovers(folder) == []
 
 
 def test_ranks_with_other_settings_are_refused_before_the_first_step(faulty, tmp_path):

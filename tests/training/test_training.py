@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import re
-import resource
 import signal
 import struct
 import subprocess
@@ -19,6 +18,7 @@ from helpers.playground import (
     flags,
     good_checkpoints,
     leftovers,
+    limit_files,
     overrides,
     rows,
     tensors,
@@ -358,23 +358,6 @@ def test_a_nan_in_the_envs_log_is_null_and_harmless(faulty, cli, tmp_path):
     assert rows(tmp_path / "faulty/0001")[-1]["env/perf"] is None
 
 
-def limit_files(size: int):
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """(folder, options for a process): some 200 KB fit; or, where nothing may be mounted, a limit
-    on each file, which a checkpoint of hidden_size 512 exceeds."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder],
-                             capture_output=True, check=False).returncode == 0
-    yield folder, {} if mounted else {"preexec_fn": limit_files(2_000_000)}
-    if mounted:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
 def test_a_full_disk_costs_no_checkpoint_that_was_there(small_disk, faulty, cli):
     folder, options = small_disk
     done = cli("train", faulty, "--runs-dir", folder, "--train.total-timesteps", 10**6,
@@ -397,7 +380,7 @@ def test_a_checkpoint_that_does_not_fit_on_the_disk(faulty, cli, tmp_path):
     run = tmp_path / "faulty/0001"
     before = {path: path.read_bytes() for path in good_checkpoints(run)}
     done = cli("train", faulty, "--runs-dir", tmp_path, "--resume", "--train.total-timesteps",
-               4 * BATCH, preexec_fn=limit_files(2_000_000))
+               4 * BATCH, preexec_fn=limit_files)
     assert done.returncode == 4
     assert "cannot save the checkpoint; the ones before it are untouched" in done.stderr
     assert {path: path.read_bytes() for path in good_checkpoints(run)} == before
