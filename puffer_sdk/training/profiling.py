@@ -21,7 +21,7 @@ from ..bridges import sources
 from ..env import child
 from ..env.job import EnvJob
 from ..env.link import Link
-from ..scaling import agreeing, dividing, places
+from ..scaling import agreeing, cores, dividing, places
 from ..scaling.group import Alone, join
 from ..scaling.places import Place
 from ..settings.values import Config
@@ -146,6 +146,7 @@ def work(job: ProfileJob, link: Link) -> dict:
 
     group = join(job.place, job.config.train.group_timeout)
     resolved = dividing.part_of(job.config, group.size)
+    cores.divide(group, resolved.vec.num_threads)
     paths = [rank["paths"] for rank in
              group.share({"paths": backends.available_paths(job.config)})]
     vec = make_vec(replace(job, config=resolved).open(), resolved, 0, link)

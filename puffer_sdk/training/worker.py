@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..base.errors import PufferError, RunError
 from ..env.link import Link
-from ..scaling import dividing
+from ..scaling import cores, dividing
 from ..scaling import group as joining
 from ..scaling.failing import Elsewhere
 from ..scaling.group import Alone
@@ -66,6 +66,7 @@ class _Worker:
         self.epoch: Epoch | None = None         # what all ranks know of the last one
         self.config, self.path = self.joint.agree(job)
         self.part = dividing.part_of(self.config, group.size)       # what is played here
+        cores.divide(group, self.part.vec.num_threads)
         self.library = replace(job, config=self.part).open()
         if hasattr(self.library, "tell"):
             self.library.tell = lambda text: link.emit("note", text=text)

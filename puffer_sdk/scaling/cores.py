@@ -1,0 +1,44 @@
+"""Each process of a machine on cores of its own.  cores of all -> this one's part
+
+Without that, the kernel moves processes that wait for each other a thousand times a second from
+core to core, and puts two on one. MPI and Slurm bind processes in the same way.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from .group import Alone
+
+
+def divide(group: Alone, threads: int) -> tuple[int, ...]:
+    """Bind this process, with all threads that it has, to its part of the cores.
+
+    threads     that will work in this process
+    Returns the numbers of the cores; () where nothing changes: there is one process on this
+    machine, or they are bound already, or there are fewer cores than threads, or no Linux.
+    All ranks call this.
+    """
+    if group.size == 1:
+        return ()
+    facts = group.share({"host": group.hosts[group.rank], "threads": threads,
+                         "cores": allowed()})
+    mine = facts[group.rank]
+    beside = [rank for rank, each in enumerate(facts) if each["host"] == mine["host"]]
+    cores = mine["cores"]
+    each = len(cores) // len(beside)
+    if (len(beside) == 1 or any(facts[rank]["cores"] != cores for rank in beside)
+            or max(facts[rank]["threads"] for rank in beside) > each):
+        return ()
+    first = beside.index(group.rank) * each
+    part = tuple(cores[first:first + each])
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):          # it has ended; or this is not permitted
+            os.sched_setaffinity(int(task.name), part)
+    return part
+
+
+def allowed() -> list[int]:
+    """Where this process may run; [] where that cannot be asked."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
