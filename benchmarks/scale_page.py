@@ -32,16 +32,16 @@ def measured(figures: dict) -> str:
 
 
 def exchanged(figures: dict) -> str:
-    names = list(figures["sums"])
-    lines = ["What all processes add up in every minibatch, and how long it takes, in ms:", "",
-             "| network | bytes | " + " | ".join(f"{count}, {name}" for name in names
-                                                  for count in (2, 3, 4)) + " |",
-             "|---|--:|" + "--:|" * 3 * len(names)]
+    found = {(name, row["workers"], row["bytes"]): row["seconds"]
+             for name, rows in figures["sums"].items() for row in rows}
+    ways = list(dict.fromkeys((name, workers) for name, workers, _ in found))
+    lines = ["What all processes add up in every minibatch, and the milliseconds that it takes two "
+             "or more of them:", "",
+             "| network | bytes | " + " | ".join(f"{count}, {name}" for name, count in ways) + " |",
+             "|---|--:|" + "--:|" * len(ways)]
     for network, size in figures["gradients"].items():
-        found = {(name, row["workers"]): row["seconds"] for name in names
-                 for row in figures["sums"][name] if row["bytes"] == size}
         lines.append(f"| {network} | {size:,} | " + " | ".join(
-            f"{found[name, count] * 1e3:.1f}" for name in names for count in (2, 3, 4)) + " |")
+            f"{found[name, count, size] * 1e3:.1f}" for name, count in ways) + " |")
     return "\n".join(lines)
 
 

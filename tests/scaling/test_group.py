@@ -26,10 +26,21 @@ group = join(place, 5.0)
 CALLS = HEAD + """
 import torch
 rank = group.rank
+every = sum(range(1, group.size + 1))
 for dtype in (np.float32, np.float64):
     array = np.arange(5, dtype=dtype) * (rank + 1)
     group.sum(array)
-    assert array.tolist() == [0, 3, 6, 9, 12], array
+    assert array.tolist() == [0, every, 2 * every, 3 * every, 4 * every], array
+for size in (3, 20_000):            # of more than two ranks gathered, and reduced
+    array = np.full(size, 0.1 * (rank + 1), np.float32)
+    want = np.float32(0.1)
+    for other in range(1, group.size):
+        want += np.float32(0.1 * (other + 1))
+    group.sum(array)
+    assert (np.abs(array - want) < 1e-6).all(), array
+    assert len(set(facts["bits"] for facts in group.share({"bits": array.tobytes().hex()}))) == 1
+if group.size > 2:
+    sys.exit(print("done"))
 tensor = torch.full((3,), 1.0 + rank)
 group.sum(tensor)
 assert tensor.tolist() == [3, 3, 3]
@@ -66,8 +77,9 @@ def run(script: str, size: int = 2) -> list[tuple[int, str, str]]:
         return group.finish()
 
 
-def test_sums_and_bytes_of_two_processes():
-    for status, out, err in run(CALLS):
+@pytest.mark.parametrize("size", [2, 3])
+def test_sums_and_bytes_of_processes(size):
+    for status, out, err in run(CALLS, size):
         assert (status, out) == (0, "done\n"), err
 
 

@@ -162,6 +162,19 @@ def test_the_referee_under_the_same_group_agrees(changes, vec):
                 assert value.tobytes() == ranks[0][0][number][2][name].tobytes()
 
 
+@pytest.mark.parametrize("minibatches", [1, 4])
+def test_ranks_meet_once_a_minibatch_and_twice_more(make, minibatches):
+    """The totals of the next minibatch travel with the gradients of this one."""
+    def work(group):
+        trainer = make("nim", group, minibatch=AGENTS // minibatches)
+        trainer.rollout()
+        before = group.calls
+        trainer.update()
+        return group.calls - before
+
+    assert in_threads(2, work) == [minibatches + 2] * 2
+
+
 def test_a_bad_number_of_one_rank_ends_all(make):
     def work(group):
         trainer = make("nim", group)

@@ -121,6 +121,9 @@ typedef struct Workspace {            // scratch memory of one worker
     float* some_state;    // (BLOCK_ROWS, L, Hp)
 } Workspace;
 
+enum { TOTAL_ROWS, TOTAL_A, TOTAL_A2, TOTALS };    // of a minibatch: its rows with an agent, the
+//                                                    sum and the squares of their advantages
+
 typedef struct Picker {
     double (*sums)[KERNEL_SUMS];    // [N] over each segment
     int32_t* alive;                 // [alive_count] segments in which somebody lives, ascending
@@ -155,7 +158,8 @@ struct PufferTrainer {
     Workspace* work;    // [threads]
     int32_t work_rows, columns_ld;
     float* all_weights;           // the matrices in order, then logstd
-    float* all_gradients;         // as many, then room for the losses' sums, which travel along
+    float* all_gradients;         // as many, then room for what travels along
+    double totals[TOTALS];        // of the minibatch that is picked, over all ranks
     int64_t weight_count;         // floats of all of them
     float *adam_m, *adam_v;       // [heads.continuous]
     float* chunks[MAX_CHUNKS];    // partial gradients, in the layouts of the kernels
@@ -231,17 +235,23 @@ int32_t rollout_plan(PufferTrainer* trainer, Error* error);
 // Sums over all ranks, in place; with one rank nothing happens. -1 where the exchange failed
 int32_t exchange_doubles(PufferTrainer* trainer, double* numbers, int64_t count, Error* error);
 int32_t exchange_floats(PufferTrainer* trainer, float* numbers, int64_t count, Error* error);
+// Doubles among floats that are exchanged: so many floats, filled before and read after it
+int64_t exchange_room(const PufferTrainer* trainer, int count);
+void exchange_spread(const PufferTrainer* trainer, const double* numbers, int count, float* room);
+void exchange_collect(const PufferTrainer* trainer, const float* room, int count, double* sums);
 
 // ---- picking.c
 void list_alive(PufferTrainer* trainer);       // picker->alive, and all_ticks of this rank
 void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
-int32_t explained_variance(PufferTrainer* trainer, double* out, Error* error);
+void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]);    // of this rank
+double explained_variance(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]);
 
 // ---- ppo.c
+// Of the minibatch that is picked, and of this rank
+void ppo_measure(const PufferTrainer* trainer, double totals[TOTALS]);
 // sums: means over the minibatch, of this rank's rows; those of all ranks add up
-int32_t ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES],
-                      Error* error);
+void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]);
 
 // ---- muon.c
 // Chunks -> gradients and their norm; these and the sums are then those of all ranks

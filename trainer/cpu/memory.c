@@ -66,7 +66,8 @@ static void plan_weights(PufferTrainer* trainer) {
     ARENA_ADD(weights, policy->decoder_backward, (int64_t)(policy->A + 1) * Hp);
     if (!trainer->config.horizon) return;
 
-    ARENA_ADD(&trainer->gradients, trainer->all_gradients, trainer->weight_count + KERNEL_LOSSES);
+    ARENA_ADD(&trainer->gradients, trainer->all_gradients,
+              trainer->weight_count + KERNEL_LOSSES + exchange_room(trainer, TOTALS));
     for (int c = 0; c < trainer->chunk_count; c++)
         ARENA_ADD(&trainer->gradients, trainer->chunks[c], trainer->chunk_size);
     ARENA_ADD(&trainer->gradients, trainer->chunk_sums, trainer->chunk_count);

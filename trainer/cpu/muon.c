@@ -55,16 +55,19 @@ static void norm_item(void* about, int32_t item, int32_t worker) {
     mark(&trainer->work[worker], PHASE_REDUCE);
 }
 
-// The gradients lie in one piece; the sums travel after them
+// The gradients lie in one piece; the sums travel after them, and the next minibatch's totals
 static int32_t exchange_gradients(PufferTrainer* trainer, double sums[KERNEL_LOSSES],
                                   Error* error) {
     if (trainer->config.ranks < 2) return 0;
     float* tail = trainer->all_gradients + trainer->weight_count;
     for (int i = 0; i < KERNEL_LOSSES; i++) tail[i] = (float)sums[i];
-    if (exchange_floats(trainer, trainer->all_gradients, trainer->weight_count + KERNEL_LOSSES,
+    exchange_spread(trainer, trainer->totals, TOTALS, tail + KERNEL_LOSSES);
+    if (exchange_floats(trainer, trainer->all_gradients,
+                        trainer->weight_count + KERNEL_LOSSES + exchange_room(trainer, TOTALS),
                         error))
         return -1;
     for (int i = 0; i < KERNEL_LOSSES; i++) sums[i] = (double)tail[i];
+    exchange_collect(trainer, tail + KERNEL_LOSSES, TOTALS, trainer->totals);
     return 0;
 }
 

@@ -86,17 +86,18 @@ static void picked_advantages(void* about, int32_t item, int32_t worker) {
     mark(&trainer->work[worker], PHASE_ADVANTAGE);
 }
 
-int32_t explained_variance(PufferTrainer* trainer, double* out, Error* error) {
-    double count = (double)trainer->picker.all_ticks;    // others add zeros
-    double sums[KERNEL_SUMS] = {0};
+void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]) {
+    for (int j = 0; j < KERNEL_SUMS; j++) sums[j] = 0.0;
     for (int64_t i = 0; i < trainer->config.agents; i++)
         for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
-    if (exchange_doubles(trainer, sums, KERNEL_SUMS, error)) return -1;
+}
+
+double explained_variance(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]) {
+    double count = (double)trainer->picker.all_ticks;    // others add zeros
     double mean_a = sums[SUM_A] / count, mean_r = sums[SUM_R] / count;
     double spread = sums[SUM_R2] / count - mean_r * mean_r;
     double left = sums[SUM_A2] / count - mean_a * mean_a;
-    *out = spread > 0.0 ? 1.0 - left / spread : 0.0;
-    return 0;
+    return spread > 0.0 ? 1.0 - left / spread : 0.0;
 }
 
 // ---- which random numbers are this rank's -----------------------------------------------------

@@ -9,8 +9,6 @@
 
 #define FETCH_BYTES (128 << 10)    // that are asked for ahead of their use, at most
 
-enum { TOTAL_ROWS, TOTAL_A, TOTAL_A2, TOTALS };    // of a minibatch, over all ranks
-
 enum { ROW_KEEP, ROW_LOGPROB, ROW_VALUE, ROW_ADVANTAGE, ROW_RETURN, ROW_V, ROW_W, ROW_LIVE };
 
 typedef struct {
@@ -215,9 +213,9 @@ static void run_chunk(void* about, int32_t chunk, int32_t worker) {
     }
 }
 
-// Rows with an agent, and the sum and squares of their advantages
-static void measure(const PufferTrainer* trainer, double totals[TOTALS]) {
+void ppo_measure(const PufferTrainer* trainer, double totals[TOTALS]) {
     const Picker* picker = &trainer->picker;
+    for (int i = 0; i < TOTALS; i++) totals[i] = 0.0;
     for (int32_t i = 0; i < trainer->segments; i++) {
         const double* segment = picker->sums[picker->rows[i]];
         totals[TOTAL_ROWS] += picker->ticks[picker->rows[i]];
@@ -226,11 +224,8 @@ static void measure(const PufferTrainer* trainer, double totals[TOTALS]) {
     }
 }
 
-int32_t ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES],
-                      Error* error) {
-    double totals[TOTALS] = {0};
-    measure(trainer, totals);
-    if (exchange_doubles(trainer, totals, TOTALS, error)) return -1;
+void ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNEL_LOSSES]) {
+    const double* totals = trainer->totals;
     double rows = totals[TOTAL_ROWS], count = rows > 0.0 ? rows : 1.0;    // a replay may be empty
     Minibatch batch = {trainer, ent_coef, count, 0.0f, 1.0f};
     if (trainer->config.norm_adv) {
@@ -245,5 +240,4 @@ int32_t ppo_gradients(PufferTrainer* trainer, double ent_coef, double sums[KERNE
         for (int32_t c = 0; c < trainer->chunk_count; c++) sums[i] += trainer->chunk_sums[c][i];
         sums[i] /= count;
     }
-    return 0;
 }

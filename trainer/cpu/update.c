@@ -24,12 +24,28 @@ static int32_t name_bad_number(const PufferTrainer* trainer, Error* error) {
     return fault_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
 }
 
+// The first minibatch, and what all ranks know of it
+static int32_t pick_first(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
+    double numbers[KERNEL_SUMS + TOTALS];
+    if (pick_minibatch(trainer, 0, error)) return -1;
+    sum_segments(trainer, numbers);
+    ppo_measure(trainer, numbers + KERNEL_SUMS);
+    if (exchange_doubles(trainer, numbers, KERNEL_SUMS + TOTALS, error)) return -1;
+    losses->explained_variance = explained_variance(trainer, numbers);
+    memcpy(trainer->totals, numbers + KERNEL_SUMS, sizeof trainer->totals);
+    return 0;
+}
+
+// One minibatch, and the choice of the next: its totals travel with the gradients
 static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses* losses,
                      Error* error) {
     double sums[KERNEL_LOSSES], norm;
-    if (pick_minibatch(trainer, number, error)) return -1;
-    if (number == 0 && explained_variance(trainer, &losses->explained_variance, error)) return -1;
-    if (ppo_gradients(trainer, losses->ent_coef, sums, error)) return -1;
+    if (number == 0 && pick_first(trainer, losses, error)) return -1;
+    ppo_gradients(trainer, losses->ent_coef, sums);
+    if (number + 1 < losses->minibatches) {    // none of this asks for the new weights
+        if (pick_minibatch(trainer, number + 1, error)) return -1;
+        ppo_measure(trainer, trainer->totals);
+    }
     if (muon_reduce(trainer, sums, &norm, error)) return -1;
     double sane = norm;
     for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
