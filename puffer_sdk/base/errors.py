@@ -32,15 +32,13 @@ class PufferError(Exception):
     def __init__(self, message: str, *, where: object = None, expected: object = None,
                  actual: object = None, hint: str | None = None, detail: str | None = None,
                  code: str | None = None):
-        message, expected, actual, hint, detail = map(brief, (message, expected, actual, hint,
-                                                              detail))
-        super().__init__(message)
+        super().__init__(message := brief(message))
         self.message = message
         self.where = None if where is None else brief(str(where))
-        self.expected = expected
-        self.actual = actual
-        self.hint = hint
-        self.detail = detail
+        self.expected = brief(expected, rest=1000)      # ours, such as a list of names
+        self.actual = brief(actual)
+        self.hint = brief(hint, rest=1000)
+        self.detail = brief_lines(detail)
         self.code = code
 
     def __str__(self) -> str:
@@ -73,13 +71,28 @@ def _rebuild(cls, message, where, expected, actual, hint, detail, code):
                detail=detail, code=code)
 
 
-def brief(text: object, longest: int = 1000, shown: int = 100) -> object:
-    """A text in which no word is longer than `longest`: of a value of megabytes, a hundred
-    characters are shown. Anything but a text stays as it is."""
+def brief(text: object, longest: int = 1000, shown: int = 100, rest: int | None = None) -> object:
+    """A text that echoes no value of megabytes: of a word, of what stands between quotes or else of
+    the whole that is longer than `longest`, the beginning is shown. Anything but a text stays.
+
+    shown   characters of a word and of a quotation
+    rest    of the whole, where it is still too long [shown]
+    """
+    def begin(whole: str, count: int = shown) -> str:
+        return f"{whole[:count]}... ({len(whole):,} characters)"
+
     if not isinstance(text, str) or len(text) <= longest:
         return text
-    return re.sub(rf"\S{{{longest + 1},}}", lambda word: f"{word[0][:shown]}... "
-                  f"({len(word[0]):,} characters)", text)
+    for long in (rf"\S{{{longest + 1},}}", rf"(?s)'.{{{longest},}}'"):
+        text = re.sub(long, lambda found: begin(found[0]), text)
+    return text if len(text) <= longest else begin(text, rest or shown)
+
+
+def brief_lines(text: object, longest: int = 10_000) -> object:
+    """What a compiler or a library said: all lines, each of them brief."""
+    if not isinstance(text, str) or len(text) <= longest:
+        return text
+    return "\n".join(brief(line, longest) for line in text.split("\n"))
 
 
 class UsageError(PufferError):
@@ -92,6 +105,11 @@ class BuildError(PufferError):
     """The environment does not follow the contract, or the compiler refused it."""
 
     exit_status = BUILD
+
+
+class DialectError(BuildError):
+    """The files are written for another interface: what else is wrong with them follows from that,
+    or can wait."""
 
 
 class RunError(PufferError):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
 from .errors import PufferError, RunError, brief
 
+verbose = False             # whether this command was asked to say more
 _warned: set[str] = set()
 
 
@@ -120,16 +122,17 @@ def _print(*items, stderr: bool = False, **options) -> None:
                            detail=error.strerror or str(error)) from None
 
 
-def warn(text: str, hint: str | None = None) -> None:
-    """A warning to stderr; the work goes on."""
-    say(brief(f"warning: {text}" + (f"\n  hint: {hint}" if hint else "")), style="yellow")
+def warn(text: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
+    """A warning to stderr; the work goes on. details: a line each."""
+    lines = [f"warning: {brief(text)}", *(f"  {brief(line)}" for line in details)]
+    say("\n".join(lines + [f"  hint: {brief(hint)}"] * bool(hint)), style="yellow")
 
 
-def warn_once(text: str, hint: str | None = None) -> None:
+def warn_once(text: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
     """The same warning is shown once a process."""
     if text not in _warned:
         _warned.add(text)
-        warn(text, hint)
+        warn(text, hint, details)
 
 
 def print_error(error: PufferError) -> None:

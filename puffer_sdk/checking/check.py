@@ -58,7 +58,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     on_progress called as on_progress(what, done, total) while it trains
 
     Raises UsageError for a refused setting, BuildError for a header that does not compile for
-    reasons that no rule names, RunError when the checker cannot run.
+    reasons that no rule names or is for another interface, RunError when the checker cannot run.
     """
     if makers.is_name(env):
         if deep or learn:
@@ -70,10 +70,9 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     folder = paths.find_env(env)
     files = _read_files(folder)
     spec, problems, unit = header.examine(folder)
+    if refused := header.refusal(problems):
+        raise refused
     config = resolve(folder, settings, spec, warn_unread=False)
-    uncoded = [problem for problem in problems if problem.code is None]
-    if uncoded and len(uncoded) == len(problems):
-        raise uncoded[0]
     facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files,
                   memory=int(memory * GIB))
     if deep:

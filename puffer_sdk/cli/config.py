@@ -8,8 +8,8 @@ import click
 from ..base import paths, ui
 from ..base.errors import PufferError
 from ..bridges.makers import is_name
-from ..settings.config import find_ini, resolve
-from ..settings.table import KEYS
+from ..settings.config import find_ini, resolve, shared_ini, sized_for_a_gpu
+from ..settings.table import AUTO, KEYS
 from ..settings.texts import show
 from ..settings.values import Config
 from .options import env_argument, format_option, takes_settings
@@ -34,16 +34,18 @@ def command(env, settings, explain, format_):
         source = sources.find(env)
         prepared = source.prepare(settings)
         folder, ini, spec, config = None, source.ini, prepared.spec, prepared.config
-        found = spec.row()
+        sizes, found = {}, spec.row()
     else:
         folder = paths.find_env(env)
         ini, spec = find_ini(folder), _spec(folder)
         config = resolve(folder, settings, spec)
+        sizes = sized_for_a_gpu(config) if shared_ini(folder, ini) else {}
         found = _row(spec, config)
     if format_ == "json":
-        ui.out(json.dumps(_document(folder, ini, config, found, spec), indent=2))
+        ui.out(json.dumps(_document(folder, ini, config, sizes, found, spec), indent=2))
     else:
         _print(config, explain)
+        _print_sizes(config, sizes)
         if found:
             _print_row(spec, found)
         if spec and spec.has_truncations:
@@ -69,7 +71,7 @@ def _row(spec, config: Config):
     return row.read(spec, None, spec.act_widths or (), config.env) if spec else None
 
 
-def _document(folder, ini, config: Config, row, spec) -> dict:
+def _document(folder, ini, config: Config, sizes, row, spec) -> dict:
     rows = {}
     for full, value in config.items():
         key = KEYS.get(full)
@@ -78,6 +80,8 @@ def _document(folder, ini, config: Config, row, spec) -> dict:
     return {"env": folder.name if folder else spec.name,
             "folder": str(folder) if folder else None, "ini": str(ini) if ini else None,
             "settings": rows, "ignored": dict(config.skipped),
+            "sized_for_a_gpu": {full: {"value": value, "ours": ours}
+                                for full, (value, ours) in sizes.items()},
             "row": row.to_dict() if row else None,
             "final_observations": str(spec.finals) if spec and spec.finals else None}
 
@@ -100,6 +104,20 @@ def _print(config: Config, explain: bool) -> None:
         ui.out("\nwithout effect here", style="bold")
         for name, place in config.skipped.items():
             ui.out(f"  {name:<{wide}}  {place}", style="dim")
+
+
+def _print_sizes(config: Config, sizes) -> None:
+    """What upstream's default.ini sizes for a GPU, and the options that give our defaults."""
+    if not sizes:
+        return
+    ui.out("\nsized for a GPU by PufferLib's config/default.ini; ours are for the cores of a CPU",
+           style="bold")
+    wide = max(map(len, sizes))
+    for full, (value, ours) in sizes.items():
+        why = f" ({KEYS[full].auto})" if ours == AUTO else ""
+        ui.out(f"  {full:<{wide}}  {show(value)}, {config.origin[full]}; ours: {show(ours)}{why}")
+    ui.out("  ours again: " + " ".join(f"{KEYS[full].flag} {show(ours)}"
+                                       for full, (_, ours) in sizes.items()), style="dim")
 
 
 def _print_row(spec, row) -> None:

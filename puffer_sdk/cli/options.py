@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..settings.naming import RENAMED, meant
 from ..settings.table import KEYS, used_keys
@@ -37,7 +38,16 @@ model_option = click.option(
     shell_complete=completing.models,
     help="The policy: 'latest' or 'best' of the newest run, a run's number or folder, or a "
          "checkpoint file.")
-verbose_option = click.option("--verbose", "-v", is_flag=True, help="Print compiler commands.")
+
+
+def _say_more(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ui.verbose = value
+    return value
+
+
+verbose_option = click.option("--verbose", "-v", is_flag=True, callback=_say_more,
+                              help="Print compiler commands, and each setting of the ini that has "
+                                   "no effect.")
 
 _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)

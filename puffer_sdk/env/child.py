@@ -76,6 +76,8 @@ class Child:
             self.page = Page(fd)
             self._prints = open(log, "ab+") if log else tempfile.TemporaryFile("ab+")  # noqa: SIM115
             self._begin = self._prints.seek(0, os.SEEK_END)     # earlier runs wrote what is before
+            self._read_to = self._begin     # of what the env prints, by _tell_missing
+            self.missing: dict[str, None] = {}      # "missing texture: PATH, looked for in FOLDER"
             with tempfile.TemporaryFile() as given:
                 pickle.dump(job, given)
                 given.seek(0)
@@ -122,19 +124,33 @@ class Child:
                 if ended:
                     raise self._death()
                 self._look_for_hang()
-                self._limit_prints()
+                self._look_at_prints()
                 yield "idle", {}
                 time.sleep(0.01)
         finally:
             self._tell_missing()
             self.kill()
 
+    def _look_at_prints(self) -> None:
+        now = time.monotonic()
+        if now - self._looked >= 1.0:
+            self._looked = now
+            self._tell_missing()
+            self._limit_prints()
+
     def _tell_missing(self) -> None:
-        """Textures that raylib_missing.h did not find: nobody else reads what the env printed."""
+        """Textures that raylib_missing.h did not find since the last look, each line once: nobody
+        else reads what the env prints."""
         with contextlib.suppress(OSError, ValueError):
-            text = os.pread(self._prints.fileno(), LOG_LIMIT, self._begin).decode(errors="replace")
-            for line in dict.fromkeys(re.findall(r"^missing texture: .*$", text, re.M)):
-                ui.warn_once(line, "a checked pattern is drawn in its place")
+            fd = self._prints.fileno()
+            self._read_to = min(self._read_to, os.fstat(fd).st_size)
+            new = os.pread(fd, LOG_LIMIT, self._read_to)
+            whole = new.rfind(b"\n") + 1                # the last line may come in parts
+            self._read_to += whole if whole or len(new) < 1 << 16 else len(new)
+            for line in re.findall(rb"^missing texture: .*$", new[:whole], re.M):
+                text = line.decode(errors="replace")
+                self.missing[text] = None
+                ui.warn_once(text, "a checked pattern is drawn in its place")
 
     def _raised(self, payload: dict) -> PufferError:
         """What the target raised. An env on the GPU that gave up has printed why."""
@@ -184,10 +200,6 @@ class Child:
 
     def _limit_prints(self) -> None:
         """An env that prints on every step must not fill the disk: keep the first and the last."""
-        now = time.monotonic()
-        if now - self._looked < 1.0:
-            return
-        self._looked = now
         with contextlib.suppress(OSError):
             if os.fstat(self._prints.fileno()).st_size > self._begin + LOG_LIMIT:
                 os.ftruncate(self._prints.fileno(), self._begin + LOG_KEPT)
@@ -300,7 +312,8 @@ def run(target: str, job: object, on_event: Callable[[str, dict], None], *,
         signals: Signals | None = None):
     """Run target(job, link) in a child and return what it returned.
 
-    on_event gets every event, and ("idle", {}) between them. The first signal asks the target to
+    on_event gets every event, ("idle", {}) between them, and at the end a ("missing_texture", ...)
+    for each that was not found. The first signal asks the target to
     end and keeps listening for GRACE seconds; the second, or silence, kills it. Raises Interrupted
     then, also when the target managed to finish. signals: a caller's own, already listening.
     """
@@ -320,4 +333,6 @@ def run(target: str, job: object, on_event: Callable[[str, dict], None], *,
             child.kill()
         if signals.received:
             raise Interrupted("interrupted", status=signals.status)
+        for text in child.missing:
+            on_event("missing_texture", {"text": text})
     return child.result

@@ -1,7 +1,7 @@
 """PufferLib's other interfaces, by their signs.  an author's files -> what they are written for
 
 An environment that we can read is never refused for a sign: only where it has problems does this
-say, before all others, what it is and what to do.
+say, before all others, what it is and which lines to change.
 """
 from __future__ import annotations
 
@@ -9,38 +9,59 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.errors import BuildError
+from ..base.errors import DialectError, PufferError
 from .source import hide
+
+SHOWN = 12                      # lines to change that are listed
+Changes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Dialect:
     """sign     (pattern) in the header or the binding
     unless      (pattern) which is not there
+    changes     (pattern of what stands there, what to write in its place)
     """
 
     message: str
     sign: str
     hint: str
+    changes: Changes
     unless: str = r"(?!)"
 
 
-UPGRADE = "puffer-sdk bind ENV --upgrade rewrites it"
+ARRAYS = ("actions", "rewards", "terminals")            # once of other types than float
+_OUT = "leave it out"
+_FLOATS: Changes = (
+    (rf"\b(?:unsigned\s+char|char|int|double)\s*\*\s*({'|'.join(ARRAYS)})\s*;", r"float* \1;"),)
+_INCLUDE: Changes = ((r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"'),)
 DIALECTS = (
     Dialect("this is an environment for PufferLib 5.0 (pufferenv.h, puf_step)",
             r'#\s*include\s*"pufferenv\.h"|\bpuf_(?:step|reset|init)\s*\(',
             "puffer-sdk reads the Ocean dialect of 4.0: give the struct its arrays as pointers "
             "(observations, actions, rewards, terminals), and call the functions c_reset, c_step, "
-            "c_render and c_close"),
+            "c_render and c_close",
+            ((r'#\s*include\s*"pufferenv\.h"', _OUT),
+             (r"\bpuf_init\s*\(", "init("),
+             (r"\bpuf_(step|reset|render|close)\s*\(", r"c_\1("))),
     Dialect("this binding is for PufferLib 3 or older (Python.h)",
             r"\bPyObject\b|#\s*include\s*<Python\.h>",
-            f"{UPGRADE}; or delete it, and state OBS_SIZE and ACT_SIZES in the header"),
+            "{upgrade} writes these lines, and #define OBS_SIZE, ACT_SIZES and OBS_TENSOR_T; or "
+            "delete the binding, and state OBS_SIZE and ACT_SIZES in the header",
+            ((r"#\s*include\s*<Python\.h>", _OUT), *_INCLUDE,
+             (r"\bint\s+my_init\s*\(", "void my_init(Env* env, Dict* kwargs)"),
+             (r"\bint\s+my_log\s*\(", "void my_log(Log* log, Dict* out)"),
+             (r"\bunpack\s*\(", 'dict_get(kwargs, "KEY")->value'),
+             (r"\bassign_to_dict\s*\(", 'dict_set(out, "KEY", VALUE)'), *_FLOATS)),
     Dialect("this binding is for an early PufferLib 4.0 (OBS_TYPE, ACT_TYPE, env_binding.h)",
-            r'#\s*define\s+(?:OBS|ACT)_TYPE\b|#\s*include\s*"env_binding\.h"',
-            f"{UPGRADE}: #define OBS_TENSOR_T FloatTensor (or ByteTensor) instead of OBS_TYPE, no "
-            'ACT_TYPE, #include "vecenv.h"; in the header, float* actions and float* terminals',
+            r'#\s*define\s+(?:OBS|ACT)_TYPE\b|#\s*include\s*"(?:\.\./)*env_binding\.h"',
+            "{upgrade} writes these lines",
+            ((r"#\s*define\s+OBS_TYPE\b", "#define OBS_TENSOR_T FloatTensor (or ByteTensor)"),
+             (r"#\s*define\s+ACT_TYPE\b", _OUT), *_INCLUDE, *_FLOATS),
             unless=r"#\s*define\s+OBS_TENSOR_T\b"),
 )
+# Rules whose findings an environment for another interface cannot but have
+_FOLLOWING = {"PUF101", "PUF102", "PUF103", "PUF112"}
 # PufferLib's networks and layers that puffernet_layers.h has
 LAYERS = re.compile(
     r"\bmake_(?:affine|linear|relu|gelu|layernorm|embedding|one_hot|cat_dim1|max_dim1|conv2d|conv3d|"
@@ -50,18 +71,45 @@ SELF_PLAY = {
     "MY_USES_PERM": "my_setup_perm", "MY_USES_TAGS": "the fields tag and boundary_reached"}
 
 
-def recognise(texts: dict[str, str]) -> BuildError | None:
-    """texts: of the author's files, by name. What they are written for, if it is not 4.0."""
+def upgrade(name: str) -> str:
+    """The command that brings an older environment forward."""
+    return f"puffer-sdk bind {name} --upgrade"
+
+
+def recognise(name: str, texts: dict[str, str]) -> DialectError | None:
+    """What an environment is written for, if that is not 4.0. texts: of its files, by name."""
+    texts = {file: hide(text, strings=False) for file, text in texts.items()}
     whole = "\n".join(texts.values())
     for dialect in DIALECTS:
         if re.search(dialect.unless, whole):
             continue
-        for name, text in texts.items():
+        for file, text in texts.items():
             found = re.search(dialect.sign, text)
             if found:
                 line = text.count("\n", 0, found.start()) + 1
-                return BuildError(dialect.message, where=f"{name}:{line}", hint=dialect.hint)
+                return DialectError(dialect.message, where=f"{file}:{line}",
+                                    detail=_to_change(texts, dialect.changes),
+                                    hint=dialect.hint.format(upgrade=upgrade(name)))
     return None
+
+
+def _to_change(texts: dict[str, str], changes: Changes) -> str | None:
+    """'binding.c:3: #include "env_binding.h"  ->  #include "vecenv.h"', a line each."""
+    lines = []
+    for file, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for pattern, new in changes:
+                if found := re.search(pattern, line):
+                    lines.append(f"{file}:{number}: {line.strip()[:80]}  ->  {found.expand(new)}")
+                    break
+    more = [f"and {len(lines) - SHOWN} more"] * (len(lines) > SHOWN)
+    return "\n".join([*lines[:SHOWN], *more]) or None
+
+
+def follows(problem: PufferError) -> bool:
+    """Whether the files of another interface cannot but have this problem."""
+    return problem.code in _FOLLOWING or (
+        problem.code is None and not isinstance(problem, DialectError))
 
 
 def layer_flags(folder: Path) -> list[str]:

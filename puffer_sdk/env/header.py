@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base.errors import BuildError, PufferError
+from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import CField, Remark, Spec
 from . import contract, dialects, finals, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
@@ -35,6 +35,18 @@ def examine(folder: Path):
     return *reader.run(), reader.unit
 
 
+def refusal(problems: list[PufferError]) -> PufferError | None:
+    """Of all problems, what leaves nothing to check: an environment for another interface, with
+    what else is wrong below it; or, where no rule names any of them, the first."""
+    first, others = (problems or [None])[0], problems[1:]
+    if isinstance(first, DialectError) and others:
+        first.detail = "\n".join(filter(None, [first.detail, "also refused:", *(
+            f"{p.where}: {p.message}" + (f" ({p.code})" if p.code else "") for p in others)]))
+    if isinstance(first, DialectError) or all(p.code is None for p in problems):
+        return first
+    return None
+
+
 @dataclass
 class _Reader(Source):
     """One reading of one environment; `problems` grows as it goes."""
@@ -53,8 +65,9 @@ class _Reader(Source):
         self.check_binding()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
         self.problems[:0] = self.compiler_errors()
-        if self.problems and (other := dialects.recognise(self.texts())):
-            self.problems.insert(0, other)
+        if self.problems and (other := dialects.recognise(self.name, self.texts())):
+            self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
+        self.problems.sort(key=lambda p: not isinstance(p, DialectError))
         return (None if any(p.code is None for p in self.problems) else spec), self.problems
 
     def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
@@ -86,18 +99,22 @@ class _Reader(Source):
                 continue
             where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
             if file and Path(file.name).name == "vecenv.h":
-                where = self.place_behind(diag) or where
+                where = self.place_behind(diag) or self.place_of_include() or where
             found.append(BuildError(f"the C compiler refuses this: {diag.spelling}",
                                     where=where or self.header.name))
         return found[:20]
 
     def place_behind(self, diag) -> str | None:
-        """The author's line that our vecenv.h stumbles over; else the line that includes it."""
+        """The author's line that our vecenv.h stumbles over."""
         for note in diag.children:
             file = note.location.file
             if file and file.name != self.main and (
                     self.folder in Path(file.name).resolve().parents):
                 return f"{self.relative(file.name)}:{note.location.line}"
+        return None
+
+    def place_of_include(self) -> str | None:
+        """The author's line that includes vecenv.h."""
         for name, text in self.texts().items():
             if found := re.search(r'(?m)^\s*#\s*include\s*"vecenv\.h"', text):
                 return f"{name}:{1 + text.count(chr(10), 0, found.end())}"
@@ -188,11 +205,14 @@ class _Reader(Source):
                              self.place(struct), hint=f"add: {how}")
             elif types[name] not in good and (name != "log" or self.find_log()):
                 unsigned = (name, types[name]) == ("num_agents", "unsigned int")
+                older = self.binding and name in dialects.ARRAYS
                 (self.object_to if unsigned else self.problem)(
-                    "PUF102", f"{self.struct_name}.{name} has the wrong type",
+                    "PUF102", f"{self.struct_name}.{name} has the wrong type"
+                    + ": it is that of an older PufferLib" * bool(older),
                     lines[name], expected=how.replace(";", ""), actual=types[name],
-                    hint="integers and doubles are not converted: the trainer's "
-                         "buffers have exactly this type")
+                    hint=f"{dialects.upgrade(self.name)} rewrites it, and the lines that use it"
+                    if older else "integers and doubles are not converted: the trainer's "
+                    "buffers have exactly this type")
         if types.get("truncations", "float *") != "float *":
             self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
                            lines["truncations"], expected="float* truncations;",
@@ -328,6 +348,7 @@ class _Reader(Source):
 
     def check_tensor_type(self, types: dict[str, str]) -> None:
         if "OBS_TENSOR_T" not in self.macros:
+            self.check_tensor_is_declared(types)
             return
         declared = self.macros["OBS_TENSOR_T"][0]
         kind = TENSORS.get(declared)
@@ -340,6 +361,17 @@ class _Reader(Source):
             self.problem("PUF103", "OBS_TENSOR_T is not the type that observations points to",
                          place, expected="ByteTensor" if actual == "u8" else "FloatTensor",
                          actual=declared)
+
+    def check_tensor_is_declared(self, types: dict[str, str]) -> None:
+        """A hand-written binding of an older PufferLib does not say OBS_TENSOR_T."""
+        if not self.binding:
+            return
+        self.absent.add("OBS_TENSOR_T")
+        tensor = "ByteTensor" if OBS_TYPES.get(types.get("observations")) == "u8" else "FloatTensor"
+        self.problem("PUF103", "the binding does not define OBS_TENSOR_T: it is that of an older "
+                     "PufferLib", self.place_of_include() or self.binding.name,
+                     expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',
+                     hint=f"{dialects.upgrade(self.name)} writes it")
 
     def check_binding(self) -> None:
         """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that
@@ -359,6 +391,7 @@ class _Reader(Source):
                              hint=f"write void {name}({arguments}) {{ ... }}")
         for name, place in self.binding_macros.items():
             if self.binding and name not in BINDING_MACROS:
-                self.problem(None, f"{name} is not supported", place,
-                             expected=f"one of {', '.join(BINDING_MACROS)}", actual=name,
-                             hint=dialects.self_play(name) if name in dialects.SELF_PLAY else None)
+                self.problems.append(DialectError(
+                    f"{name} is not supported", where=place,
+                    expected=f"one of {', '.join(BINDING_MACROS)}", actual=name,
+                    hint=dialects.self_play(name) if name in dialects.SELF_PLAY else None))

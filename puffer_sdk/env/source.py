@@ -12,9 +12,11 @@ from . import contract, probe
 _HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
-def hide(text: str) -> str:
-    """C's text, comments and strings blanked; every offset and line stays."""
-    return _HIDDEN.sub(lambda m: re.sub(r"[^\r\n]", " ", m[0]), text)
+def hide(text: str, *, strings: bool = True) -> str:
+    """C's text, comments and (unless strings is False) strings blanked; every offset and line
+    stays."""
+    return _HIDDEN.sub(lambda m: re.sub(r"[^\r\n]", " ", m[0])
+                       if strings or m[0][0] == "/" else m[0], text)
 
 
 @dataclass

@@ -108,6 +108,7 @@ class Recording:
     episodes: list[dict] = field(repr=False)    # that ended in visible envs, as eval lists them
     unfinished: list[str]       # policies whose picture ends within an episode
     ticks: dict[str, int]       # of each policy
+    missing: list[str]          # "missing texture: PATH, looked for in FOLDER": a pattern is shown
 
     @property
     def seconds(self) -> float:
@@ -217,7 +218,7 @@ class Compositor:
         self.options, self.policies, self.path = options, policies, ring
         self.on_progress = on_progress or (lambda what, done, total: None)
         self.ring: Ring | None = None
-        self.writers, self.panes = [], []
+        self.writers, self.panes, self.missing = [], [], []
         self.size, self.fps, self.count = (0, 0), 0.0, 0
         self.left: Spool | None = None          # the first of two panes, until the second comes
         self._pairs = None
@@ -232,6 +233,8 @@ class Compositor:
             self.on_progress("draw", min(done, 1.0), 1.0)
         elif kind == "pane":
             self.panes.append(payload)
+        elif kind == "missing_texture":
+            self.missing.append(payload["text"])
 
     def open(self, slots: int, shape: list[int], fps: float, **_) -> None:
         self.ring = Ring(self.path, slots, tuple(shape), make=False)
@@ -289,7 +292,7 @@ class Compositor:
         return Recording(name, done, self.policies, self.fps, self.size[1], self.size[0],
                          self.count, episodes,
                          [pane["policy"] for pane in self.panes if not pane["ended"]],
-                         {pane["policy"]: pane["ticks"] for pane in self.panes})
+                         {pane["policy"]: pane["ticks"] for pane in self.panes}, self.missing)
 
     def __enter__(self) -> Compositor:
         return self

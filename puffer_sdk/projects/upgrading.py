@@ -26,7 +26,7 @@ from . import floats, python_env
 
 # What an early 4.0 called the type of an observation
 EARLY_TYPES = {"float": "FloatTensor", "unsigned char": "ByteTensor", "char": "ByteTensor",
-               "unsigned_char": "ByteTensor"}
+               "unsigned_char": "ByteTensor", "uint8_t": "ByteTensor"}
 ARRAYS = ("actions", "terminals", "rewards")
 # binding.c of PufferLib 3 -> of 4.0
 PYTHON_LINES = (
@@ -77,6 +77,7 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
                        "in c_step"] * bool(known.actions)
     new["binding.c"] = _binding(texts["binding.c"], known, done)
     _header(new, f"{name}.h", struct_name(new["binding.c"]), done)
+    new["binding.c"] = _with_tensor(new["binding.c"], new[f"{name}.h"])
     if known:
         _note_late_reset(new[f"{name}.h"], f"{name}.h", done)
     if known:
@@ -169,6 +170,16 @@ def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> s
             f"{len(left)} lines still call Python", where=f"binding.c:{left[0]}",
             hint="write them anew: settings come from dict_get, files are read in C"))
     return text
+
+
+def _with_tensor(text: str, header: str) -> str:
+    """OBS_TENSOR_T, where a binding says nothing of that: of the type that the field has."""
+    include = re.search(r'(?m)^[ \t]*#\s*include\s*"vecenv\.h"', text)
+    observations = re.search(r"(?m)^\s*((?:unsigned\s+)?\w+)\s*\*\s*observations\s*;", header)
+    kind = EARLY_TYPES.get(" ".join(observations[1].split())) if observations else None
+    if include is None or kind is None or re.search(r"\bOBS_(?:TENSOR_T|TYPE)\b", text):
+        return text
+    return f"{text[:include.start()]}#define OBS_TENSOR_T {kind}\n{text[include.start():]}"
 
 
 def _line(old: str, new: str) -> str:

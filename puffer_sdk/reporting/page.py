@@ -50,7 +50,8 @@ def template(name: str):
         keep_trailing_newline=True, undefined=jinja2.StrictUndefined, autoescape=True)
     environment.filters.update(number=number, size=summary.size, timing=timing,
                                median=statistics.median, spark=_spark, measure=measure,
-                               plural=ui.plural, in_seconds=summary.in_seconds)
+                               plural=ui.plural, in_seconds=summary.in_seconds,
+                               answer=summary.answer)
     return environment.get_template(f"reporting/{name}")
 
 

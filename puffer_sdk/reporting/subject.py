@@ -244,9 +244,8 @@ def open_subject(env, settings: Mapping[str, object] | None, *, verbose: bool) -
 def _open_compiled(source: CompiledSource, settings: dict, verbose: bool) -> CompiledSubject:
     folder = source.folder
     spec, problems, _ = header.examine(folder)
-    uncoded = [problem for problem in problems if problem.code is None]
-    if uncoded and len(uncoded) == len(problems):
-        raise uncoded[0]
+    if refused := header.refusal(problems):
+        raise refused
     resolved = config.resolve(folder, settings, spec=spec, warn_unread=False)
     built, broken = None, next(iter(problems), None)
     if broken is None:

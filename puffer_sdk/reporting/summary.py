@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ..base import ui
 from .charts import number
 
+MOST_ASKED = 3          # of what it asked the machine for
+
 
 @dataclass(frozen=True)
 class Row:
@@ -26,7 +28,7 @@ class Row:
 
 def rows(data: Mapping) -> list[Row]:
     """Every line of the summary, in order."""
-    found = [_check(data), *_training(data), _rates(data), _determinism(data)]
+    found = [_check(data), *_outside(data), *_training(data), _rates(data), _determinism(data)]
     return [*found, _page(data)] if "web" in data else found
 
 
@@ -64,6 +66,26 @@ def _check(data: Mapping) -> Row:
     found = count_findings(check)
     return Row("check", f"{check['verdict']}: {found} by {check['rules']} rules in "
                f"{number(check['env_steps'])} env steps", good=check["verdict"] == "pass")
+
+
+def _outside(data: Mapping) -> list[Row]:
+    """What the environment does beyond its game; most do nothing."""
+    check = data["check"]
+    places = sum(item["code"] == "PUF115" for item in (
+        *check.get("findings", ()), *check.get("suppressed", ()))) + \
+        check.get("more", {}).get("PUF115", 0)
+    asked = [answer(one) for one in check.get("asked", ())]
+    if not places and not asked:
+        return []
+    said = asked[:MOST_ASKED] + [f"and {len(asked) - MOST_ASKED} more"] * (len(asked) > MOST_ASKED)
+    code = f"PUF115, {ui.plural(places, 'place')}" if places else "PUF115"
+    return [Row("outside", f"it acts outside its game ({code})"
+                + (f"; it asked for {', '.join(said)}" if said else ""), good=False)]
+
+
+def answer(asked: Mapping) -> str:
+    """'connect 10.0.0.1:80: Network is unreachable'"""
+    return f"{asked['call']} {asked['what']}: {asked['denied'] or 'done'}"
 
 
 def _training(data: Mapping) -> list[Row]:

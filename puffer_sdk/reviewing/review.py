@@ -26,6 +26,7 @@ from .sandbox import Sandbox
 STEPS = ("check", "build", "train", "report")
 DONE_WORDS = {OK: "done", FINDINGS: "done, with findings", 2: "refused", 3: "did not build",
               4: "failed", 5: "met a bug of puffer-sdk"}
+OUTSIDE = "PUF115"      # acts-outside
 KEPT = 40               # lines of a step's output that are kept
 
 
@@ -48,6 +49,7 @@ class EnvReview:
     steps: list[Step] = field(default_factory=list)
     check: dict | None = None               # the document of `check --format json`
     asked: list[str] = field(default_factory=list)  # beyond its game: "fopen /x: Permission denied"
+    outside: int = 0                        # places of PUF115, those that the author allows as well
     cause: str | None = None                # what ended the review early
     peak_memory: int = 0
     peak_processes: int = 0
@@ -232,7 +234,11 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
         lines = [(plain(str(text)), style if style in STYLES else None)
                  for text, style in found["lines"]]
         seen.check = found["check"]
-        asked = ((seen.check or {}).get("coverage") or {}).get("asked") or ()
+        coverage = (seen.check or {}).get("coverage") or {}
+        asked = coverage.get("asked") or ()
+        places = (*((seen.check or {}).get("findings") or ()), *(coverage.get("suppressed") or ()))
+        seen.outside = sum(one["code"] == OUTSIDE for one in places) + int(
+            (coverage.get("more") or {}).get(OUTSIDE, 0))
         seen.asked = [" ".join(plain(f"{one['call']} {one['what']}: {one['denied'] or 'done'}")
                                .split()) for one in asked]
         # A verdict must match the status

@@ -5,12 +5,13 @@ import html
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..base import files
+from ..base import files, ui
 from ..base.errors import OK, UsageError
-from .review import DONE_WORDS, EnvReview, Review, plain
+from .review import DONE_WORDS, OUTSIDE, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
 MOST_ASKED = 20         # lines of what an environment asked the machine for
+MOST_NAMED, MOST_SHOWN = 3, 100     # of these in the verdict, and characters of each
 
 # The report was made where untrusted code ran. A frame without allow-scripts runs no script, and
 # the policy allows no fetch
@@ -36,12 +37,22 @@ def lines(review: Review) -> Iterator[Line]:
     failed = [env.name for env in review.envs if env.verdict == "fail"]
     count = len(review.envs)
     what = f"{count} environment{'s' * (count > 1)}"
-    asking = [env.name for env in review.envs if env.asked]
+    beyond = [_beyond(env) for env in review.envs if env.asked or env.outside]
     yield (f"review: {review.verdict}, {what}" + (f", failed: {', '.join(failed)}" if failed
                                                   else "") + f", {_where(review)}"
-           + (f"; beyond the game, {', '.join(asking)} asked for what is listed above" if asking
-              else ""),
-           "bold red" if failed else "bold yellow" if asking else "bold green")
+           + "".join(f"; {said}" for said in beyond),
+           "bold red" if failed else "bold yellow" if beyond else "bold green")
+
+
+def _beyond(env: EnvReview) -> str:
+    """What an environment does beyond its game, for the verdict: what it tried, and the answers."""
+    found = f"{OUTSIDE}, {ui.plural(env.outside, 'place')}" if env.outside else OUTSIDE
+    half = MOST_SHOWN // 2              # the answer stands at the end
+    said = [one if len(one) <= MOST_SHOWN else f"{one[:half]}...{one[-half:]}"
+            for one in env.asked[:MOST_NAMED]]
+    said += [f"and {len(env.asked) - MOST_NAMED} more"] * (len(env.asked) > MOST_NAMED)
+    return f"{env.name} acts outside its game ({found})" + (
+        f" and asked for {', '.join(said)}" if said else "")
 
 
 def _where(review: Review) -> str:

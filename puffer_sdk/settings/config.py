@@ -49,6 +49,14 @@ def shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
     return shared if os.path.lexists(shared) else None
 
 
+def sized_for_a_gpu(config: Config) -> dict[str, tuple[object, object]]:
+    """{"vec.total_agents": (value, our default)}: sizes that upstream's config/default.ini gives,
+    which are those of a large GPU."""
+    return {full: (config[full], table.KEYS[full].default) for full in table.SIZES
+            if config.origin.get(full, "").startswith("default.ini:")
+            and config[full] != table.KEYS[full].default}
+
+
 def defaults(overrides: Mapping[str, object] | None = None) -> Config:
     """A Config without an environment: the table's defaults and these overrides."""
     return _Resolver(None, None, False).run(None, overrides or {})
@@ -162,7 +170,10 @@ class _Resolver:
             count, names = len(self.skipped), list(self.skipped)
             shown = ", ".join(names[:3]) + ", ..." * (count > 3)
             ui.warn_once(f"{inifile.where(ini)}: {count} setting{'s' * (count > 1)} without effect "
-                         f"here ({shown})", f"puffer-sdk config {self.folder.name} says why")
+                         f"here ({shown})", None if ui.verbose else
+                         f"puffer-sdk config {self.folder.name} lists them, and so does --verbose",
+                         [f"{name}: {place}" for name, place in self.skipped.items()
+                          if ui.verbose])
 
     # -- the command line
 

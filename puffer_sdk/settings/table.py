@@ -378,6 +378,9 @@ def used_keys(section: str | None = None) -> list[Key]:
         key.section == section if section else key.section in EFFECTIVE)]
 
 
+# what depends on the machine that trains: PufferLib's config/default.ini is for a large GPU
+SIZES = ("vec.total_agents", "vec.num_buffers", "vec.num_threads", "policy.hidden_size",
+         "policy.num_layers", "train.total_timesteps", "train.minibatch_size", "train.horizon")
 # the sections of a Config; sweep's are no settings of a run
 EFFECTIVE = tuple(section for section in SECTIONS if section != "sweep" and used_keys(section))
 # What an ini may hold; [sweep.*] as well

@@ -361,6 +361,22 @@ def test_a_difference_that_is_called_intended_is_left(game, comment, is_said, pl
     assert bool(found(facts, "PUF107")) == is_said
 
 
+@pytest.mark.parametrize("comment, is_said", [
+    ("// Apply size outside the env", False), ("/* size is set elsewhere */", False),
+    ("// the size,\n    // on purpose, fits the window", False),
+    ("// a smaller size for the demo", False),
+    ("/*\n * Tiles are large.\n * size is handled by the loop, outside the env.\n */", False),
+    ("// draw outside the env", True), ("// on purpose: a smaller board", True),
+    ("// size is that of the ini", True), ("// the demo reads size from its arguments", True),
+    ("// resize is applied outside the env", True), ("// size in tiles. Set speed outside", True),
+    ("// the score stands outside; size does not matter", True),
+    ('puts("// size is set outside");', True)])
+def test_a_comment_far_away_has_to_name_the_setting(game, comment, is_said):
+    body = "Game env = {.size = 9};\n" + "\n" * 20 + f"    {comment}\n    c_step(&env);"
+    facts = game(ini=INI, program=MAIN.format(above="#include <stdio.h>", body=body))
+    assert bool(found(facts, "PUF107")) == is_said
+
+
 def test_demo_drift_of_a_global_and_with_headers_that_are_not_there(game):
     facts = game(ini=INI, program='#include "not_installed.h"\n#include "game.h"\n'
                                   "Game env = {.size = 9, .speed = 0.5};\n"

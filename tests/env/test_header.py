@@ -321,17 +321,51 @@ OLD = ('#include "probe.h"\n#define Env Probe\n#include "../env_binding.h"\n'
        "static int my_init(Env* env, PyObject* args, PyObject* kwargs) { return 0; }\n")
 
 
-@pytest.mark.parametrize("text, binding, where, words", [
-    (FIVE, None, "probe.h:1", "PufferLib 5.0"),
-    (None, EARLY, "binding.c:2", "early PufferLib 4.0"),
-    (None, OLD, "binding.c:4", "PufferLib 3 or older")])
-def test_another_interface_is_named_before_all_else(probe, text, binding, where, words):
+@pytest.mark.parametrize("text, binding, where, words, change", [
+    (FIVE, None, "probe.h:1", "PufferLib 5.0", "probe.h:7: void puf_step(Env* env) "
+     "{ (void)env; }  ->  c_step("),
+    (None, EARLY, "binding.c:2", "early PufferLib 4.0",
+     "binding.c:5: #include \"env_binding.h\"  ->  #include \"vecenv.h\""),
+    (None, OLD, "binding.c:4", "PufferLib 3 or older", "binding.c:4: static int my_init(Env* env, "
+     "PyObject* args, PyObject* kwargs) { return 0; }  ->  void my_init(Env* env, Dict* kwargs)")])
+def test_another_interface_is_named_before_all_else(probe, text, binding, where, words, change):
     folder = probe(**({"binding_c": binding} if binding else {}))
     if text:
         (folder / "probe.h").write_text(text)
     with pytest.raises(BuildError) as caught:
         header.read(folder)
     assert words in caught.value.message and caught.value.where == where and caught.value.hint
+    assert change in caught.value.detail.splitlines()
+    assert text or "puffer-sdk bind probe --upgrade" in caught.value.hint
+
+
+def test_a_sign_in_a_comment_is_none(probe):
+    folder = probe(("void c_close(", "// once a PyObject, in puf_step(env)\nvoid shut("))
+    assert [p.code for p in problems(folder)] == ["PUF101"]
+
+
+@pytest.mark.parametrize("field, kind", [("actions", "double*"), ("actions", "int*"),
+                                         ("terminals", "unsigned char*")])
+def test_an_array_of_an_older_pufferlib_points_to_the_upgrade(probe, field, kind):
+    replaced = (f"    float* {field};", f"    {kind} {field};")
+    folder = probe(replaced, binding_c=PLAIN)
+    problem = only(folder)
+    assert problem.code == "PUF102" and problem.where == line_of(folder, f"{kind} {field};")
+    assert "of an older PufferLib" in problem.message
+    assert "puffer-sdk bind probe --upgrade rewrites it" in problem.hint
+    (folder / "binding.c").unlink()
+    assert "--upgrade" not in only(folder).hint
+
+
+@pytest.mark.parametrize("kind, tensor", [("float*", "FloatTensor"),
+                                          ("unsigned char*", "ByteTensor")])
+def test_a_binding_without_a_tensor_type(probe, kind, tensor):
+    folder = probe(("float* observations", f"{kind} observations"),
+                   binding_c=PLAIN.replace("#define OBS_TENSOR_T FloatTensor\n", ""))
+    problem = only(folder)
+    assert (problem.code, problem.where) == ("PUF103", "binding.c:3")
+    assert problem.expected.startswith(f"#define OBS_TENSOR_T {tensor}, above")
+    assert problem.hint == "puffer-sdk bind probe --upgrade writes it"
 
 
 def test_signs_alone_refuse_nothing(probe):

@@ -258,3 +258,33 @@ def test_prints_without_end_do_not_fill_the_disk(tmp_path, monkeypatch):
     child.run(f"{__name__}:prints", {}, lambda *_: sizes.append(log.stat().st_size), log=log)
     assert max(sizes) > 100_000 and any(b < a for a, b in zip(sizes, sizes[1:]))
     assert log.read_text().startswith("from an earlier part of the run\ny")
+
+
+def misses_textures(job, link):
+    def say(text):
+        os.write(2, text.encode())
+
+    say("missing texture: one.png, looked for in /here\nmissing texture: t")
+    link.emit("said")
+    end = time.monotonic() + 100
+    while not link.stop and time.monotonic() < end:     # until the parent has warned of the first
+        say("y\nmissing texture: one.png, looked for in /here\nmissing texture: two.png, look")
+        time.sleep(0.01)
+        say("ed for in /here\n")
+    say("missing texture: three.png, looked for in /here\n")
+    return link.stop
+
+
+def test_a_missing_texture_is_told_when_it_is_met_and_once(monkeypatch):
+    warned = []
+    monkeypatch.setattr(child.ui, "warn", lambda text, *more: warned.append(text))
+    monkeypatch.setattr(child.ui, "_warned", set())
+    process = child.Child(f"{__name__}:misses_textures", {})
+    for _ in process.events():
+        if len(warned) == 3:
+            process.stop()
+    assert process.result
+    assert sorted(warned) == ["missing texture: one.png, looked for in /here",
+                              "missing texture: three.png, looked for in /here",
+                              "missing texture: two.png, looked for in /here",
+                              "missing texture: ty"]

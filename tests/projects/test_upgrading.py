@@ -323,7 +323,17 @@ def test_the_command(old):
 
 
 def test_it_is_what_a_refused_binding_points_to(old):
-    assert "puffer-sdk bind ENV --upgrade" in header.inspect(old)[1][0].hint
+    assert "puffer-sdk bind beads --upgrade" in header.inspect(old)[1][0].hint
+
+
+def test_a_tensor_type_that_was_never_stated_is_that_of_the_field(early):
+    header, binding = early / "beads.h", early / "binding.c"
+    header.write_text(header.read_text().replace("double* actions", "float* actions"))
+    binding.write_text(EARLY.replace("#define OBS_TYPE FLOAT\n#define ACT_TYPE DOUBLE\n", "")
+                       .replace("../env_binding.h", "vecenv.h"))
+    done = upgrade(early)
+    assert (done.changed, done.notes, done.problems) == (["binding.c"], [], [])
+    assert '#define OBS_TENSOR_T FloatTensor\n#include "vecenv.h"' in binding.read_text()
 
 
 def test_without_a_binding_there_is_nothing_to_upgrade(old):

@@ -50,7 +50,9 @@ def data(squared) -> dict:
         "format": 1, "version": "0.1.0", "env": "ant", "source": "0123456789abcdef",
         "check": {"verdict": "fail", "findings": [FINDING], "rules": 52, "env_steps": 1000,
                   "envs": 4, "terminals": 3, "sanitized": True, "not_tested": {"PUF1": "no log"},
-                  "more": {}, "notes": [], "suppressed": [
+                  "more": {}, "notes": [], "asked": [
+                      {"call": "connect", "what": "10.0.0.1:80", "denied": "No route to host"},
+                      {"call": "fopen", "what": "/tmp/x", "denied": ""}], "suppressed": [
                       {"code": "PUF2", "message": "so", "reason": "because",
                        "allowed_at": "ant.h:3"}],
                   "lines": {"reached": 1, "total": 2, "missed": ["ant.h:9"], "skipped": None},
@@ -160,6 +162,20 @@ def test_findings_and_what_is_missing_are_said(data):
     assert "- **PUF302** (error): c_reset leaves a field as it was, ant.h:7" in text
     assert "3 of 3 seeds reach perf >= 0.9, after 200 steps (median), 1.5 s" in text
     assert "training 0.50 x Squared (1.5M steps/s)" in text
+
+
+def test_what_it_asked_of_the_machine_is_said(data):
+    html, text = page.render(data, GIF), page.markdown(data, "report.html")
+    assert "<li><code>connect 10.0.0.1:80: No route to host</code></li>" in html
+    assert "<li><code>fopen /tmp/x: done</code></li>" in html
+    asked = "it acts outside its game (PUF115); it asked for connect 10.0.0.1:80: "
+    assert f"| outside | {asked}No route to host, fopen /tmp/x: done |" in text
+    del data["check"]["asked"]
+    assert "beyond its game" not in page.render(data, GIF)
+    assert "outside" not in {row.label for row in summary.rows(data)}
+    data["check"]["suppressed"][0]["code"] = "PUF115"
+    (row,) = [row for row in summary.rows(data) if row.label == "outside"]
+    assert row.text == "it acts outside its game (PUF115, 1 place)" and row.good is False
 
 
 def test_many_findings_are_cut_and_counted(data):

@@ -363,7 +363,9 @@ def test_a_thief_finds_nothing(probe, tmp_path, boxes):
     assert f"asked   fopen {home}/.ssh/id_ed25519: done" in out
     assert "\x1b" not in out and "\nreview: pass:" not in out     # no line that it wrote itself
     assert "asked   fopen /[2J review: pass: No such file" in out
-    assert "beyond the game, probe asked for what is listed above" in out.splitlines()[-1]
+    verdict = out.splitlines()[-1]
+    assert "probe acts outside its game (PUF115, " in verdict
+    assert "/.ssh/id_ed25519: done" in verdict
     assert (home / "written").exists() or (tmp_path / "written").exists()
 
 
@@ -453,6 +455,34 @@ def test_no_text_from_inside_speaks_to_the_terminal():
     assert not any(c in shown for c in "\x1b\x07\r\x9b\u202e") and "owned" in shown
     assert "\nasked   fopen /" in shown and "\nreview: pass" not in shown
     assert [style for _, style in seen.steps[0].lines] == ["bold red", None]
+
+
+def verdict_of(check: dict) -> tuple[str, str]:
+    done = reviewing.Review([outcome(forged(check=check))], "bwrap", Limits())
+    return list(text.lines(done))[-1]
+
+
+def test_the_verdict_says_what_was_asked_for_and_denied():
+    asked = [{"call": "connect", "what": "10.0.0.1:80", "denied": "Network is unreachable"},
+             {"call": "fopen", "what": "/" + "x" * 300, "denied": ""},
+             *[{"call": "system", "what": f"rm {n}", "denied": ""} for n in range(4)]]
+    said, style = verdict_of({"findings": [{"code": "PUF115"}] * 2 + [{"code": "PUF302"}],
+                              "coverage": {"asked": asked, "more": {"PUF115": 3}}})
+    assert said.startswith("review: pass, 1 environment, in a sandbox (bwrap); env acts outside "
+                           "its game (PUF115, 5 places) and asked for connect 10.0.0.1:80: "
+                           "Network is unreachable, fopen /xxx")
+    assert said.endswith(", system rm 0: done, and 3 more") and style == "bold yellow"
+    assert len(said) < 400
+
+
+def test_the_verdict_says_what_nobody_met_and_what_the_author_allows():
+    """A constructor that was compiled and waits; a comment in untrusted code hides nothing."""
+    says = "env acts outside its game (PUF115, 1 place)"
+    for check in ({"findings": [{"code": "PUF115"}]},
+                  {"findings": [], "coverage": {"suppressed": [{"code": "PUF115"}]}}):
+        assert verdict_of(check)[0].endswith(says)
+    assert verdict_of({"findings": [], "coverage": {"asked": []}}) == (
+        "review: pass, 1 environment, in a sandbox (bwrap)", "bold green")
 
 
 def test_the_report_is_framed_so_that_it_runs_nothing(tmp_path):

@@ -388,6 +388,11 @@ def test_a_folder_or_a_looping_link_is_no_ini(tmp_path, shared):
 def test_of_a_value_of_megabytes_a_hundred_characters_are_shown(folder):
     error = refusal(write(folder, f"[train]\ngamma = {'9' * 3_000_000}x\n"))
     assert error.message == f"[train] gamma cannot be '{'9' * 99}... (3,000,003 characters)"
+    error = refusal(write(folder, f"[train]\ngamma = {'9 ' * 1_500_000}x\n"))
+    assert error.message == f"[train] gamma cannot be '{'9 ' * 49}9... (3,000,003 characters)"
+    assert error.actual == f"'{'9 ' * 49}9... (3,000,003 characters)"
+    error = refusal(write(folder, f"[env]\nlimit = {'9 ' * 1_500_000}\n"))
+    assert max(map(len, error.lines())) < 200 and "characters)" in str(error)
     error = refusal(write(folder, f"[train]\n{'g' * 3_000_000} = 1\n"))
     assert max(map(len, error.lines())) < 600       # one line lists all settings
 
@@ -526,6 +531,21 @@ def test_ocean_inis_are_read_with_warnings(folder, capsys):
         "[vec] num_envs": "grid/grid.ini:8; PufferLib 4.0 calls it 'total_agents', in [vec]",
         "[rnn]": "grid/grid.ini:12", "[policy] expansion_factor": "grid/grid.ini:11",
         "[train] learning_rat": "grid/grid.ini:15; did you mean 'learning_rate'?"}
+
+
+def test_keys_without_effect_are_counted_or_listed(folder, capsys, monkeypatch):
+    ocean(write(folder, "[rnn]\nhidden = 4\n[train]\nlearning_rat = 3\n"))
+    resolve(folder)
+    assert capsys.readouterr().err == (
+        "warning: grid/grid.ini: 2 settings without effect here ([rnn], [train] learning_rat)\n"
+        "  hint: puffer-sdk config grid lists them, and so does --verbose\n")
+    monkeypatch.setattr(ui, "_warned", set())
+    monkeypatch.setattr(ui, "verbose", True)
+    resolve(folder)
+    assert capsys.readouterr().err == (
+        "warning: grid/grid.ini: 2 settings without effect here ([rnn], [train] learning_rat)\n"
+        "  [rnn]: grid/grid.ini:1\n"
+        "  [train] learning_rat: grid/grid.ini:4; did you mean 'learning_rate'?\n")
 
 
 def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
@@ -783,6 +803,30 @@ def test_config_command_json(env, capsys):
     assert document["settings"]["env.size"] == {"value": 11.0, "origin": "grid.ini:6",
                                                 "help": None}
     assert document["ignored"] == {"[vec] backend": "grid/grid.ini:4"}
+
+
+def test_config_names_what_upstream_sizes_for_a_gpu(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ocean/grid", "config"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "ocean/grid/grid.h").write_text(HEADER)
+    (tmp_path / "config/default.ini").write_text(
+        "[vec]\ntotal_agents = 8192\n[policy]\nnum_layers = 4\nhidden_size = 512\n"
+        "[train]\ngamma = 0.9\nminibatch_size = 32768\nhorizon = 128\n")
+    (tmp_path / "config/grid.ini").write_text("[train]\nhorizon = 32\n[env]\nsize = 11\n")
+    assert cli.main(["config", "ocean/grid"]) == 0
+    out = capsys.readouterr().out
+    assert "\n  vec.total_agents      8192, default.ini:2; ours: 4096\n" in out
+    assert "\n  train.minibatch_size  32768, default.ini:8; ours: auto (8192, or all steps" in out
+    assert "\n  ours again: --vec.total-agents 4096 --policy.hidden-size 128 " \
+        "--train.minibatch-size auto\n" in out     # num_layers is ours, horizon that of grid.ini
+    assert cli.main(["config", "ocean/grid", "--format", "json", "--vec.total-agents", "2048"]) == 0
+    assert json.loads(capsys.readouterr().out)["sized_for_a_gpu"] == {
+        "policy.hidden_size": {"value": 512, "ours": 128},
+        "train.minibatch_size": {"value": 32768, "ours": "auto"}}
+    (tmp_path / "config/default.ini").unlink()
+    assert cli.main(["config", "ocean/grid"]) == 0
+    assert "sized for a GPU" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("args", [["--train.gama", "1"], ["--gama", "1"], ["--train.gamma"],

@@ -34,7 +34,6 @@ _IO = _PRINT | {"fopen", "fclose", "fread", "fgets", "fgetc", "getc", "getchar",
                 "SaveFileText", "SaveFileData", "TakeScreenshot", "sleep", "usleep", "nanosleep",
                 "WaitTime"}
 _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_trap"}
-_MEANT = re.compile(r"\b(inten(?:d|t)\w*|on purpose|deliberate\w*|demo|only here)\b", re.IGNORECASE)
 _VERBOSE = re.compile(r"debug|verbos|trace|dump|profil", re.IGNORECASE)
 
 
@@ -56,7 +55,9 @@ def demo_drift(facts: Facts):
         Squared env = {0};
         squared_configure(&env);
 
-    Left alone: a value whose comment says that it is meant, `// on purpose: a smaller board`.
+    Left alone: a value whose comment says that it is meant, `// on purpose: a smaller board`, and a
+    setting of which a comment anywhere in NAME.c says so by its name, `// Apply frameskip outside
+    the env`.
 
     Fix: call NAME_configure, or state the ini's value.
     """
@@ -73,7 +74,7 @@ def demo_drift(facts: Facts):
             same = int(given.value) == int(want)
         else:
             same = bool(np.isclose(given.value, want, rtol=1e-6, atol=0.0))
-        if not same and not _is_meant(facts.source.files.get(given.file, ""), given.line):
+        if not same and not demo.is_meant(facts.source.files.get(given.file, ""), given):
             seen.add((given.field, given.line))
             yield Finding("PUF107", f"{given.file} plays with another {given.field} than "
                                     f"{facts.spec.name}.ini", file=given.file, line=given.line,
@@ -81,14 +82,6 @@ def demo_drift(facts: Facts):
                           hint=f"call {facts.spec.name}_configure, of "
                                f"build/{facts.spec.name}_config.h" if not facts.handwritten
                           else None)
-
-
-def _is_meant(text: str, line: int) -> bool:
-    """Whether a comment in this line, or alone in the one above, calls it intended."""
-    lines = ["", *text.splitlines()][line - 1:line + 1]
-    comments = [found[0] for each in lines[-1:] if (found := re.search(r"(//|/\*).*", each))]
-    comments += [each for each in lines[:-1] if re.match(r"\s*(//|/\*)", each)]
-    return any(_MEANT.search(comment) for comment in comments)
 
 
 def _ini_values(facts: Facts) -> dict[str, float]:
