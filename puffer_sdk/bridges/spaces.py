@@ -337,6 +337,22 @@ def flat_mask(mask, size: int) -> np.ndarray:
     return flat != 0
 
 
+def flat_masks(masks, rows: int, size: int) -> np.ndarray:
+    """(rows, size) of 0 and 1, of a batch: an array with a row for each copy, or a tuple of them,
+    one for each head. In an array of objects, as Gymnasium keeps lists, None allows everything.
+
+    Raises ValueError for one of another size.
+    """
+    if isinstance(masks, np.ndarray) and masks.dtype == object:
+        return np.array([np.ones(size, bool) if mask is None else flat_mask(mask, size)
+                         for mask in masks])
+    heads = masks if isinstance(masks, tuple) else (masks,)
+    flat = np.concatenate([np.reshape(each, (rows, -1)) for each in heads], 1)
+    if flat.shape[1] != size:
+        raise ValueError(f"action_mask has {flat.shape[1]} entries, the action space has {size}")
+    return flat != 0
+
+
 def _walk(space, path: tuple, leaves: list[Leaf], what: str):
     """The tree below a space; adds its leaves. what: "observation" or "action"."""
     import gymnasium.spaces as known
