@@ -20,7 +20,8 @@ from ..base.errors import UsageError
 from ..env.library import Description
 from . import layouts, spaces
 from .makers import in_parallel
-from .spaces import MASK, Actions, Observations
+from .masks import MASK, flat_mask, flat_masks
+from .spaces import Actions, Observations
 
 SINGLE, PARALLEL, BATCH = "single", "parallel", "batch"
 PACKAGES = ("gymnasium", "pettingzoo", "ale_py", "minigrid", "minihack", "nle", "crafter",
@@ -119,7 +120,7 @@ def probe(env) -> Facts:
                              actual=str(env.single_action_space))
         in_ob, mask = _mask_of_many(env) if actions.mask_size else (False, None)
         if mask is not None:
-            spaces.flat_masks(mask, env.num_envs, actions.mask_size)
+            flat_masks(mask, env.num_envs, actions.mask_size)
         return Facts(BATCH, observations, actions, masked=mask is not None, mask_key=in_ob,
                      packages=versions(env), files=own_files(), **drawing_of(env))
     observations = spaces.observations_of(env.observation_space)
@@ -129,7 +130,7 @@ def probe(env) -> Facts:
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     if masked:
-        spaces.flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
+        flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
     return Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
                  limit=peel(env)[1], **drawing_of(env), packages=versions(env), files=own_files())
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from ..base.errors import UsageError
 from ..env import abi
+from .masks import MASK
 
-MASK = "action_mask"        # of an observation that is a Dict, or of infos
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 REFUSED = {
     "Graph": "a graph has no fixed number of nodes",
@@ -322,35 +322,6 @@ def _pairs(tree):
     if isinstance(tree, dict):
         return {"dict": [[key, _pairs(child)] for key, child in tree.items()]}
     return {"tuple": [_pairs(child) for child in tree]} if isinstance(tree, tuple) else tree
-
-
-def flat_mask(mask, size: int) -> np.ndarray:
-    """(size,) of 0 and 1: an array, or a sequence of arrays, one for each head.
-
-    Raises ValueError for one of another size.
-    """
-    if isinstance(mask, (tuple, list)) and mask and np.ndim(mask[0]) > 0:
-        mask = np.concatenate([np.ravel(each) for each in mask])
-    flat = np.ravel(np.asarray(mask))
-    if flat.size != size:
-        raise ValueError(f"action_mask has {flat.size} entries, the action space has {size}")
-    return flat != 0
-
-
-def flat_masks(masks, rows: int, size: int) -> np.ndarray:
-    """(rows, size) of 0 and 1, of a batch: an array with a row for each copy, or a tuple of them,
-    one for each head. In an array of objects, as Gymnasium keeps lists, None allows everything.
-
-    Raises ValueError for one of another size.
-    """
-    if isinstance(masks, np.ndarray) and masks.dtype == object:
-        return np.array([np.ones(size, bool) if mask is None else flat_mask(mask, size)
-                         for mask in masks])
-    heads = masks if isinstance(masks, tuple) else (masks,)
-    flat = np.concatenate([np.reshape(each, (rows, -1)) for each in heads], 1)
-    if flat.shape[1] != size:
-        raise ValueError(f"action_mask has {flat.shape[1]} entries, the action space has {size}")
-    return flat != 0
 
 
 def _walk(space, path: tuple, leaves: list[Leaf], what: str):

@@ -5,8 +5,9 @@ from helpers.places import SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.bridges import probing, spaces
+from puffer_sdk.bridges import probing
 from puffer_sdk.bridges.makers import find_callable, read_name
+from puffer_sdk.bridges.masks import flat_masks
 from puffer_sdk.bridges.one_copy import OneCopy
 from puffer_sdk.policy.players import random_actions
 
@@ -106,13 +107,13 @@ def test_masks_reach_the_sampler(mode, inside, bare):
 
 def test_a_copy_that_gives_no_mask_may_do_everything():
     rows = np.array([[1, 0, 0], [0, 0, 0]])
-    assert spaces.flat_masks(rows, 2, 3).tolist() == [[1, 0, 0], [0, 0, 0]]
-    assert spaces.flat_masks((rows[:, :2], rows), 2, 5).tolist() == [[1, 0, 1, 0, 0], [0] * 5]
+    assert flat_masks(rows, 2, 3).tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert flat_masks((rows[:, :2], rows), 2, 5).tolist() == [[1, 0, 1, 0, 0], [0] * 5]
     lists = np.full(2, None, object)
     lists[1] = [0, 2, 0]
-    assert spaces.flat_masks(lists, 2, 3).tolist() == [[1, 1, 1], [0, 1, 0]]
+    assert flat_masks(lists, 2, 3).tolist() == [[1, 1, 1], [0, 1, 0]]
     with pytest.raises(ValueError, match="action_mask has 3 entries, the action space has 4"):
-        spaces.flat_masks(rows, 2, 4)
+        flat_masks(rows, 2, 4)
 
     def sometimes(num_envs=1):
         """In each second step, one of two copies gives no mask."""

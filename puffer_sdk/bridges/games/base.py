@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.errors import PufferError
-from .. import shared, spaces
+from .. import shared
 from ..makers import Maker
+from ..masks import MASK, flat_mask
 from ..probing import Facts
 from ..shared import Block, Sizes
-from ..spaces import MASK
 
 SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"
 AUTORESET = (SAME_STEP, NEXT_STEP, DISABLED)
@@ -246,7 +246,7 @@ class Lane:
         if mask is None:
             self.masks[row] = 1
         else:
-            self.masks[row] = spaces.flat_mask(mask, self.masks.shape[1])
+            self.masks[row] = flat_mask(mask, self.masks.shape[1])
 
     def record(self, number: int, row: int, info) -> None:
         """Log the episode that has ended in this row."""

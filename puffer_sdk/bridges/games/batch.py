@@ -4,10 +4,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import UsageError
-from .. import shared, spaces
+from .. import shared
 from ..makers import ENVPOOL, Maker
+from ..masks import MASK, flat_masks
 from ..shared import PULSE, Block
-from ..spaces import MASK
 from .base import NUMBERS, RENDER, Lane, Part
 
 LARGEST = 2**31 - 1     # of a seed: C++ takes an int
@@ -105,7 +105,7 @@ class BatchLane(Lane):
         if masks is None:
             self.masks[rows] = 1
             return
-        found = spaces.flat_masks(masks, self.count, self.masks.shape[1])
+        found = flat_masks(masks, self.count, self.masks.shape[1])
         if flags is not None:
             found |= ~np.asarray(flags, bool)[:, None]
         self.masks[rows] = found[rows]
