@@ -153,13 +153,16 @@ def flatten(pythons: Pythons, rounds: int, seconds: float) -> dict:
 
 TRAIN = """
 import json, puffer_sdk, sys
+from puffer_sdk.training import checkpoint
 name, settings = sys.argv[1], json.loads(sys.argv[2])
 run = puffer_sdk.train(name, settings)
 rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+weights = {name: tensor for name, tensor in checkpoint.load(run.checkpoint).tensors.items()
+           if not name.startswith(("muon.", "adam."))}      # the optimiser's
 print(json.dumps({"rate": run.steps / run.seconds, "steps": run.steps,
                   "return": next((row["env/episode_return"] for row in reversed(rows)
                                   if "env/episode_return" in row), None),
-                  "parameters": None}))
+                  "parameters": sum(tensor.size for tensor in weights.values())}))
 """
 
 

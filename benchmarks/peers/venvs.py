@@ -84,7 +84,8 @@ def find_python(version: str) -> str | None:
 
 def last_error(text: str) -> str:
     """The line of pip's output that says most."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines()
+             if line.strip() and not line.startswith("WARNING")]
     telling = [line for line in lines if re.match(r"(\w*Error|ERROR: (No|Could|Cannot))\b", line)]
     return (telling or lines or ["it said nothing"])[-1][:160]
 

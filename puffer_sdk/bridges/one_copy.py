@@ -38,7 +38,7 @@ class OneCopy(gymnasium.Env):
         obs, rewards, terminated, truncated, infos = self.many.step(np.asarray([action]))
         over = bool(terminated[0] or truncated[0])
         if over and isinstance(infos, dict) and infos.get("final_obs") is not None:
-            obs = infos["final_obs"]        # it has reset itself
+            obs, infos = infos["final_obs"], infos.get("final_info")    # it has reset itself
         return (copied(of_row(obs, 0)), float(rewards[0]), bool(terminated[0]), bool(truncated[0]),
                 first(infos))
 

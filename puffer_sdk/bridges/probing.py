@@ -20,7 +20,8 @@ from ..base.errors import UsageError
 from ..env.library import Description
 from . import layouts, spaces
 from .makers import in_parallel
-from .spaces import MASK, Actions, Observations
+from .masks import MASK, flat_mask, flat_masks
+from .spaces import Actions, Observations
 
 SINGLE, PARALLEL, BATCH = "single", "parallel", "batch"
 PACKAGES = ("gymnasium", "pettingzoo", "ale_py", "minigrid", "minihack", "nle", "crafter",
@@ -117,8 +118,11 @@ def probe(env) -> Facts:
             raise UsageError("an environment that steps its copies by itself takes arrays of "
                              "actions", expected="a Discrete, MultiDiscrete, MultiBinary or Box",
                              actual=str(env.single_action_space))
-        return Facts(BATCH, observations, actions, packages=versions(env),
-                     files=own_files(), **drawing_of(env))
+        in_ob, mask = _mask_of_many(env) if actions.mask_size else (False, None)
+        if mask is not None:
+            flat_masks(mask, env.num_envs, actions.mask_size)
+        return Facts(BATCH, observations, actions, masked=mask is not None, mask_key=in_ob,
+                     packages=versions(env), files=own_files(), **drawing_of(env))
     observations = spaces.observations_of(env.observation_space)
     actions = spaces.actions_of(env.action_space)
     ob, info = start(env, 0)
@@ -126,9 +130,17 @@ def probe(env) -> Facts:
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     if masked:
-        spaces.flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
+        flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
     return Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
                  limit=peel(env)[1], **drawing_of(env), packages=versions(env), files=own_files())
+
+
+def _mask_of_many(env) -> tuple[bool, object]:
+    """(whether masks are in its observations, those of its first step or None)."""
+    obs, infos = env.reset()
+    in_ob = isinstance(obs, dict) and MASK in obs
+    told = obs if in_ob else infos if isinstance(infos, dict) else {}
+    return in_ob, told.get(MASK)
 
 
 def start(env, seed: int | None):

@@ -26,8 +26,8 @@ import numpy as np
 
 from ..base.errors import UsageError
 from ..env import abi
+from .masks import MASK
 
-MASK = "action_mask"        # of an observation that is a Dict, or of infos
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 REFUSED = {
     "Graph": "a graph has no fixed number of nodes",
@@ -322,19 +322,6 @@ def _pairs(tree):
     if isinstance(tree, dict):
         return {"dict": [[key, _pairs(child)] for key, child in tree.items()]}
     return {"tuple": [_pairs(child) for child in tree]} if isinstance(tree, tuple) else tree
-
-
-def flat_mask(mask, size: int) -> np.ndarray:
-    """(size,) of 0 and 1: an array, or a sequence of arrays, one for each head.
-
-    Raises ValueError for one of another size.
-    """
-    if isinstance(mask, (tuple, list)) and mask and np.ndim(mask[0]) > 0:
-        mask = np.concatenate([np.ravel(each) for each in mask])
-    flat = np.ravel(np.asarray(mask))
-    if flat.size != size:
-        raise ValueError(f"action_mask has {flat.size} entries, the action space has {size}")
-    return flat != 0
 
 
 def _walk(space, path: tuple, leaves: list[Leaf], what: str):

@@ -1,4 +1,5 @@
 """What goes wrong in an environment: named in a moment, and nothing is left behind."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from helpers.places import SPECIMENS
 import puffer_sdk
 from puffer_sdk.base import philox
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.bridges import monitor
 from puffer_sdk.env.seeds import mix_seed
 
 GAMES = SPECIMENS / "python_envs" / "games.py"
@@ -56,14 +58,16 @@ def test_an_exception_that_cannot_leave_its_process_is_told():
 
 @pytest.mark.parametrize(("fault", "cause"), [("die", "SIGSEGV"), ("exit", r"exit\(3\)")])
 def test_a_worker_that_dies_is_named_in_a_second(fault, cause):
-    with wrap(fault) as envs:
+    """Because its process is looked at, not because it did not answer in two minutes."""
+    with wrap(fault, step_timeout=120) as envs:
         envs.reset()
         envs.step(np.zeros(4))
         envs.step(np.zeros(4))
         began = time.monotonic()
         with pytest.raises(RunError, match=f"ended in step: {cause}") as raised:
             envs.step(np.zeros(4))
-        assert time.monotonic() - began < 5 and "step 3" in raised.value.where
+        assert time.monotonic() - began < 60 and "step 3" in raised.value.where
+        assert monitor.LOOK < 0.5       # seconds between two looks
 
 
 def test_a_worker_that_hangs_is_named_after_the_timeout():
@@ -165,11 +169,81 @@ def test_closing_leaves_no_process_and_no_memory():
         envs.step()
 
 
+@pytest.mark.parametrize(("fault", "error"), [
+    ("hang", RunError), ("raise", ValueError), ("die", RunError), ("shape", ValueError)])
+def test_closing_after_a_fault_leaves_no_process(fault, error):
+    """Gymnasium's close() raises after a crash, and leaves a worker."""
+    before = children(os.getpid())
+    envs = wrap(fault, step_timeout=0.5 if fault == "hang" else 60)
+    envs.reset()
+    for _ in range(2):
+        envs.step(np.zeros(4))
+    with pytest.raises(error):
+        envs.step(np.zeros(4))
+    envs.close()
+    assert children(os.getpid()) == before
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["its copies", "the one to look at"])
+@pytest.mark.parametrize(("how", "says"), [
+    ("raise", "no such lever"), ("kill", "ended while it made"), ("hang", "was not made within")])
+def test_what_cannot_be_wrapped_leaves_no_process(tmp_path, how, says, first):
+    """Before the first step there is nothing that a caller could close."""
+    file, before = str(tmp_path / "broken"), children(os.getpid())
+    if first:
+        Path(file).touch()
+
+    def make():
+        from pathlib import Path
+
+        from puffer_sdk.bridges.makers import find_callable
+        env = find_callable(f"{GAMES}:Brittle")(file=file, how=how)
+        Path(file).touch()
+        return env
+    with pytest.raises((RunError, ValueError), match=says):
+        puffer_sdk.wrap(make, 4, workers=2, start_timeout=2.0 if how == "hang" else 60)
+    assert children(os.getpid()) == before
+
+
+def test_what_is_refused_leaves_no_process():
+    before = children(os.getpid())
+    for name, keywords in (("texts", {}), ("OldGym", {"no_such": 1}), ("Count", {"length": "x"})):
+        with pytest.raises((UsageError, TypeError)), puffer_sdk.wrap(
+                f"{GAMES}:{name}", 2, workers=1, keywords=keywords) as envs:
+            envs.reset()
+            envs.step([0, 0])
+        assert children(os.getpid()) == before
+
+
+def shared_by(pid: int) -> set[tuple[str, str]]:
+    """(device, inode) of each block of rows that a process has mapped. None has a name."""
+    lines = [line.split(maxsplit=5) for line in
+             Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    assert not [line for line in lines if line[-1].startswith("/dev/shm")]
+    return {(line[3], line[4]) for line in lines if "memfd:puffer-lanes" in line[-1]}
+
+
+def holders(block: tuple[str, str]) -> set[int]:
+    """The processes that have this block mapped, or a file that is it."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if block in {tuple(line.split(maxsplit=5)[3:5])
+                         for line in (folder / "maps").read_text().splitlines()}:
+                found.add(int(folder.name))
+            for file in (folder / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if "puffer-lanes" in os.readlink(file) and str(file.stat().st_ino) == block[1]:
+                        found.add(int(folder.name))
+    return found
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
-def test_no_worker_outlives_its_parent(number):
-    """Ctrl-C, a closed terminal, kill -9: in the middle of a step that takes long."""
+def test_no_worker_and_no_memory_outlive_their_parent(number):
+    """Ctrl-C, a closed terminal, kill -9: in the middle of a step that takes long. The memory has
+    no name; it ends with the last process that maps it, or has it open for a replacement."""
     script = ("import puffer_sdk, os, sys\n"
-              f"envs = puffer_sdk.wrap({str(GAMES) + ':Count'!r}, 4, workers=2, "
+              f"envs = puffer_sdk.wrap({str(GAMES) + ':Count'!r}, 4, workers=2, restarts=1, "
               "keywords={'slow': 0.2})\n"
               "envs.reset()\n"
               "print(*[p.popen.pid for p in envs._monitor.processes], flush=True)\n"
@@ -178,6 +252,9 @@ def test_no_worker_outlives_its_parent(number):
                               stderr=subprocess.DEVNULL, start_new_session=True)
     pids = [int(word) for word in parent.stdout.readline().split()]
     assert len(pids) == 2
+    (block,) = shared_by(parent.pid)
+    assert shared_by(pids[0]) == shared_by(pids[1]) == {block}
+    assert holders(block) == {parent.pid, *pids}
     time.sleep(0.3)
     parent.send_signal(number)
     parent.wait(20)
@@ -186,4 +263,5 @@ def test_no_worker_outlives_its_parent(number):
             break
         time.sleep(0.1)
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert not holders(block)
     parent.stdout.close()

@@ -6,7 +6,8 @@ import pytest
 from gymnasium import spaces
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.bridges.spaces import actions_of, flat_mask, observations_of
+from puffer_sdk.bridges.masks import flat_mask
+from puffer_sdk.bridges.spaces import actions_of, observations_of
 
 RICH = spaces.Dict({
     "b": spaces.Box(-2.0, 2.0, (2, 2), np.float64), "a": spaces.Discrete(4, start=-1),

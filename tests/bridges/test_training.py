@@ -27,8 +27,15 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def weights(run) -> bytes:
-    return checkpoint.load(run.checkpoint).tensors["encoder"].tobytes()
+def state_of(saved) -> dict[str, bytes]:
+    """Every tensor of a checkpoint: weights, and what the optimiser remembers."""
+    tensors = checkpoint.load(saved).tensors
+    assert {"encoder", "layers.0", "decoder", "muon.encoder"} <= {*tensors}
+    return {name: tensor.tobytes() for name, tensor in tensors.items()}
+
+
+def weights(run) -> dict[str, bytes]:
+    return state_of(run.checkpoint)
 
 
 def test_workers_and_pace_change_no_bit_of_what_is_learned(here):
@@ -37,17 +44,29 @@ def test_workers_and_pace_change_no_bit_of_what_is_learned(here):
         **SMALL, "vec.num_workers": workers, "vec.free": free, "vec.num_threads": threads})
         for workers, free, threads in ((0, 0, 1), (1, 0, 2), (2, 0, 1), (4, 0, 2), (2, 1, 1),
                                        (4, 1, 2))]
-    assert len({weights(run) for run in runs}) == 1
+    assert all(weights(run) == weights(runs[0]) for run in runs[1:])
     assert runs[0].metrics["window/episode_return"] > 5
     assert len({run.metrics["window/episode_return"] for run in runs}) == 1
 
 
-@pytest.mark.parametrize("name", ["Guess", "Walkers"])
-def test_masks_and_agents_train_through_every_pace(here, name):
-    settings = {**SMALL, "vec.total_agents": 24, "train.minibatch_size": 192}
+@pytest.mark.parametrize(("name", "more"), [
+    ("Guess", {}), ("Walkers", {}), ("Guessers", {}), ("together", {"env.kind": "Guess"})])
+def test_masks_and_agents_train_through_every_pace(here, name, more):
+    settings = {**SMALL, "vec.total_agents": 24, "train.minibatch_size": 192, **more}
     runs = [puffer_sdk.train(f"games.py:{name}", {**settings, "vec.free": free})
             for free in (0, 1)]
     assert weights(runs[0]) == weights(runs[1])
+
+
+@pytest.mark.parametrize(("name", "more"), [
+    ("Told", {}), ("together", {"env.kind": "Told", "env.mode": "SameStep"})])
+def test_numbers_of_infos_arrive_in_metrics(here, name, more):
+    run = puffer_sdk.train(f"games.py:{name}", {**SMALL, "env.length": 4, **more})
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
+    row = json.loads(lines[-1])
+    assert row["env/pace"] == row["env/episode_length"] == 4 and row["env/_hidden"] == 0.5
+    assert 0 < row["env/levers"] < 2 and 0 <= row["env/won"] <= 1
+    assert "env/begun" not in row and "env/text" not in row
 
 
 def test_guess_is_learned(here):
@@ -71,7 +90,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(here, start, cli):
     assert resumed.returncode == 0, resumed.stderr
     last = sorted(saved.glob("*.safetensors"))[-1]
     assert checkpoint.load(last).step == whole.steps
-    assert checkpoint.load(last).tensors["encoder"].tobytes() == weights(whole)
+    assert state_of(last) == weights(whole)
 
 
 def test_the_road_of_a_gymnasium_environment(here, cli):
@@ -96,6 +115,27 @@ def test_the_road_of_a_gymnasium_environment(here, cli):
     assert "num_workers" in shown.stdout and "4 floats" in shown.stdout and "2 ids" in shown.stdout
     spec = json.loads((here / "runs/gymnasium/CartPole-v1/0001/spec.json").read_text())
     assert spec["obs_size"] == 4 and spec["act_sizes"] == [2] and "gymnasium" in spec["packages"]
+
+
+@pytest.mark.parametrize(("name", "folder", "length"), [
+    ("pettingzoo:pettingzoo.classic.rps_v2", "pettingzoo/pettingzoo.classic.rps_v2", 15),
+    ("games:short", "games/short", 2)], ids=["pettingzoo:MODULE", "MODULE:FUNCTION"])
+def test_every_kind_of_name_trains(here, cli, name, folder, length):
+    """Rock, paper, scissors of PettingZoo; a function of a module in the current folder."""
+    words = [word for key, value in SMALL.items()
+             for word in (f"--{key.replace('_', '-')}", value)]
+    trained = cli("train", name, *words, cwd=here)
+    assert trained.returncode == 0, trained.stderr
+    assert f"runs/{folder}/0001" in trained.stdout
+    saved = here / "runs" / folder / "0001"
+    rows = [json.loads(line) for line in (saved / "metrics.jsonl").read_text().splitlines()]
+    assert rows[-1]["step"] == SMALL["train.total_timesteps"]
+    assert rows[-1]["env/episode_length"] == length
+    assert json.loads((saved / "spec.json").read_text())["act_sizes"] == [3]
+    found = cli("eval", name, "--eval.episodes", 8, "--format", "json", cwd=here)
+    assert found.returncode == 0, found.stderr
+    scores = json.loads(found.stdout)["policies"]
+    assert scores["trained"]["mean"]["episode_length"] == length
 
 
 def test_keywords_keep_their_types_through_a_resume(here):

@@ -127,17 +127,21 @@ def test_agents_of_pettingzoo_come_and_go():
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["info", "observation"])
-def test_masks_reach_the_sampler(inside):
-    """Guess raises if a masked action comes: random play by the mask, then a training."""
+@pytest.mark.parametrize(("name", "copies"), [("Guess", 16), ("Guessers", 8)])
+def test_masks_reach_the_sampler(name, copies, inside):
+    """Both raise if a masked action comes: random play by the mask, then a training. Guessers are
+    two agents of PettingZoo."""
     from puffer_sdk.policy.players import random_actions
 
-    with puffer_sdk.wrap(f"{GAMES}:Guess", 16, workers=2,
+    with puffer_sdk.wrap(f"{GAMES}:{name}", copies, workers=2,
                          keywords={"in_observation": inside}) as envs:
         assert envs.obs_size == 8
         envs.reset()
         assert envs.action_mask.sum(1).tolist() == [4] * 16
         rng = np.random.default_rng(0)
         for _ in range(20):
+            right, legal = envs.observations.argmax(1), envs.action_mask.reshape(16, 2, 4)
+            assert (legal.any(2).argmax(1) == right // 4).all()
             envs.step(random_actions(envs, rng))
         with puffer_sdk.Trainer(envs, {"train.total_timesteps": 16 * 512, "train.horizon": 16,
                                        "train.minibatch_size": 256, "policy.hidden_size": 32,

@@ -19,15 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.errors import PufferError
-from .. import shared, spaces
+from .. import shared
 from ..makers import Maker
+from ..masks import MASK, flat_mask
 from ..probing import Facts
 from ..shared import Block, Sizes
-from ..spaces import MASK
 
 SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"
 AUTORESET = (SAME_STEP, NEXT_STEP, DISABLED)
 INIT, RESET, STEP, CLOSE, RENDER = 1, 2, 3, 4, 5        # phases of puffer_abi.h
+NUMBERS = (bool, int, float, np.number, np.bool_)       # of infos, which are logged
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ class Lane:
         if mask is None:
             self.masks[row] = 1
         else:
-            self.masks[row] = spaces.flat_mask(mask, self.masks.shape[1])
+            self.masks[row] = flat_mask(mask, self.masks.shape[1])
 
     def record(self, number: int, row: int, info) -> None:
         """Log the episode that has ended in this row."""
@@ -255,24 +256,26 @@ class Lane:
         log[shared.LOG_LENGTH] += self.lengths[row]
         self.returns[row], self.lengths[row] = 0.0, 0
         for name, value in info.items():
-            if isinstance(value, (bool, int, float, np.number, np.bool_)) \
-                    and isinstance(name, str):
-                self.record_extra(log, name, float(value))
+            if isinstance(value, NUMBERS) and isinstance(name, str):
+                column = self.column_of(name)
+                if column:
+                    log[column] += 1
+                    log[column + 1] += float(value)
 
-    def record_extra(self, log, name: str, value: float) -> None:
+    def column_of(self, name: str) -> int:
+        """Where the log counts how often this name came; its sum is beside it. 0: there is no room.
+        """
         at = self.extras.get(name)
         if at is None:
             if len(self.extras) == shared.EXTRAS:
-                return
+                return 0
             text = json.dumps([*self.extras, name]).encode()
             if len(text) + 4 > shared.NAMES_BYTES:
-                return
+                return 0
             at = self.extras[name] = len(self.extras)
             self.names_bytes[4:4 + len(text)] = np.frombuffer(text, np.uint8)
             self.names_bytes[:4] = np.frombuffer(np.int32(len(text)).tobytes(), np.uint8)
-        column = shared.LOG_EXTRAS + 2 * at
-        log[column] += 1
-        log[column + 1] += value
+        return shared.LOG_EXTRAS + 2 * at
 
     def restart(self, number: int, error: BaseException) -> bool:
         """After an exception: make this environment anew, if it may be, with another seed."""

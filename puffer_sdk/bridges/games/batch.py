@@ -4,11 +4,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import UsageError
+from .. import shared
 from ..makers import ENVPOOL, Maker
+from ..masks import MASK, flat_masks
 from ..shared import PULSE, Block
-from .base import RENDER, Lane, Part
+from .base import NUMBERS, RENDER, Lane, Part
 
 LARGEST = 2**31 - 1     # of a seed: C++ takes an int
+PLACES = ("env_id",)    # of infos: which copy it is, and nothing about its episode
 
 
 class BatchLane(Lane):
@@ -37,10 +40,12 @@ class BatchLane(Lane):
     def reset_env(self, number: int, seed: int | None) -> None:
         if not number:
             begins = seed is not None and not self.part.maker.seeded_when_made
-            obs, _ = reset_with(self.envs[0], self.small_seeds()) \
+            obs, infos = reset_with(self.envs[0], self.small_seeds()) \
                 if begins else self.envs[0].reset()
             self.facts.observations.write_all(self.observations, obs)
             self.alive[:] = 1
+            if self.masks is not None:
+                self._write_masks(obs, infos, slice(None))
 
     def small_seeds(self) -> list[int]:
         return [int(seed) & LARGEST for seed in self.seeds]
@@ -65,26 +70,61 @@ class BatchLane(Lane):
         self.lengths += lived
         plan.write_all(self.observations, obs)
         self.alive[:] = 1
+        infos = infos if isinstance(infos, dict) else {}
+        if self.masks is not None:
+            self._write_masks(obs, infos, slice(None))
         if over.any():
             self._end(over, terminated, infos)
 
-    def _end(self, over, terminated, infos) -> None:
+    def _end(self, over, terminated, infos: dict) -> None:
         """Episodes of these rows are over; what is written there may be the next one's already."""
         self.dirty = True
         self.terminals[over], self.truncations[over] = 1, ~terminated[over]
-        finals = infos.get("final_obs") if isinstance(infos, dict) else None
-        for row in np.flatnonzero(over).tolist():
-            if finals is None:
-                self.finals[row] = self.observations[row]
-            else:
+        finals = infos.get("final_obs")
+        if finals is None:
+            self.finals[over] = self.observations[over]
+        else:
+            for row in np.flatnonzero(over).tolist():
                 self.save_checked(row, of_row(finals, row))
-            self.record(row, row, {})
+        self._record_all(over, infos if finals is None else infos.get("final_info"))
         self.has_final[over] = 1
         if self.never_resets:
-            obs, _ = self.envs[0].reset(options={"reset_mask": over})
+            obs, infos = self.envs[0].reset(options={"reset_mask": over})
             self.facts.observations.write_all(self.observations, obs)
+            if self.masks is not None:
+                self._write_masks(obs, infos, over)
         elif finals is None:                # it resets in the next step
             self.alive[over] = 0
+            if self.masks is not None:
+                self.masks[over] = 1        # nothing may be legal after the end
+
+    def _write_masks(self, obs, infos, rows) -> None:
+        """The masks of these rows. A copy that gives none may do everything."""
+        masks, flags = (obs[MASK], None) if self.facts.mask_key else \
+            (infos.get(MASK), infos.get(f"_{MASK}")) if isinstance(infos, dict) else (None, None)
+        if masks is None:
+            self.masks[rows] = 1
+            return
+        found = flat_masks(masks, self.count, self.masks.shape[1])
+        if flags is not None:
+            found |= ~np.asarray(flags, bool)[:, None]
+        self.masks[rows] = found[rows]
+
+    def _record_all(self, over, infos) -> None:
+        """record() for all these rows: numbers of infos are arrays, one entry a copy."""
+        self.log[over, shared.LOG_COUNT] += 1
+        self.log[over, shared.LOG_RETURN] += self.returns[over]
+        self.log[over, shared.LOG_LENGTH] += self.lengths[over]
+        self.returns[over] = self.lengths[over] = 0
+        for name, values in numbers_of(infos).items():
+            flags = infos.get(f"_{name}")
+            rows = np.flatnonzero(over if flags is None else over & np.asarray(flags, bool))
+            if values.dtype == object:      # what is no number in every copy
+                rows = [row for row in rows if isinstance(values[row], NUMBERS)]
+            column = self.column_of(name) if len(rows) else 0
+            if column:
+                self.log[rows, column] += 1
+                self.log[rows, column + 1] += values[rows].astype(np.float64)
 
     def render(self, number: int):
         found: list = []
@@ -106,6 +146,19 @@ class BatchLane(Lane):
     def close(self) -> None:
         del self.envs[1:]
         super().close()
+
+
+def numbers_of(infos) -> dict:
+    """What a vector's infos hold for each copy that may be numbers: {name: (copies,)}.
+
+    `_NAME` says which copies gave NAME, where it is there.
+    """
+    if not isinstance(infos, dict):
+        return {}
+    return {name: values for name, values in infos.items()
+            if isinstance(name, str) and isinstance(values, np.ndarray) and values.ndim == 1
+            and values.dtype.kind in "buifO" and name not in (*PLACES, MASK, "final_obs")
+            and not (name[:1] == "_" and name[1:] in infos)}
 
 
 def frame_of(maker: Maker, env, number: int):

@@ -9,7 +9,7 @@ from numbers import Real
 
 import numpy as np
 
-from ...bridges.spaces import MASK, flat_mask
+from ...bridges.masks import MASK, flat_mask
 from .facts import Oddity
 from .leaves import path_name
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bridges.spaces import MASK
+from ...bridges.masks import MASK
 
 
 @dataclass(frozen=True)

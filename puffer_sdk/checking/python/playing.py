@@ -12,6 +12,7 @@ import numpy as np
 
 from ...bridges import probing, spaces
 from ...bridges.makers import Maker
+from ...bridges.masks import flat_mask
 from . import contract
 from .acting import UNIFORM, Actor, Swap
 from .facts import CLOSE, MADE, RENDER, RESET, STEP, Oddity, Place, Raised, Shape
@@ -246,7 +247,7 @@ class Player:
                 for oddity in contract.mask(given, sizes, None):
                     self.odd(oddity, when, agent)
             with suppress(ValueError, TypeError):
-                self.masks[agent] = spaces.flat_mask(given, sum(sizes))
+                self.masks[agent] = flat_mask(given, sum(sizes))
 
     def step(self, actions: dict) -> Turn:
         """One step of all that live."""

@@ -210,6 +210,39 @@ class Walkers:
         pass
 
 
+class Guessers:
+    """PettingZoo's parallel interface: each agent has a Guess of its own. One leaves early."""
+
+    metadata = {"name": "guessers", "render_modes": []}
+
+    def __init__(self, in_observation=True):
+        self.possible_agents = ["ann", "bob"]
+        self.games = {agent: Guess(in_observation) for agent in self.possible_agents}
+
+    def observation_space(self, agent):
+        return self.games[agent].observation_space
+
+    def action_space(self, agent):
+        return self.games[agent].action_space
+
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.possible_agents)
+        begun = {agent: game.reset(seed=None if seed is None else mix_seed(seed, number))
+                 for number, (agent, game) in enumerate(self.games.items())}
+        return tuple({agent: pair[part] for agent, pair in begun.items()} for part in (0, 1))
+
+    def step(self, actions):
+        assert set(actions) == set(self.agents), actions
+        stepped = {agent: self.games[agent].step(action) for agent, action in actions.items()}
+        found = [{agent: each[part] for agent, each in stepped.items()} for part in range(5)]
+        found[2] = {agent: agent == "bob" and self.games[agent].t == 5 for agent in stepped}
+        self.agents = [a for a in self.agents if not (found[2][a] or found[3][a])]
+        return tuple(found)
+
+    def close(self):
+        pass
+
+
 class OldGym:
     """Gym's interface of 2021: four values."""
 
@@ -220,6 +253,10 @@ class OldGym:
 
     def step(self, action):
         return np.zeros(1, np.float32), 0.0, False, {}
+
+
+def short(length=2):
+    return Count(length=length)
 
 
 def texts():
@@ -260,14 +297,44 @@ class Sorted(Count):
         return {"ids": np.array([self.t % 3, self.t % 2]), "all": super().look()}
 
 
-def together(num_envs=1, mode="NextStep", kind="Count", **keywords):
-    """Copies that one object steps. It takes seeds as an array, as ALE does."""
+class Told(Count):
+    """Count, which tells of many things: numbers of several types, and what is none. The first info
+    of an episode has other values, and its last one has keys of its own."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options=options)[0], {"pace": -100, "begun": 1.0}
+
+    def step(self, action):
+        ob, reward, over, cut, info = super().step(action)
+        info |= {"pace": self.t, "_hidden": 0.5, "list": [1, 2], "array": np.ones(3),
+                 "nested": {"pace": 7}, "mixed": "word" if self.episode % 2 else 3}
+        if over or cut:
+            info["won"] = np.bool_(self.episode % 4 == 0)
+            if self.episode % 2:
+                info["rare"] = self.episode
+        return ob, reward, over, cut, info
+
+
+def together(num_envs=1, mode="NextStep", kind="Count", bare=False, **keywords):
+    """Copies that one object steps. It takes seeds as an array, as ALE does.
+
+    kind    of the copies: a class of this file
+    bare    infos without the arrays that say whose they are, as EnvPool's
+    """
     class Together(gymnasium.vector.SyncVectorEnv):
         def reset(self, *, seed=None, options=None):
             if not (seed is None or isinstance(seed, np.ndarray)):
                 raise TypeError("Unsupported seed type")
-            return super().reset(seed=None if seed is None else seed.tolist(), options=options)
-    makers = [lambda: {"Count": Count, "Sorted": Sorted}[kind](**keywords)] * num_envs
+            return self.told(*super().reset(seed=None if seed is None else seed.tolist(),
+                                            options=options))
+
+        def step(self, actions):
+            return self.told(*super().step(actions))
+
+        def told(self, *found):
+            infos = {key: value for key, value in found[-1].items() if key[0] != "_"}
+            return (*found[:-1], infos) if bare else found
+    makers = [lambda: globals()[kind](**keywords)] * num_envs
     return Together(makers, autoreset_mode=gymnasium.vector.AutoresetMode(mode))
 
 

@@ -1,0 +1,35 @@
+"""Action masks as rows of bytes.  what an environment gives -> 0 and 1 for each id"""
+from __future__ import annotations
+
+import numpy as np
+
+MASK = "action_mask"        # of an observation that is a Dict, or of infos
+
+
+def flat_mask(mask, size: int) -> np.ndarray:
+    """(size,) of 0 and 1: an array, or a sequence of arrays, one for each head.
+
+    Raises ValueError for one of another size.
+    """
+    if isinstance(mask, (tuple, list)) and mask and np.ndim(mask[0]) > 0:
+        mask = np.concatenate([np.ravel(each) for each in mask])
+    flat = np.ravel(np.asarray(mask))
+    if flat.size != size:
+        raise ValueError(f"action_mask has {flat.size} entries, the action space has {size}")
+    return flat != 0
+
+
+def flat_masks(masks, rows: int, size: int) -> np.ndarray:
+    """(rows, size) of 0 and 1, of a batch: an array with a row for each copy, or a tuple of them,
+    one for each head. In an array of objects, as Gymnasium keeps lists, None allows everything.
+
+    Raises ValueError for one of another size.
+    """
+    if isinstance(masks, np.ndarray) and masks.dtype == object:
+        return np.array([np.ones(size, bool) if mask is None else flat_mask(mask, size)
+                         for mask in masks])
+    heads = masks if isinstance(masks, tuple) else (masks,)
+    flat = np.concatenate([np.reshape(each, (rows, -1)) for each in heads], 1)
+    if flat.shape[1] != size:
+        raise ValueError(f"action_mask has {flat.shape[1]} entries, the action space has {size}")
+    return flat != 0
