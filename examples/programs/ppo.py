@@ -16,6 +16,7 @@ Vectors begin a new episode in one of two ways, and this is right for both:
 An episode that was cut (truncated) goes on in theory: the value of what it saw last counts.
 """
 import argparse
+import time
 from collections import deque
 
 import gymnasium
@@ -31,7 +32,7 @@ from puffer_sdk.vector import Vector
 
 def make_envs(name: str, count: int, autoreset: str):
     if name.startswith("puffer/"):
-        return gymnasium.make_vec(name, count, vector_kwargs={"autoreset": autoreset})
+        return gymnasium.make_vec(name, count, autoreset=autoreset)
     if "-v" in name:
         return Vector([lambda: gymnasium.make(name)] * count,
                       autoreset_mode=AutoresetMode[autoreset.upper()])
@@ -95,6 +96,7 @@ begins = np.zeros(args.envs, bool)                          # next_step: this st
 seen, _ = envs.reset(seed=args.seed)
 seen = tensor(seen)
 updates = max(1, args.steps // (args.horizon * args.envs))
+began = time.perf_counter()
 
 for update in range(updates):
     optimizer.param_groups[0]["lr"] = args.learning_rate * (1 - update / updates)
@@ -151,4 +153,6 @@ for update in range(updates):
               flush=True)
 
 envs.close()
-print(f"score {np.mean(last):.1f} after {updates * args.horizon * args.envs} steps")
+steps = updates * args.horizon * args.envs
+print(f"{steps / (time.perf_counter() - began):.0f} steps/s")
+print(f"score {np.mean(last):.1f} after {steps} steps")

@@ -47,6 +47,12 @@ class Opened:
         self.about = self._library.describe(self.settings)
         self.agents = self._library.agents_per_env(self.settings)
 
+    @property
+    def keeps_finals(self) -> bool:
+        """Whether every episode's final observation is kept, and not those of some alone."""
+        finals = self._spec.finals
+        return self.agents == 1 and finals is not None and finals.function is not None
+
     @cached_property
     def row(self) -> row.Row | None:
         return row.read(self._spec, self.about.obs_size, self.about.act_sizes, self.settings)

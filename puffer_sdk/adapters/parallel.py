@@ -10,8 +10,8 @@ from pettingzoo import ParallelEnv
 
 from ..base.errors import UsageError
 from ..env.living import ended, living
+from ..env.spaces import ROW, Actions, Observations, mask_of
 from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened
-from .spaces import ROW, Actions, Observations, mask_of
 
 
 class PufferParallel(ParallelEnv, EzPickle):

@@ -16,9 +16,9 @@ def register(env, name: str | None = None) -> str:
 
         name = puffer_sdk.register("envs/my_env")           # "puffer/my_env"
         gymnasium.make(name, render_mode="rgb_array")
-        gymnasium.make_vec(name, num_envs=64)
+        gymnasium.make_vec(name, num_envs=64, autoreset="same_step")
 
-    Keywords of make are those of PufferEnv, and of make_vec those of PufferVector (vector_kwargs).
+    Keywords of make are those of PufferEnv, and of make_vec those of PufferVector.
     Raises UsageError where there is no such environment.
     """
     from ..base import paths

@@ -10,8 +10,9 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ..base.errors import UsageError
 from ..base.numbers import whole_number
-from .opened import Finals, Opened
-from .spaces import ROW, Actions, Observations, mask_of
+from ..env.spaces import ROW, Actions, Observations, mask_of
+from .opened import Opened
+from .steps import Steps
 
 
 class PufferSB3(VecEnv):
@@ -42,7 +43,7 @@ class PufferSB3(VecEnv):
                              "at once", where=opened.name, actual=str(self._actions.space))
         self.copies, self.threads, self.render_mode = num_envs, threads, render_mode
         self.metadata = {"render_modes": ["rgb_array", "human"]}
-        self.vec = self._finals = None
+        self.vec = self._steps = self._last = None
         self._first_seed, self._waits = seed, None
         super().__init__(num_envs * opened.agents, self._observations.space, self._actions.space)
         self.seed(seed)
@@ -67,8 +68,9 @@ class PufferSB3(VecEnv):
         self.reset_infos = self._infos()
         self._reset_seeds()
         self._reset_options()
-        self._finals = Finals(self.opened.about, self.vec.observations.copy())
-        return self._observations.batch(self._finals.last)
+        self._steps = Steps(self.vec, self.opened.agents, threads=self.threads)
+        self._last = self.vec.observations.copy()
+        return self._observations.batch(self._last)
 
     def step_async(self, actions: np.ndarray) -> None:
         if self.vec is None:
@@ -77,32 +79,27 @@ class PufferSB3(VecEnv):
 
     def step_wait(self):
         vec = self.vec
-        self._actions.write(self._waits, vec.actions)
-        vec.step()
-        dones = vec.terminals != 0
-        self._returns += vec.rewards
+        rewards, _, truncated, dones, count = self._steps.step(self._waits, self._actions.write)
+        self._returns += rewards
         self._lengths += 1
         infos = self._infos()
-        if dones.any():
-            self._end(np.flatnonzero(dones), infos)
-        rows = self._finals.last = vec.observations.copy()
+        if count:
+            self._end(count, truncated, infos)
+        self._last = vec.observations.copy()
         if self.render_mode == "human":
             vec.frame(0)
-        return self._observations.batch(rows), vec.rewards.copy(), dones, infos
+        return self._observations.batch(self._last), rewards, dones, infos
 
-    def _end(self, over: np.ndarray, infos: list[dict]) -> None:
-        vec = self.vec
-        finals = self._observations.each(self._finals.of(vec, over))
-        copies, at = np.unique(over // self.opened.agents, return_inverse=True)
-        n, values = vec.logs_of(copies)
-        names = self.opened.about.log_names
-        for env, final, copy in zip(over, finals, at):
+    def _end(self, count: int, truncated: np.ndarray, infos: list[dict]) -> None:
+        over, finals, columns, there = self._steps.end(count, self._last)
+        logged, names = columns[:, over].T.tolist(), self._steps.names
+        for env, final, values in zip(over.tolist(), self._observations.each(finals), logged):
             infos[env] |= {
                 "terminal_observation": final,
-                "TimeLimit.truncated": bool(vec.truncations[env]),
+                "TimeLimit.truncated": bool(truncated[env]),
                 "episode": {"r": float(self._returns[env]), "l": int(self._lengths[env])}}
-            if n[copy]:
-                infos[env] |= dict(zip(names, values[copy].tolist()))
+            if there[env]:
+                infos[env] |= dict(zip(names, values))
         self._returns[over] = 0
         self._lengths[over] = 0
 

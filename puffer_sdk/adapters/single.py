@@ -8,8 +8,8 @@ import gymnasium
 import numpy as np
 
 from ..base.errors import UsageError
+from ..env.spaces import ROW, Actions, Observations, mask_of
 from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened
-from .spaces import ROW, Actions, Observations, mask_of
 
 
 class PufferEnv(gymnasium.Env):

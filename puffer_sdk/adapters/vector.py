@@ -1,6 +1,7 @@
 """Many copies as a gymnasium.vector.VectorEnv.  a name or folder, n -> PufferVector"""
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from ..base.errors import UsageError
 from ..base.numbers import whole_number
 from ..bridges.games.base import AUTORESET, DISABLED, NEXT_STEP, SAME_STEP
 from ..env.living import living
-from .opened import RENDER_MODES, USUAL_FPS, Finals, Opened, renew
-from .spaces import ROW, Actions, Observations, mask_of
+from ..env.spaces import ROW, Actions, Observations, mask_of
+from .opened import RENDER_MODES, USUAL_FPS, Opened, renew
+from .steps import Steps
 
 MODES = {NEXT_STEP: AutoresetMode.NEXT_STEP, SAME_STEP: AutoresetMode.SAME_STEP,
          DISABLED: AutoresetMode.DISABLED}
@@ -57,8 +59,12 @@ class PufferVector(VectorEnv):
         self.single_action_space = self._actions.space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.vec = self._finals = None
+        self.vec = self._steps = None
+        self._last = self._before = None        # observations that were handed out last; a copy
         self._waiting = np.zeros(self.num_envs, bool)       # ended, and not shown anew
+        self._some_wait = False
+        names = opened.about.log_names
+        self._log_names = (*names, *(f"_{name}" for name in names))
 
     def _check(self, copy: bool) -> None:
         opened, mode = self.opened, self.autoreset
@@ -92,9 +98,11 @@ class PufferVector(VectorEnv):
                      for each in self._seeds(seed)]
             self.vec = self.opened.vec(seeds, threads=self.threads, last=self.vec)
         self.vec.reset()
-        self._waiting[:] = False
-        rows = self._rows()
-        self._finals = Finals(self.opened.about, rows)
+        self._steps = Steps(self.vec, self.opened.agents, threads=self.threads,
+                            reuse=not self.copy)
+        self._waiting[:] = self._some_wait = False
+        rows = self._last = self._rows()
+        self._before = None if self.copy or self.opened.keeps_finals else rows.copy()
         self._draw_if_human()
         return self._observations.batch(rows), self._infos()
 
@@ -123,65 +131,52 @@ class PufferVector(VectorEnv):
             elif not self._waiting[env]:                        # the others have begun anew
                 self.vec.reset_range(env, 1)
         self._waiting[mask] = False
+        self._some_wait = bool(self._waiting.any())
         rows = self._rows()
-        rows[self._waiting] = self._finals.last[self._waiting]
-        self._finals.last = rows
+        rows[self._waiting] = self._last[self._waiting]
+        self._last = rows
         return self._observations.batch(rows), self._infos()
 
     def step(self, actions):
         """(observations, rewards (n,) float32, terminations, truncations (n,) bool, infos)"""
         if self.vec is None:
             raise UsageError("there is no episode to step", expected="reset() before the first")
-        vec, waiting = self.vec, self._waiting
-        if self.autoreset == DISABLED and waiting.any():
-            raise UsageError("some envs have ended", where=f"env {np.flatnonzero(waiting)[0]}",
+        vec = self.vec
+        if self.autoreset == DISABLED and self._some_wait:
+            raise UsageError("some envs have ended",
+                             where=f"env {np.flatnonzero(self._waiting)[0]}",
                              expected="reset(options={'reset_mask': ended}) before the next step")
-        self._actions.write(actions, vec.actions)
-        if self.autoreset == NEXT_STEP and waiting.any():
-            vec.step_others(waiting)    # these rows show what begins
-            waiting[:] = False
-        else:
-            vec.step()
-        truncations = vec.truncations != 0
-        ends = vec.terminals != 0
-        rows, rewards = self._rows(), vec.rewards.copy()
-        infos = self._infos()
-        if ends.any():
-            rows = self._end(ends, rows, infos)
-        self._finals.last = rows
-        self._draw_if_human()
-        return self._observations.batch(rows), rewards, ends & ~truncations, truncations, infos
+        if self._before is not None:
+            self._before[...] = vec.observations
+        # those that wait begin: their rows show what with
+        rewards, terminated, truncated, ends, count = self._steps.step(
+            actions, self._actions.write, self._waiting if self._some_wait else None)
+        if self._some_wait:
+            self._waiting[:] = self._some_wait = False
+        rows, infos = self._rows(), self._infos()
+        if count:
+            self._end(count, ends, rows, infos)
+        self._last = rows
+        if self.render_mode == "human":
+            self.render()
+        return self._observations.batch(rows), rewards, terminated, truncated, infos
 
-    def _end(self, ends: np.ndarray, rows: np.ndarray, infos: dict) -> np.ndarray:
-        """What is returned in place of `rows`, and what infos say of these episodes."""
-        over = np.flatnonzero(ends)
-        finals = self._finals.of(self.vec, over)
-        logs = self._logs(over)
+    def _end(self, count: int, ends: np.ndarray, rows: np.ndarray, infos: dict) -> None:
+        """Say in infos how episodes went, and what they saw last: there, or in these rows."""
+        over, finals, columns, there = self._steps.end(
+            count, self._last if self._before is None else self._before)
+        logs = dict(zip(self._log_names, [*columns, *[there] * len(columns)]))
         if self.autoreset == SAME_STEP:
-            batch = np.full(self.num_envs, None, object)
-            for env, final in zip(over, self._observations.each(finals)):
-                batch[env] = final
-            infos |= {"final_obs": batch, "_final_obs": ends.copy(), "final_info": logs,
-                      "_final_info": ends.copy()}
-            return rows
+            batch = np.empty(self.num_envs, object)         # of None
+            each = map(batch.__setitem__, over.tolist(), self._observations.each(finals))
+            deque(each, 0)                                  # a loop takes twice as long
+            mask = ends if self.copy else ends.copy()
+            infos |= {"final_obs": batch, "_final_obs": mask, "final_info": logs,
+                      "_final_info": mask}
+            return
         rows[over] = finals
-        self._waiting[over] = True
+        self._waiting[over] = self._some_wait = True
         infos |= logs
-        return rows
-
-    def _logs(self, over: np.ndarray) -> dict:
-        """What ended copies have logged: a name -> (num_envs,), and a mask _name."""
-        if self.opened.agents == 1:
-            n, values = self.vec.logs_of(over)
-        else:
-            copies, at = np.unique(over // self.opened.agents, return_inverse=True)
-            n, values = (found[at] for found in self.vec.logs_of(copies))
-        there = np.zeros(self.num_envs, bool)
-        there[over] = n > 0
-        names = self.opened.about.log_names
-        columns = np.zeros((len(names), self.num_envs))
-        columns[:, over] = values.T
-        return {**dict(zip(names, columns)), **{f"_{name}": there for name in names}}
 
     def _rows(self) -> np.ndarray:
         return self.vec.observations.copy() if self.copy else self.vec.observations

@@ -84,6 +84,20 @@ def _torch_type(leaf):
     return kind
 
 
+def bounds(plan: Observations) -> tuple[np.ndarray, np.ndarray]:
+    """(D,) each, in the rows' own type: between which a row's numbers lie, if its space says so."""
+    bytes_ = plan.dtype == np.uint8
+    low, high = (np.full(plan.size, value, plan.dtype)
+                 for value in ((0, 255) if bytes_ else (-np.inf, np.inf)))
+    for leaf in () if plan.raw else plan.leaves:
+        at = slice(leaf.first, leaf.first + leaf.count)
+        if leaf.kind != "Box":                      # ids are one-hot, and bits are bits
+            low[at], high[at] = 0, 1
+        elif leaf.low is not None:
+            low[at], high[at] = leaf.low, leaf.high
+    return low, high
+
+
 def plain(size: int, dtype=np.float32) -> Observations:
     """Rows that no space describes: unflatten() gives them back."""
     leaf = Leaf((), "Box", 0, size, (size,), np.dtype(dtype))

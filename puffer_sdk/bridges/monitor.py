@@ -71,6 +71,25 @@ class Monitor:
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
+    def renew(self, ask: Callable[[int], None]) -> None:
+        """Have all lanes make their copies anew, as their parts are now.
+
+        ask     tells a lane that a message waits for it
+        Raises what open() raises; the processes are not replaced meanwhile.
+        """
+        self.replaces = False
+        try:
+            for part in self.parts:
+                self.settled(part.lane)
+            self.block.clear()
+            for part in self.parts:
+                self.processes[part.lane].send(("anew", part))
+                ask(part.lane)
+            for part in self.parts:
+                self._wait_until_made(part, self.processes[part.lane])
+        finally:
+            self.replaces = True
+
     def _wait_until_made(self, part: Part, process: Process) -> None:
         notes = self.notes[part.lane]
 

@@ -83,6 +83,14 @@ class Block:
             setattr(self, name, self.bytes[at:at + count].view(dtype).reshape(shape))
         self.at_work = [memoryview(row.view(np.int64))[ENV:ENV + 1] for row in self.lanes]
 
+    def clear(self) -> None:
+        """All but the lanes' counters, as it was before copies were made."""
+        for name in ("observations", "actions", "rewards", "terminals", "truncations",
+                     "final_observations", "has_final", "restarts", "log", "names"):
+            getattr(self, name)[:] = 0
+        self.action_mask[:] = 1
+        self.alive[:] = 1
+
     def restarts_of(self, part) -> np.ndarray:
         """(envs of this lane,) int32: how often each was made anew. A view."""
         return self.restarts[part.first:part.first + len(part.seeds)]

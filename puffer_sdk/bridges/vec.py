@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from ..base.errors import RunError, UsageError
 from ..env import abi
 from ..env.vec import VecEnv
-from . import logs, serial, shared, usage
+from . import layouts, logs, serial, shared, usage
 from .games.base import INIT, Part, seed_parts
 from .games.opening import open_lane
 from .lanes import ffi, library
 from .monitor import Monitor
 from .processes import DOING, as_itself, printed, raised
-from .shared import CALL, DEAD, FINE, RAISED, STEP, Block, Sizes
+from .sending import Sending
+from .shared import CALL, DEAD, FINE, RAISED, Block, Sizes
 from .worker import Failure
 
 SPINS = 20              # looks before the parent sleeps: in a virtual machine each costs much
 MOST_WORKERS = 1024
 
 
-class PoolVec(VecEnv):
+class PoolVec(Sending, VecEnv):
     """A VecEnv whose copies are Python, in worker processes.
 
     Besides what VecEnv has: send() and recv() for whoever comes first, render(), and log() with
@@ -172,14 +174,40 @@ class PoolVec(VecEnv):
 
     # -- running
 
-    def reset(self) -> np.ndarray:
-        """Begin episodes everywhere, the first time from the seeds. Returns observations."""
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        """Begin episodes everywhere, the first time from the seeds. Returns observations.
+
+        seed    make all copies anew first, as a new vec with this seed has them: their constructors
+                run again. What they have logged is dropped
+        """
         self._check_open()
         if self._monitor:
             self._wait_for_all()
-        super().reset()
+        super().reset(seed)
         self._raise_failure()
         return self.observations
+
+    def _reseed(self, seed: int) -> None:
+        self._raise_failure()
+        self.seed, self._given_seeds, self.ticks = seed, None, 0
+        self._seeds = self.seeds_of(len(self._seeds))
+        self._lane_parts[:] = [
+            replace(part, seeds=tuple(self._seeds[part.first:part.first + len(part.seeds)]))
+            for part in self._lane_parts]
+        if not self._monitor:
+            self._lane.close()
+            self._block.clear()
+            serial.run(self, INIT, self._open_lane, self._watch(0))
+            self._raise_failure()
+            return
+        self._c_seeds[:] = self._seeds
+        try:
+            self._monitor.renew(lambda lane: library().lanes_send(self._lanes, lane, 1, CALL))
+        except BaseException as error:
+            self._failure = self._shown(error)
+            self._lanes.bad_lane, self._lanes.bad_state = 0, RAISED     # no step from now on
+            raise self._failure from self._failure.__cause__
+        library().lanes_receive(self._lanes, 0, self.num_workers, abi.ffi().NULL)
 
     def step(self, actions=None):
         """As VecEnv.step(). What an environment raised is raised here."""
@@ -198,78 +226,6 @@ class PoolVec(VecEnv):
         else:
             self._watches[0].step = self.ticks
             serial.step(self, self._watch(0))
-
-    def send(self, ids: np.ndarray | None = None) -> None:
-        """Begin a step of these environments with what `actions` holds; recv() waits for them.
-
-        ids     environments, as recv() returned them: whole workers. None: all that are not at work
-        """
-        self._check_open()
-        lanes = self._lanes_of(ids)
-        if not self._monitor:
-            self.step()
-            self._asked[:] = self._out = 1
-            return
-        self.ticks += 1
-        self._watches[0].step = self.ticks
-        for lane in lanes:
-            if self._asked[lane]:
-                raise UsageError("these environments are at work already",
-                                 hint="recv() says which are ready")
-            self._asked[lane] = 1
-            self._out += 1
-            library().lanes_send(self._lanes, int(lane), 1, STEP)
-
-    def recv(self, count: int | None = None) -> np.ndarray:
-        """(n,) int64: the environments whose step is done, of the first workers to be done.
-
-        count   environments to wait for, at least; None: all that were sent
-        Their rows are first_row[id] to first_row[id + 1].
-        """
-        self._check_open()
-        busy = np.flatnonzero(self._asked)
-        if not len(busy):
-            raise UsageError("nothing was sent", hint="send() begins a step")
-        sizes = [len(part.seeds) for part in self._lane_parts]
-        if not self._monitor:
-            self._asked[:] = self._out = 0
-            return np.arange(len(self._seeds))
-        count = sum(sizes[lane] for lane in busy) if count is None else count
-        wanted = 1
-        while True:
-            if library().lanes_any(self._lanes, abi.ffi().from_buffer(self._asked),
-                                   min(wanted, len(busy))):
-                self._raise_failure()
-            ready = [lane for lane in busy if library().lanes_ready(self._lanes, int(lane))]
-            if sum(sizes[lane] for lane in ready) >= count or len(ready) == len(busy):
-                break
-            wanted = len(ready) + 1
-        self._asked[ready] = 0
-        self._out -= len(ready)
-        return np.concatenate([np.arange(self._lane_parts[lane].first,
-                                         self._lane_parts[lane].first + sizes[lane])
-                               for lane in ready])
-
-    def _lanes_of(self, ids) -> np.ndarray:
-        if ids is None:
-            return np.flatnonzero(self._asked == 0)
-        chosen = np.zeros(len(self._seeds), bool)
-        chosen[np.asarray(ids, np.int64)] = True
-        lanes = []
-        for part in self._lane_parts:
-            mine = chosen[part.first:part.first + len(part.seeds)]
-            if mine.any() and not mine.all():
-                raise UsageError("a worker steps all its environments together",
-                                 expected=f"all of {part.first} to "
-                                          f"{part.first + len(part.seeds) - 1}, or none",
-                                 hint="send the ids that recv() returned")
-            if mine.any():
-                lanes.append(part.lane)
-        return np.array(lanes, int)
-
-    def _wait_for_all(self) -> None:
-        if self._out:
-            self.recv()
 
     def render(self, env: int = 0):
         """What environment number `env` returns from its render(): (H, W, 3) uint8 where it was
@@ -301,6 +257,9 @@ class PoolVec(VecEnv):
         if problem:
             raise RunError(problem)
         return found
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return layouts.bounds(self.layout)
 
     def unflatten(self, rows=None):
         """The parts of observations, nested as the space is, each (n, *shape): views of rows

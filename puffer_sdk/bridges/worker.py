@@ -5,6 +5,7 @@ tuple, and each gets one answer:
 
     ("probe", maker)                -> ("facts", Facts)
     ("open", part), then a file     -> ("opened",)      the environments are made
+    ("anew", part)                  -> ("opened",)      they are closed, and others are made
     ("render", number)              -> ("frame", what render() returned)
     ("close",)                      -> ("closed",)
 
@@ -178,7 +179,6 @@ def serve(channel: Connection, lane, block: Block, part) -> None:
     words, turns = lane.words, Turns(block, part.lane)
     while True:
         turns.wait()
-        over = False
         try:
             command = words[shared.COMMAND]
             if command == shared.STEP:
@@ -186,27 +186,32 @@ def serve(channel: Connection, lane, block: Block, part) -> None:
             elif command == shared.RESET:
                 lane.reset()
             else:
-                over = call(channel, lane)
+                lane = call(channel, lane, block)
         except BaseException as error:
             channel.send(("raised", Failure.of(error)))
             words[shared.STATE] = shared.RAISED
         turns.done()
-        if over:
+        if lane is None:
             return
 
 
-def call(channel: Connection, lane) -> bool:
-    """The message that waits. Returns whether the lane is closed now."""
+def call(channel: Connection, lane, block: Block):
+    """The message that waits. Returns the lane from now on; None: it is closed."""
     if not channel.poll():
-        return False                    # it went to the process whose place this one took
+        return lane                     # it went to the process whose place this one took
     message = channel.recv()
     if message[0] == "close":
         lane.close()
         channel.send(("closed",))
-        return True
+        return None
+    if message[0] == "anew":
+        lane.close()
+        lane = open_lane(message[1], block)
+        channel.send(("opened",))
+        return lane
     try:
         found = ("frame", lane.render(message[1]))
     except BaseException as error:
         found = ("raised", Failure.of(error))
     channel.send(found)
-    return False
+    return lane

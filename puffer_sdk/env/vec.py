@@ -17,11 +17,15 @@ from . import abi
 from .abi import error_buffer, ffi
 from .blocks import available_memory, in_one_block, pointer
 from .library import Library, Settings
+from .logs import Logs
+from .row_spaces import RowSpaces
 from .seeds import mix_seed
 from .trials import Trials
 
+SEEDS = (-2**63, 2**64 - 1)
 
-class VecEnv:
+
+class VecEnv(RowSpaces, Logs):
     """N agents in many copies of one environment, stepped together.
 
     observations  (N, D) uint8 or float32   what each agent sees; written by reset and step
@@ -36,6 +40,8 @@ class VecEnv:
 
     all_finals: set to True, final_observations are kept of all episodes, and not of those alone
     that a time limit ended. Environments that fill them themselves may not do it.
+
+    observation_space, action_space: what these arrays hold, as Gymnasium's vectors name it.
 
     All are the C side's own memory and stay valid until close. Envs reset themselves: after an
     ending, observations already show the next episode. The same seed gives the same bytes
@@ -53,7 +59,7 @@ class VecEnv:
         for name, value, low, high in (
                 ("threads", threads, 1, 4096), ("num_buffers", num_buffers, 1, 2**16),
                 ("total_agents", total_agents, 1, 2**31 - 1),
-                ("seed", seed, -2**63, 2**64 - 1)):
+                ("seed", seed, *SEEDS)):
             whole_number(name, value, low, high)
         self._handle = None
         self.library = library
@@ -63,7 +69,7 @@ class VecEnv:
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
         self._given_seeds = None if env_seeds is None else np.array(env_seeds, np.uint32)
-        self.all_finals, self._log_rows = False, None
+        self.all_finals = False
         self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
         self._own_watches = watches is None
         self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
@@ -96,7 +102,7 @@ class VecEnv:
     @actions.setter
     def actions(self, values) -> None:
         """`vec.actions = x` copies into the buffer: (N, K), or (N,) where there is one head."""
-        values = np.asarray(values)
+        values = np.asarray(self._one_array(values))
         if values.shape == (self.num_agents,) and self.num_atns == 1:
             values = values[:, None]
         if values.shape != self._actions.shape:
@@ -225,10 +231,31 @@ class VecEnv:
 
     # -- running -------------------------------------------------------------
 
-    def reset(self) -> np.ndarray:
-        """Begin episodes everywhere. Returns observations."""
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        """Begin episodes everywhere. Returns observations.
+
+        seed    make all copies anew first, as a new VecEnv with this seed has them. What they have
+                logged is dropped. Raises UsageError where a binding makes all copies at once
+        """
+        self._check_open()
+        if seed is not None:
+            self._reseed(whole_number("seed", seed, *SEEDS))
         self.reset_range(0, self.num_envs)
         return self.observations
+
+    def _reseed(self, seed: int) -> None:
+        settings, env = Settings(self.env_settings), 0
+        try:
+            for env in range(self.num_envs):
+                self._renew(env, mix_seed(seed & (2**64 - 1), env), settings)
+        except UsageError:
+            self.reset_range(0, env)    # those that are new already have to play as well
+            raise
+        self.seed, self._given_seeds, self.ticks = seed, None, 0
+        for array in (self._actions, self._final_observations):
+            if array is not None:
+                array[:] = 0
+        self.log()
 
     def reset_range(self, first: int, count: int) -> None:
         """reset() of some copies only."""
@@ -270,7 +297,10 @@ class VecEnv:
         Raises UsageError where the binding makes all copies at once; nothing has changed then.
         """
         self._check_open()
-        settings, error = Settings(self.env_settings), error_buffer()
+        self._renew(env, seed, Settings(self.env_settings), abandon)
+
+    def _renew(self, env: int, seed: int, settings: Settings, abandon: bool = False) -> None:
+        error = error_buffer()
         with self.library.among_resources():
             failed = self.library.api.renew(self._handle, env, settings.c, seed, abandon,
                                             self._watch(0), error)
@@ -325,36 +355,6 @@ class VecEnv:
                           self.library.api.env_struct_size())
         self.ticks, other._handle = other.ticks, None
         self._bind()                    # their pointers led to the other's buffers
-
-    def log(self) -> dict[str, float]:
-        """Means over the log entries since the last call, and their number `n`; then cleared.
-
-        Empty when nothing was logged.
-        """
-        return self.log_of(0, self.num_envs)
-
-    def log_of(self, first: int, count: int = 1) -> dict[str, float]:
-        """log() of some envs only."""
-        self._check_open()
-        names = self.description.log_names
-        out = ffi().new("double[]", max(1, len(names)))
-        n = self.library.api.collect_log(self._handle, first, count, out)
-        return {**dict(zip(names, out, strict=False)), "n": n} if n else {}
-
-    def logs_of(self, envs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log_of() of each of these envs (k,): n (k,), and (k, L) in the order of
-        description.log_names, which counts where n is not 0."""
-        self._check_open()
-        count, width = len(envs), len(self.description.log_names)
-        if self._log_rows is None or count > len(self._log_rows[0]):
-            ids, n = np.zeros(count, np.int32), np.zeros(count)
-            out = np.zeros((count, width))
-            self._log_rows = (ids, n, out, pointer("int32_t*", ids), pointer("double*", n),
-                              pointer("double*", out))
-        ids, n, out, *pointers = self._log_rows     # making pointers takes longer than reading logs
-        ids[:count] = envs
-        self.library.api.collect_logs(self._handle, pointers[0], count, width, *pointers[1:])
-        return n[:count].copy(), out[:count].copy()
 
     def env_seed(self, env: int) -> int:
         """What env number `env` was seeded with."""

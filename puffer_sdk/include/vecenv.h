@@ -76,11 +76,12 @@
 #define PUFFER_ONCE  PUFFER_COLD
 #endif
 PUFFER_COLD
+PUFFER_OFTEN    // an ending's log goes through Dicts
 
-//------------------------------------------------------------------------------------
-// Dict: settings in, log values out
-//------------------------------------------------------------------------------------
-typedef struct DictItem {
+    //------------------------------------------------------------------------------------
+    // Dict: settings in, log values out
+    //------------------------------------------------------------------------------------
+    typedef struct DictItem {
     const char* key;    // kept as a pointer: a literal, or as long-lived as the Dict
     double value;
     void* ptr;
@@ -136,6 +137,7 @@ static inline void dict_set(Dict* dict, const char* key, double value) {
         }
         item = &dict->items[dict->size++];
         item->key = key;
+        item->ptr = NULL;
     }
     item->value = value;
 }
@@ -146,8 +148,6 @@ static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) 
         dict_set(dict, settings->items[i].key, settings->items[i].value);
     return dict;
 }
-
-PUFFER_OFTEN
 
 //------------------------------------------------------------------------------------
 // Types that bindings name
@@ -798,7 +798,9 @@ static void puffer_look(PufferVec* vec, Env* env) {
     int32_t e = (int32_t)(env - vec->envs);
     if (env < vec->envs || e >= vec->num_envs || !vec->finals[e] || !puffer_is_cut(vec, e)) return;
     size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
-    Env* before = (Env*)malloc(sizeof(Env));
+    enum { small = sizeof(Env) <= 4096 };    // malloc takes as long as looking
+    double room[small ? sizeof(Env) / sizeof(double) + 1 : 1];
+    char* before = small ? (char*)room : (char*)malloc(sizeof(Env));
     if (!before) return;
     uint32_t dice = vec->rand_states[e];
     memcpy(before, env, sizeof(Env));
@@ -807,7 +809,7 @@ static void puffer_look(PufferVec* vec, Env* env) {
     PUFFER_OBSERVE(env);
     memcpy(env, before, sizeof(Env));
     vec->rand_states[e] = dice;
-    free(before);
+    if (!small) free(before);
     puffer_note_finals(vec, e, puffer_all_finals);
 }
 
@@ -1010,6 +1012,8 @@ static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* set
 }
 #endif
 
+PUFFER_OFTEN
+
 static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, double* out) {
     enum { fields = puffer_log_fields };
     double sums[fields] = {0};
@@ -1032,10 +1036,10 @@ static double puffer_collect_log(PufferVec* vec, int32_t first, int32_t count, d
     Log mean;
     for (int i = 0; i < fields; i++) means[i] = (float)(sums[i] / n);
     memcpy(&mean, means, sizeof(Log));
-    Dict* logs = create_dict(PUFFER_MAX_LOG);
-    my_log(&mean, logs);
-    for (int i = 0; i < logs->size; i++) out[i] = logs->items[i].value;
-    puffer_free_dict(logs);
+    DictItem items[PUFFER_MAX_LOG];
+    Dict logs = {items, 0, PUFFER_MAX_LOG, false};
+    my_log(&mean, &logs);
+    for (int i = 0; i < logs.size; i++) out[i] = logs.items[i].value;
     return n;
 }
 
@@ -1044,6 +1048,8 @@ static void puffer_collect_logs(PufferVec* vec, const int32_t* envs, int32_t cou
     for (int32_t i = 0; i < count; i++)
         n[i] = puffer_collect_log(vec, envs[i], 1, out + (size_t)i * (size_t)num_logs);
 }
+
+PUFFER_ONCE
 
 static void puffer_render(PufferVec* vec, int32_t env, PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};

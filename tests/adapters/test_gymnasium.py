@@ -43,38 +43,41 @@ class Begun(gymnasium.Wrapper):
         return first, info
 
 
-def theirs(name, other, state, **wrapped):
-    env = Begun(gymnasium.make(name), other, state)
-    if "action" in wrapped:
-        env = gymnasium.wrappers.RescaleAction(env, *wrapped["action"])
-    return gymnasium.wrappers.TransformReward(env, lambda reward: float(np.float32(
-        reward * wrapped["reward"])))
-
-
 def test_cartpole_is_gymnasiums_cartpole():
     ours, twin = puffer_sdk.to_gymnasium("cartpole"), puffer_sdk.to_gymnasium("cartpole")
     reward = ours.step(ours.reset(seed=0) and 0)[1]
-    check_environments_match(theirs("CartPole-v1", twin, lambda first: first, reward=reward), ours,
-                             300, seed=7, info_comparison="skip")
+    env = Begun(gymnasium.make("CartPole-v1"), twin, lambda first: first)
+    env = gymnasium.wrappers.TransformReward(env, lambda theirs: float(np.float32(
+        theirs * reward)))
+    check_environments_match(env, ours, 300, seed=7, info_comparison="skip")
 
 
-def test_pendulum_is_gymnasiums_pendulum():
-    ours, twin = puffer_sdk.to_gymnasium("pendulum"), puffer_sdk.to_gymnasium("pendulum")
-
+def swung(twin):
+    """Gymnasium's pendulum with our units: the speed as a fraction, the action as one."""
     def state(first):
         return np.array([np.arctan2(first[1], first[0]), first[2] * 8.0])
-    env = theirs("Pendulum-v1", twin, state, reward=1.0, action=(-1.0, 1.0))
-    ours.reset(seed=3)
-    env.reset(seed=3)
-    scale = []
+    env = gymnasium.wrappers.TransformObservation(
+        gymnasium.make("Pendulum-v1"), lambda row: (row / [1, 1, 8]).astype(np.float32),
+        twin.observation_space)
+    return gymnasium.wrappers.RescaleAction(Begun(env, twin, state), np.float32(-1), np.float32(1))
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_pendulum_is_gymnasiums_pendulum(seed):
+    """But for rewards, which are in another unit: each is the same part of theirs."""
+    ours, twin = puffer_sdk.to_gymnasium("pendulum"), puffer_sdk.to_gymnasium("pendulum")
+    check_environments_match(swung(twin), ours, 40, seed=seed, skip_rew=True,
+                             info_comparison="skip")
+    env, scale = swung(twin), []
+    ours.reset(seed=seed)
+    env.reset(seed=seed)
     for _ in range(150):
         action = ours.action_space.sample()
         seen, reward, over, cut, _ = ours.step(action)
         other, their_reward, *_ = env.step(action)
-        other[2] /= 8.0
         assert np.allclose(seen, other, atol=2e-3) and not over and not cut
         scale.append(reward / their_reward)
-    assert np.ptp(scale) < 0.01 * np.mean(scale)        # the same rewards, in another unit
+    assert np.allclose(scale, 1 / 16, rtol=0.01)
 
 
 # ---- seeds and endings ----------------------------------------------------------------------
@@ -229,6 +232,54 @@ def test_what_is_handed_out_stays_as_it_was():
     assert shared.reset(seed=0)[0].base is shared.step([0, 1])[0].base
 
 
+@pytest.mark.parametrize("env", ["cartpole", "target"])
+def test_actions_of_any_type_do_the_same(env, target):
+    """Whole numbers of 64 bits have a way of their own into C."""
+    env, rows = target if env == "target" else env, []
+    for kind in (np.int64, np.int32, np.float32, list):
+        envs = puffer_sdk.to_vector(env, 2, autoreset="same_step")
+        rows.append([envs.reset(seed=1)[0]])
+        envs.action_space.seed(1)
+        for _ in range(30):
+            actions = envs.action_space.sample()
+            assert actions.dtype == np.int64
+            given = actions.tolist() if kind is list else actions.astype(kind)
+            rows[-1].append(envs.step(given)[0])
+        strided = np.repeat(actions, 2, axis=0)[::2]
+        assert not strided.flags.c_contiguous
+        rows[-1].append(envs.step(strided)[0])
+    assert all(np.array_equal(rows[0], each) for each in rows)
+    assert len(np.unique(rows[0], axis=0)) > 20
+
+
+@pytest.mark.parametrize("finals", [False, True])
+def test_with_the_same_arrays_each_time_all_is_said_as_with_copies(finals, probe):
+    """final_obs too, where the library keeps no final observation: that before the last step."""
+    env = "breakout" if finals else probe()
+    played = []
+    for copy in (True, False):
+        envs, seen = puffer_sdk.to_vector(env, 5, autoreset="same_step", copy=copy), []
+        seen.append(envs.reset(seed=2)[0].copy())
+        envs.action_space.seed(3)
+        arrays, endings = [], 0
+        for _ in range(150):
+            *found, infos = envs.step(envs.action_space.sample())
+            arrays.append([id(array.base if array.base is not None else array)
+                           for array in found])
+            seen += [array.copy() for array in found]
+            if "final_obs" in infos:
+                ended = infos["_final_obs"]
+                assert np.array_equal(ended, found[2] | found[3])
+                assert np.array_equal(ended, infos["_final_info"])
+                assert [final is not None for final in infos["final_obs"]] == ended.tolist()
+                seen.append(np.array(list(infos["final_obs"][ended])))
+                seen += [infos["final_info"][name] for name in envs.vec.description.log_names]
+                endings += int(ended.sum())
+        assert endings > 3 and (len({*map(tuple, arrays)}) == 1) == (not copy)
+        played.append(seen)
+    assert all(np.array_equal(a, b) for a, b in zip(*played, strict=True))
+
+
 def test_a_time_limit_truncates():
     env = puffer_sdk.to_gymnasium("pendulum", env_settings={"max_steps": 3})
     env.reset(seed=0)
@@ -267,6 +318,108 @@ def test_a_folder_of_ones_own_gets_a_name(squared):
         del gymnasium.registry[name]
 
 
+def test_a_folder_of_ones_own_is_made_many(squared):
+    name = puffer_sdk.register(squared, "mine/squared")
+    try:
+        envs = gymnasium.make_vec(name, num_envs=3, autoreset="same_step")
+        alone = gymnasium.make(name)
+        assert envs.reset(seed=4)[0].shape == (3, *alone.observation_space.shape)
+        assert np.array_equal(envs.reset(seed=4)[0][2], alone.reset(seed=6)[0])
+        assert envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+        assert envs.step(envs.action_space.sample())[0] in envs.observation_space
+        envs.close()
+        alone.close()
+    finally:
+        del gymnasium.registry[name]
+
+
+# ---- parts, masks, and who is there ----------------------------------------------------------
+
+def test_a_dict_has_the_names_and_numbers_of_the_header():
+    rows = puffer_sdk.to_vector("breakout", 2, autoreset="same_step")
+    parts = puffer_sdk.to_vector("breakout", 2, autoreset="same_step", observations="dict")
+    names = ["paddle_x", "paddle_y", "ball_x", "ball_y", "ball_vx", "ball_vy", "fired", "score",
+             "balls", "paddle_width", "bricks"]
+    space = parts.single_observation_space
+    assert {*space} == {*names} and space["bricks"].shape == (108,)
+    assert (space["ball_x"].low, space["ball_vx"].low, space["ball_vx"].high) == (0, -1, 1)
+    row, found = rows.reset(seed=1)[0], parts.reset(seed=1)[0]
+    for _ in range(90):
+        assert found in parts.observation_space
+        for at, name in enumerate(names):
+            assert np.array_equal(found[name], row[:, at:at + 1] if at < 10 else row[:, 10:]), name
+        row, found = rows.step([1, 2])[0], parts.step([1, 2])[0]
+    alone = puffer_sdk.to_gymnasium("breakout", observations="dict")
+    assert {*alone.reset(seed=1)[0]} == {*names}
+
+
+def test_final_observations_are_dicts_too():
+    rows = puffer_sdk.to_vector("cartpole", 2, autoreset="same_step")
+    parts = puffer_sdk.to_vector("cartpole", 2, autoreset="same_step", observations="dict")
+    endings = 0
+    for each in (rows, parts):
+        each.reset(seed=1)
+    for _ in range(60):
+        *_, infos = rows.step([1, 1])
+        *_, told = parts.step([1, 1])
+        for env in np.flatnonzero(infos.get("_final_obs", [])):
+            endings += 1
+            final = told["final_obs"][env]
+            assert [*final] == ["x", "x_speed", "theta", "theta_speed"]
+            assert np.array_equal(np.concatenate([*final.values()]), infos["final_obs"][env])
+    assert endings > 5
+
+
+def test_what_lies_between_the_names_has_one_too(probe):
+    env = puffer_sdk.to_gymnasium(probe(("#define OBS_SIZE 2", "enum { OBS_DID = 1 };\n"
+                                         "#define OBS_SIZE 2"),
+                                        ("observations[2 * a + 1]", "observations[2 * a + OBS_DID]"
+                                         )), observations="dict")
+    assert {name: space.shape for name, space in env.observation_space.items()} == {
+        "rest_0": (1,), "did": (1,)}
+    env.reset(seed=0)
+    seen = env.step(2)[0]
+    assert (seen["rest_0"], seen["did"]) == (1, 2)
+
+
+def test_masks_are_in_the_infos_of_each_step():
+    """Whoever obeys them stays on the ladder; the mask of a vector's env is that of one alone."""
+    ladder = SPECIMENS / "correct" / "ladder"
+    envs = puffer_sdk.to_vector(ladder, 3, autoreset="same_step")
+    alone = puffer_sdk.to_gymnasium(ladder)
+    _, infos = envs.reset(seed=4)
+    _, info = alone.reset(seed=5)
+    draw, seen = np.random.default_rng(0), set()
+    for _ in range(120):
+        masks = infos["action_mask"]
+        assert masks.dtype == np.int8 and masks.shape == (3, 3) and infos["_action_mask"].all()
+        assert np.array_equal(masks[1], info["action_mask"])
+        seen.add(tuple(masks[1].tolist()))
+        actions = np.array([draw.choice(np.flatnonzero(mask)) for mask in masks])
+        *_, infos = envs.step(actions)
+        *_, ended, _, info = alone.step(actions[1])
+        if ended:
+            _, info = alone.reset()
+    assert len(seen) > 3
+    alone.action_space.seed(0)
+    assert info["action_mask"][alone.action_space.sample(info["action_mask"])]
+
+
+def test_who_is_there_stands_in_the_infos():
+    """Fighters that fell are away for a while, and see nothing: their rows are NaN."""
+    envs = puffer_sdk.to_vector(SPECIMENS / "correct" / "battle", 2)
+    rows, infos = envs.reset(seed=3)
+    counts = set()
+    for _ in range(150):
+        assert infos["alive"].dtype == bool and infos["_alive"].all()
+        assert np.array_equal(infos["alive"], ~np.isnan(rows).any(1))
+        counts.add(int(infos["alive"].sum()))
+        actions = np.where(infos["alive"], envs.action_space.sample(), 0)
+        rows, *_, infos = envs.step(actions)
+    assert len(counts) > 2
+    assert "alive" not in puffer_sdk.to_vector("snake", 1).reset(seed=0)[1]
+
+
 @pytest.mark.parametrize("program", ["""
 import sys, puffer_sdk
 assert "gymnasium" not in sys.modules
@@ -296,7 +449,19 @@ def test_it_draws_what_it_plays_though_others_were_opened_without():
     env.reset(seed=1)
     assert np.array_equal(env.render(), first)
     env.close()
-    envs = puffer_sdk.to_vector("breakout", 2, render_mode="rgb_array")
+    envs = puffer_sdk.to_vector("breakout", 2, render_mode="rgb_array", autoreset="same_step")
+    plain = puffer_sdk.to_vector("breakout", 2, autoreset="same_step")
+    envs.reset(seed=1)
+    plain.reset(seed=1)
+    endings = 0
+    for _ in range(90):                     # drawn copies are in another process
+        (*seen, infos), (*theirs, told) = envs.step([1, 2]), plain.step([1, 2])
+        assert all(np.array_equal(a, b) for a, b in zip(seen, theirs))
+        assert infos.keys() == told.keys()
+        for name, values in told.get("final_info", {}).items():
+            endings += 1
+            assert np.array_equal(values, infos["final_info"][name]), name
+    assert endings
     envs.reset(seed=1)
     frames = envs.render()
     assert len(frames) == 2 and np.array_equal(frames[0], first)

@@ -1,6 +1,7 @@
 """C environments as Stable-Baselines3's: its checker, its buffers, its PPO."""
 import numpy as np
 import pytest
+from helpers.places import SPECIMENS
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
@@ -49,6 +50,25 @@ def test_it_answers_what_every_vecenv_is_asked():
     with pytest.raises(puffer_sdk.UsageError, match="no attributes to set"):
         envs.set_attr("gravity", 1.0)
     envs.close()
+
+
+def test_masks_are_told_as_maskable_ppo_asks_for_them():
+    """A ladder's ends forbid a step each, and the bell rings on one rung."""
+    envs = puffer_sdk.to_sb3(SPECIMENS / "correct" / "ladder", 4, seed=3)
+    rows, draw, seen = envs.reset(), np.random.default_rng(1), set()
+    for _ in range(80):
+        masks = envs.action_masks()
+        assert masks.dtype == bool and masks.shape == (4, 3)
+        assert np.array_equal(masks, np.column_stack([rows[:, 0] < 1, rows[:, 0] > 0,
+                                                      rows[:, 0] == rows[:, 1]]))
+        assert np.array_equal(envs.env_method("action_masks", indices=[2])[0], masks[2])
+        seen |= {*map(tuple, masks.tolist())}
+        rows, _, _, infos = envs.step(np.array([draw.choice(np.flatnonzero(mask))
+                                                for mask in masks]))
+        assert np.array_equal([info["action_mask"] for info in infos], envs.action_masks())
+    assert len(seen) > 3
+    with pytest.raises(puffer_sdk.UsageError, match="no methods to call"):
+        envs.env_method("ring")
 
 
 def test_its_ppo_learns_on_them():

@@ -1,6 +1,10 @@
 """wrap(): rows, endings, seeds, masks, agents and logs, the same for any number of workers."""
+import os
+
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from helpers.places import SPECIMENS
 
 import puffer_sdk
@@ -14,14 +18,18 @@ WORKERS = (0, 1, 2, 3)
 def play(name, workers, ticks=40, num_envs=5, seed=7, **options):
     """All rows of a random play, and the log."""
     with puffer_sdk.wrap(name, num_envs, workers=workers, seed=seed, **options) as envs:
-        rng, seen = np.random.default_rng(0), [envs.reset().copy()]
-        for _ in range(ticks):
-            draw = rng.random((envs.num_agents, envs.num_atns))
-            envs.actions = np.floor(draw * np.array(envs.act_sizes))
-            found = envs.step()
-            seen.append(np.concatenate([np.ravel(array) for array in (
-                *found, envs.final_observations, envs.has_final)]))
-        return seen, envs.log()
+        return play_on(envs, ticks)
+
+
+def play_on(envs, ticks=40, **reset):
+    rng, seen = np.random.default_rng(0), [envs.reset(**reset).copy()]
+    for _ in range(ticks):
+        draw = rng.random((envs.num_agents, envs.num_atns))
+        envs.actions = np.floor(draw * np.array(envs.act_sizes))
+        found = envs.step()
+        seen.append(np.concatenate([np.ravel(array) for array in (
+            *found, envs.final_observations, envs.has_final)]))
+    return seen, envs.log()
 
 
 @pytest.mark.parametrize("name", [f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
@@ -33,6 +41,84 @@ def test_the_number_of_workers_changes_no_byte(name):
         other, theirs = play(name, workers)
         assert theirs == log
         assert all(np.array_equal(a, b) for a, b in zip(first, other))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", [f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
+                                  "gymnasium.vector:CartPole-v1"])
+def test_reset_takes_a_new_seed(name, workers):
+    """All is as in a new vec with this seed, whatever was played before: Count numbers its
+    episodes, and its infos have names."""
+    first, log = play(name, workers)
+    with puffer_sdk.wrap(name, 5, workers=workers, seed=1) as envs:
+        play_on(envs, 13)
+        again, theirs = play_on(envs, seed=7)
+        assert theirs == log and all(np.array_equal(a, b) for a, b in zip(first, again))
+        assert envs.seed == 7 and envs.ticks == 40 and envs.restarts == 0
+        assert [envs.env_seed(env) for env in range(5)] == [mix_seed(7, env) for env in range(5)]
+        other, _ = play_on(envs, seed=8)
+        same = all(np.array_equal(a, b) for a, b in zip(first, other))
+        assert same == name.endswith("Walkers")             # which draw nothing
+
+
+def test_a_new_seed_when_some_are_at_work_and_one_fails():
+    with puffer_sdk.wrap(f"{GAMES}:Count", 4, workers=2, seed=1) as envs:
+        envs.reset()
+        envs.send()
+        assert envs.reset(seed=3)[:, 1:].tolist() == [[1, 0]] * 4
+        envs.send()
+        assert sorted(envs.recv()) == [0, 1, 2, 3]
+    keywords = {"fault": "raise", "at": 2}
+    for workers in (0, 2):
+        with puffer_sdk.wrap(f"{GAMES}:Count", 2, workers=workers, keywords=keywords) as envs:
+            envs.reset(seed=3)
+            envs.step(np.zeros(2))
+            with pytest.raises(ValueError, match="no such lever"):
+                envs.step(np.zeros(2))
+            with pytest.raises(ValueError, match="no such lever"):
+                envs.reset(seed=3)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_constructor_that_fails_the_second_time_is_told(workers, tmp_path):
+    class Once(gymnasium.Env):
+        """Cannot be made where a file stands."""
+
+        observation_space, action_space = spaces.Box(0, 1, (1,)), spaces.Discrete(2)
+
+        def __init__(self, path):
+            if os.path.exists(path):
+                raise OSError("made once already")
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action):
+            return np.zeros(1, np.float32), 0.0, False, False, {}
+
+    with puffer_sdk.wrap(Once, 4, workers=workers, keywords={"path": str(tmp_path / "x")}) as envs:
+        envs.reset()
+        (tmp_path / "x").touch()
+        with pytest.raises(OSError, match="made once already"):
+            envs.reset(seed=2)
+        with pytest.raises(OSError, match="made once already"):
+            envs.step(np.zeros(4))
+
+
+def test_spaces_hold_what_the_rows_hold():
+    """Numbers between their bounds, ids as one-hot; bytes where all are bytes."""
+    with puffer_sdk.wrap(f"{GAMES}:Rich", 3, workers=0) as envs:
+        assert envs.reset() in envs.observation_space
+        low, high = (getattr(envs.single_observation_space, name) for name in ("low", "high"))
+        bounds = {leaf.path[0]: (low[leaf.first], high[leaf.first]) for leaf in envs.layout.leaves}
+        assert bounds == {"where": (-2, 2), "tool": (0, 1), "bag": (0, 1), "deep": (0, 255)}
+        assert envs.observation_space.shape == envs.observations.shape
+        for _ in range(9):
+            assert envs.step(envs.action_space.sample())[0] in envs.observation_space
+    with puffer_sdk.wrap("gymnasium:Pendulum-v1", 2, workers=0) as envs:
+        assert envs.action_space.shape == (2, 1) and envs.single_action_space.high[0] == 1
+        assert envs.reset() in envs.observation_space
+        assert envs.step(envs.action_space.sample())[0] in envs.observation_space
 
 
 def test_each_env_has_a_seed_of_its_own_however_they_are_dealt():

@@ -6,11 +6,13 @@ import gc
 import hashlib
 import mmap
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.places import ROOT
+from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -19,10 +21,10 @@ from puffer_sdk.env import abi, blocks, page, seeds, vec
 from puffer_sdk.env.abi import ffi
 
 
-def run(envs, ticks: int) -> str:
+def run(envs, ticks: int, **reset) -> str:
     """A hash of everything that random play sees."""
     draw, digest = np.random.default_rng(1), hashlib.sha256()
-    digest.update(envs.reset())
+    digest.update(envs.reset(**reset))
     for _ in range(ticks):
         for head, width in enumerate(envs.act_sizes):
             envs.actions[:, head] = draw.integers(0, width, envs.num_agents)
@@ -142,6 +144,51 @@ def test_seeds(squared):
         with puffer_sdk.make(squared, num_envs=20, seed=seed) as envs:
             hashes.append(run(envs, 50))
     assert hashes[0] == hashes[1] and len(set(hashes)) == 4     # -1 is 2**64 - 1 in C
+
+
+@pytest.mark.parametrize("name", ["squared", "target", "correct/ladder", "correct/arena",
+                                  "correct/quarry", "ocean/nim"])
+def test_reset_takes_a_new_seed(name, templates):
+    """All is as in a new VecEnv with this seed, whatever was played before."""
+    env, own = templates.get(name) or SPECIMENS / name, {"seed": 5, "total_agents": 48}
+    with puffer_sdk.make(env, **own) as fresh, \
+            puffer_sdk.make(env, **own | {"seed": 4, "threads": 2}) as envs:
+        run(envs, 60)
+        assert run(envs, 60, seed=5) == run(fresh, 60)
+        assert envs.log() == fresh.log() and (envs.seed, envs.ticks) == (5, 60)
+        assert [envs.env_seed(env) for env in range(envs.num_envs)] == envs.seeds_of(
+            envs.num_envs) == [fresh.env_seed(env) for env in range(envs.num_envs)]
+        assert run(envs, 60) == run(fresh, 60)
+        for name in ("action_mask", "alive", "final_observations", "has_final"):
+            ours, theirs = getattr(envs, name), getattr(fresh, name)
+            assert ours is theirs is None or np.array_equal(ours, theirs), name
+        assert run(envs, 60, seed=4) != run(fresh, 60)
+
+
+def test_seeds_that_cannot_be(squared):
+    with puffer_sdk.make(squared, num_envs=2, seed=1) as envs:
+        first = envs.reset().copy()
+        for seed in (1.5, "1", 2**64):
+            with pytest.raises(UsageError, match="seed cannot be"):
+                envs.reset(seed=seed)
+        assert np.array_equal(envs.reset(seed=np.int64(1)), first)
+    with pytest.raises(UsageError, match="closed"):
+        envs.reset(seed=1)
+    with puffer_sdk.make(SPECIMENS / "correct" / "convoy", num_envs=1) as envs:
+        envs.reset()
+        with pytest.raises(UsageError, match="all envs at once"):
+            envs.reset(seed=2)
+        assert envs.seed == 0 and envs.step()[0] is envs.observations
+
+
+def test_a_copy_that_cannot_be_made_anew_leaves_the_others_playing(probe):
+    """Its init asks for more agents from the second time on."""
+    with puffer_sdk.make(probe(*COUNTED), num_envs=3, seed=3) as envs:
+        envs.reset()
+        with pytest.raises(UsageError, match="has 2 agents"):
+            envs.reset(seed=8)
+        envs.step([1, 1, 1])
+        assert envs.seed == 3 and envs.observations[:, 0].tolist() == [1, 1, 1]
 
 
 def test_a_parent_can_tell_an_envs_seed_from_the_watch(squared):
@@ -444,6 +491,66 @@ def test_those_that_wait_stay_as_they_are(squared, threads):
                 assert np.array_equal(ours[~waits], theirs[~waits]), name
             assert np.array_equal(envs.observations[waits], before)
             assert not envs.rewards[waits].any() and not envs.terminals[waits].any()
+
+
+# -- spaces ------------------------------------------------------------------------------------
+
+MIXED = [("#define ACT_SIZES {3}", "#define ACT_SIZES {3, 1}"),
+         ("env->observations[2 * a + 1] = env->actions[a];",
+          "env->observations[2 * a + 1] = env->actions[2 * a] + env->actions[2 * a + 1];")]
+
+
+def test_spaces_hold_what_the_arrays_hold(squared, target, probe):
+    """And step() takes what action_space samples."""
+    from gymnasium import spaces
+
+    for env, single in ((squared, spaces.Discrete(5)), (target, spaces.MultiDiscrete([9, 5])),
+                        ("pendulum", spaces.Box(-1, 1, (1,))),
+                        (probe(*MIXED), spaces.Tuple([spaces.Discrete(3),
+                                                      spaces.Box(-1, 1, (1,))]))):
+        with puffer_sdk.make(env, total_agents=16) as envs:
+            assert envs.single_action_space == single
+            assert envs.observation_space.shape == (16, envs.obs_size)
+            assert envs.single_observation_space.dtype == envs.observations.dtype
+            assert envs.observation_space is envs.observation_space
+            assert envs.reset() in envs.observation_space
+            envs.action_space.seed(1)
+            for _ in range(30):
+                sample = envs.action_space.sample()
+                observations, *_ = envs.step(sample)
+                assert observations in envs.observation_space
+                assert observations[3] in envs.single_observation_space
+                assert sample in envs.action_space
+            last = sample if not isinstance(sample, tuple) else np.column_stack(sample)
+            assert np.allclose(envs.actions, last.reshape(envs.actions.shape))
+
+
+def test_a_space_has_the_bounds_that_the_header_declares(squared):
+    with puffer_sdk.make("breakout", num_envs=2) as envs:
+        low, high = (getattr(envs.single_observation_space, name) for name in ("low", "high"))
+        assert low[:7].tolist() == [0, 0, 0, 0, -1, -1, 0] and (high[:7] == 1).all()
+        assert envs.observation_space.low.shape == (2, 118)
+    with puffer_sdk.make(squared, num_envs=2) as envs:
+        assert envs.single_observation_space.high.max() < 255       # ids
+        envs.library.folder = None                                  # nobody knows the header
+        del envs.single_observation_space
+        assert envs.single_observation_space.high.min() == 255
+
+
+def test_spaces_need_gymnasium(squared, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with puffer_sdk.make(squared, num_envs=1) as envs:
+        for name in ("observation_space", "single_action_space"):
+            with pytest.raises(UsageError, match="Gymnasium, and it is not installed") as caught:
+                getattr(envs, name)
+            assert "pip install 'puffer-sdk[gymnasium]'" in caught.value.hint
+
+
+def test_making_a_vec_imports_no_gymnasium(squared):
+    program = ("import puffer_sdk, sys\n"
+               f"puffer_sdk.make({str(squared)!r}, num_envs=1).reset(seed=1)\n"
+               "assert 'gymnasium' not in sys.modules")
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 
 
 # -- resources ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -221,10 +222,10 @@ def _class(name: str, kind: type) -> list[str]:
         return _docstring(kind.__doc__)
     out = _function(f"puffer_sdk.{name}", kind)
     properties = []
-    for key, member in vars(kind).items():
+    for key, member in _members(kind).items():
         if key.startswith("_"):
             continue
-        if isinstance(member, property):
+        if isinstance(member, (property, cached_property)):
             properties.append((key, member.__doc__ or ""))
         elif inspect.isfunction(member):
             out += ["", f"### {name}.{key} {{ #{name}-{key} }}", "",
@@ -233,6 +234,17 @@ def _class(name: str, kind: type) -> list[str]:
         out += ["", "| attribute | |", "|---|---|"]
         out += [f"| `{key}` | {quote(' '.join(text.split()))} |" for key, text in properties]
     return out
+
+
+def _members(kind: type) -> dict:
+    """Its own, then those of its parts: classes of ours that are not public themselves."""
+    found = {}
+    for base in kind.__mro__:
+        if base is kind or (base.__module__.startswith("puffer_sdk.")
+                            and getattr(puffer_sdk, base.__name__, None) is not base):
+            found = {**found, **{key: member for key, member in vars(base).items()
+                                 if key not in found}}
+    return found
 
 
 def _without_self(function):

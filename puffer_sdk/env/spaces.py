@@ -17,8 +17,8 @@ import numpy as np
 from gymnasium import spaces
 
 from ..base.errors import UsageError
-from ..env.library import Description
-from ..env.row import Part, Row
+from .library import Description
+from .row import Part, Row
 
 ROW, DICT = "row", "dict"
 LAYOUTS = (ROW, DICT)
@@ -36,7 +36,7 @@ class Observations:
             raise UsageError(f"observations cannot be {layout!r}", expected=" or ".join(LAYOUTS),
                              actual=repr(layout))
         self.parts: dict[str, Part] = {}
-        low, high = _bounds(about, row)
+        low, high = bounds(about, row)
         if layout == DICT:
             if row is None or not row.parts:
                 raise UsageError("the header names no parts of an observation",
@@ -54,7 +54,7 @@ class Observations:
     def batch(self, rows: np.ndarray):
         """(n, D) -> (n, *shape), or a dict of such: views."""
         if not self.parts:
-            return rows.reshape(len(rows), *self.shape)
+            return rows if len(self.shape) == 1 else rows.reshape(len(rows), *self.shape)
         return {name: rows[:, part.first:part.last + 1].reshape(
             len(rows), *(part.shape or (part.count,))) for name, part in self.parts.items()}
 
@@ -76,7 +76,7 @@ class Actions:
     def __init__(self, about: Description):
         self.sizes = np.array(about.act_sizes)
         self.continuous = self.sizes == 1
-        self.space = _action_space(about.act_sizes)
+        self.space = action_space(about.act_sizes)
         self.tuple = isinstance(self.space, spaces.Tuple)
         self._ids = int(self.sizes[0]) if len(self.sizes) == 1 and self.sizes[0] > 1 else 0
 
@@ -116,7 +116,8 @@ def mask_of(row: np.ndarray) -> np.ndarray:
     return row.astype(np.int8)
 
 
-def _action_space(sizes: Sequence[int]) -> gymnasium.Space:
+def action_space(sizes: Sequence[int]) -> gymnasium.Space:
+    """Of one row, by the widths of its heads."""
     continuous = [size == 1 for size in sizes]
     if all(continuous):
         return spaces.Box(-1.0, 1.0, (len(sizes),), np.float32)
@@ -131,7 +132,7 @@ def _box(low: np.ndarray, high: np.ndarray, shape: tuple[int, ...], about: Descr
     return spaces.Box(low.reshape(shape), high.reshape(shape), dtype=about.obs_dtype.type)
 
 
-def _bounds(about: Description, row: Row | None) -> tuple[np.ndarray, np.ndarray]:
+def bounds(about: Description, row: Row | None) -> tuple[np.ndarray, np.ndarray]:
     """(D,) each, in the row's own type: what is declared, else all that the type holds."""
     bytes_ = about.obs_dtype == np.uint8
     low = np.full(about.obs_size, 0 if bytes_ else -np.inf, about.obs_dtype)

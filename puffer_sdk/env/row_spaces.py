@@ -1,0 +1,67 @@
+"""The spaces of a VecEnv, by Gymnasium's names.  sizes and declared bounds -> spaces of its arrays
+
+Gymnasium is imported when a space is first asked for.
+"""
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..base.extras import require_gymnasium
+
+
+class RowSpaces:
+    """observation_space holds `observations` as they are, and action_space what step() takes; the
+    single spaces are those of one row. Raises UsageError where Gymnasium is not installed."""
+
+    @cached_property
+    def single_observation_space(self):
+        """A Box (D,) in the rows' own type, with the bounds that the header declares."""
+        require_gymnasium("observation_space")
+        from gymnasium.spaces import Box
+
+        low, high = self._bounds()
+        return Box(low, high, dtype=low.dtype.type)
+
+    @cached_property
+    def single_action_space(self):
+        """A Discrete for one head, a MultiDiscrete for several, a Box in [-1, 1] for continuous
+        ones, and a Tuple with a space for each head where both kinds occur."""
+        require_gymnasium("action_space")
+        from .spaces import action_space
+
+        return action_space(self.act_sizes)
+
+    @cached_property
+    def observation_space(self):
+        """single_observation_space of all N rows at once."""
+        return self._batched(self.single_observation_space)
+
+    @cached_property
+    def action_space(self):
+        """single_action_space of all N rows at once."""
+        return self._batched(self.single_action_space)
+
+    def _one_array(self, actions):
+        """Actions as the setter of `actions` takes them: heads of both kinds may come as a tuple
+        with an array for each, a member of action_space."""
+        mixed = 1 in self.act_sizes and max(self.act_sizes) > 1
+        if mixed and isinstance(actions, tuple) and all(
+                isinstance(head, np.ndarray) for head in actions):
+            return np.stack([head.reshape(-1) for head in actions], 1)
+        return actions
+
+    def _batched(self, space):
+        from gymnasium.vector.utils import batch_space
+
+        return batch_space(space, self.num_agents)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(D,) each, in the rows' own type."""
+        from . import header, row
+        from .spaces import bounds
+
+        folder, about = self.library.folder, self.description
+        return bounds(about, None if folder is None else row.read(
+            header.read(folder), about.obs_size, about.act_sizes, self.env_settings))
