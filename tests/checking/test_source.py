@@ -361,6 +361,19 @@ def test_a_difference_that_is_called_intended_is_left(game, comment, is_said, pl
     assert bool(found(facts, "PUF107")) == is_said
 
 
+@pytest.mark.parametrize("comment, is_said", [
+    ("// size is seen to outside of the game", False),
+    ("// Frames are counted here, so that the policy\n// sees what it sees in training with that size",
+     False),
+    ("/* done by hand:\n   size */", False), ("// outside the board", True),
+    ("// the size of the board", True), ("// resize outside", True),
+    ("// env.size = 11; as in training", True)])
+def test_a_setting_that_the_program_sees_to_itself_is_left(game, comment, is_said):
+    facts = game(ini=INI, program=MAIN.format(
+        above="", body=f"Game env = {{.size = 9}};\n{comment}\nc_step(&env);"))
+    assert bool(found(facts, "PUF107")) == is_said
+
+
 def test_demo_drift_of_a_global_and_with_headers_that_are_not_there(game):
     facts = game(ini=INI, program='#include "not_installed.h"\n#include "game.h"\n'
                                   "Game env = {.size = 9, .speed = 0.5};\n"

@@ -35,6 +35,8 @@ _IO = _PRINT | {"fopen", "fclose", "fread", "fgets", "fgetc", "getc", "getchar",
                 "WaitTime"}
 _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_trap"}
 _MEANT = re.compile(r"\b(inten(?:d|t)\w*|on purpose|deliberate\w*|demo|only here)\b", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"\b(outside|instead|by hand|train\w*)\b", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _VERBOSE = re.compile(r"debug|verbos|trace|dump|profil", re.IGNORECASE)
 
 
@@ -56,7 +58,8 @@ def demo_drift(facts: Facts):
         Squared env = {0};
         squared_configure(&env);
 
-    Left alone: a value whose comment says that it is meant, `// on purpose: a smaller board`.
+    Left alone: a value whose comment says that it is meant, `// on purpose: a smaller board`; a
+    setting that a comment elsewhere says the program sees to, `// frameskip is outside the env`.
 
     Fix: call NAME_configure, or state the ini's value.
     """
@@ -73,7 +76,8 @@ def demo_drift(facts: Facts):
             same = int(given.value) == int(want)
         else:
             same = bool(np.isclose(given.value, want, rtol=1e-6, atol=0.0))
-        if not same and not _is_meant(facts.source.files.get(given.file, ""), given.line):
+        text = facts.source.files.get(given.file, "")
+        if not same and not _is_meant(text, given.line) and not _is_replaced(text, given.field):
             seen.add((given.field, given.line))
             yield Finding("PUF107", f"{given.file} plays with another {given.field} than "
                                     f"{facts.spec.name}.ini", file=given.file, line=given.line,
@@ -89,6 +93,13 @@ def _is_meant(text: str, line: int) -> bool:
     comments = [found[0] for each in lines[-1:] if (found := re.search(r"(//|/\*).*", each))]
     comments += [each for each in lines[:-1] if re.match(r"\s*(//|/\*)", each)]
     return any(_MEANT.search(comment) for comment in comments)
+
+
+def _is_replaced(text: str, field: str) -> bool:
+    """Whether a comment names the field and says that it is applied elsewhere, or as in training."""
+    return any(re.search(rf"\b{field}\b", comment) and _ELSEWHERE.search(comment)
+               and not re.search(r"[=;]", comment)          # code that is a comment says nothing
+               for comment in _COMMENT.findall(text))
 
 
 def _ini_values(facts: Facts) -> dict[str, float]:
