@@ -1,11 +1,12 @@
 """Keep the gallery of Ocean environments.  survey.json -> docs/data/ocean.json, the gallery's page
 
-    python tools/gallery.py VERSION SURVEY.json ... [--commit HASH]
+    python tools/gallery.py VERSION SURVEY.json ... [--commit HASH] [--commits FILE]
     python tools/gallery.py                 the page alone, after a change of the notes
 
 VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
 name and version. What we judge of a finding or of a part that failed, having looked at the source,
 stands in docs/data/ocean-notes.json: it is written by hand, {"pong 3.0": {"PUF302": "True: ..."}}.
+Files that are of several commits have them in --commits: {"pong": {"pong.h": HASH, ...}}.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import argparse
 import datetime
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,11 +26,15 @@ DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one
 PLACE = re.compile(r"[^\s\"(]*/(ocean|runs)/")     # where these lay on the machine that tried it
 
 
-def merge(data: dict, survey: dict, version: str, commit: str | None) -> None:
-    """The survey's rows into the data."""
+def merge(data: dict, survey: dict, version: str, commit: str | None,
+          commits: Mapping[str, Mapping[str, str]] = {}) -> None:
+    """The survey's rows into the data. A row's commit is that of its header."""
     for row in json.loads(PLACE.sub(r"\1/", json.dumps(survey["rows"]))):
+        own = commits.get(row["name"], {})
         data["rows"][f"{row['name']} {version}"] = {
-            "version": version, "commit": survey.get("commit") or commit,
+            "version": version,
+            "commit": survey.get("commit") or own.get(f"{row['name']}.h") or commit,
+            **({"commits": dict(sorted(own.items()))} if own else {}),
             "date": datetime.date.today().isoformat(),
             **{key: value for key, value in row.items() if key not in DROPPED}}
     data["rows"] = dict(sorted(data["rows"].items()))
@@ -113,11 +119,14 @@ def main() -> None:
     parser.add_argument("version", nargs="?")
     parser.add_argument("surveys", nargs="*", type=Path, metavar="SURVEY.json")
     parser.add_argument("--commit", help="of the files, where they are not in a git checkout")
+    parser.add_argument("--commits", type=Path, metavar="FILE",
+                        help="JSON: of each environment's files, where they are of several commits")
     given = parser.parse_args()
+    commits = json.loads(given.commits.read_text()) if given.commits else {}
     data = json.loads(DATA.read_text()) if DATA.is_file() else {"rows": {}}
     notes = json.loads(NOTES.read_text()) if NOTES.is_file() else {}
     for path in given.surveys:
-        merge(data, json.loads(path.read_text()), given.version, given.commit)
+        merge(data, json.loads(path.read_text()), given.version, given.commit, commits)
     write(data, notes)
     print(f"wrote    {DATA.relative_to(ROOT)}, {PAGE.relative_to(ROOT)}")
 

@@ -50,6 +50,17 @@ def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
         "build": "no (ocean/pong/a.h:1)", "training": "kept runs/pong/1/x"}
 
 
+def test_a_row_names_the_commit_of_each_file_where_there_are_several(gallery):
+    data = {"rows": {}}
+    commits = {"pong": {"pong.h": "a" * 40, "binding.c": "b" * 40}, "snake": {"snake.h": "c" * 40}}
+    gallery.merge(data, {"rows": [ROW]}, "4.0", "d" * 40, commits)
+    row = data["rows"]["pong 4.0"]
+    assert row["commit"] == "a" * 40 and row["commits"] == commits["pong"]
+    gallery.merge(data, {"rows": [ROW]}, "3.0", "d" * 40, {"snake": commits["snake"]})
+    assert data["rows"]["pong 3.0"]["commit"] == "d" * 40
+    assert "commits" not in data["rows"]["pong 3.0"]
+
+
 def test_many_findings_of_a_code_are_one_line(gallery):
     found = [{**ROW["findings"][0], "message": f"element {at}", "place": ""} for at in range(9)]
     text = gallery.render({"rows": {"pong 3.0": {**ROW, "findings": found}}}, {})
