@@ -189,7 +189,8 @@ def test_a_full_disk_ends_all_ranks_and_costs_no_checkpoint(small_disk, faulty, 
     assert "Traceback" not in done.stderr and done.stderr.count("error: ") == 1
     run = runs.Run(folder / "faulty/0001")
     saved = good_checkpoints(run.folder)
-    assert run.status == "failed" and (options or len(saved) > 2) and leftovers(folder) == []
+    assert (options or len(saved) > 2) and leftovers(folder) == []
+    assert run.status in ("failed", "killed")       # there may be no room to say so
 
 
 def test_ranks_with_other_settings_are_refused_before_the_first_step(faulty, tmp_path):
