@@ -2,11 +2,14 @@
 
     python benchmarks/bench_check_python.py             all; `make bench` runs it
     python benchmarks/bench_check_python.py --only cart     one environment; writes nothing
+    python benchmarks/bench_check_python.py --others        what `check` found stays as it is
 
 python_field/ has six environments and bugs.toml, 24 planted bugs by an author who had seen no rule.
 A bug is found if check reports one of its `expect`, and does not for the clean file. Beside it the
-checkers of others, on the same files: Gymnasium's check_env, PettingZoo's parallel_api_test. They
-found a bug if, in one of five runs, they raise or warn of something that the clean file never gets.
+checkers of others, on the same files: Gymnasium's check_env, PettingZoo's parallel_api_test,
+Stable-Baselines3's check_env. They found a bug if, in one of five runs, they raise or warn of
+something that the clean file never gets. A file whose clean form one of them refuses, or that is
+not of its interface, is none that it can look at.
 """
 from __future__ import annotations
 
@@ -63,59 +66,90 @@ def ours(stem: str, bug: dict | None = None) -> list[str]:
     return sorted({finding.code for finding in report.findings})
 
 
-def peer(stem: str, bug: dict | None = None) -> set[str]:
-    """What Gymnasium's or PettingZoo's own checker says, with its numbers blanked."""
+def is_parallel(make) -> bool:
+    return hasattr(make, "possible_agents") or make.__name__ == CLASSES["pursuit"]
+
+
+def of_its_makers(make) -> None:
+    """Gymnasium's or PettingZoo's own checker."""
+    if is_parallel(make):
+        from pettingzoo.test import parallel_api_test
+        parallel_api_test(make())
+    else:
+        from gymnasium.utils.env_checker import check_env
+        check_env(make())
+
+
+def of_sb3(make) -> None:
+    """Stable-Baselines3's, of what its algorithms can train on."""
+    from stable_baselines3.common.env_checker import check_env
+    if is_parallel(make):
+        raise TypeError("no environment of Gymnasium")
+    check_env(make(), warn=True)
+
+
+CHECKERS = {"peer": of_its_makers, "sb3": of_sb3}
+
+
+def said_by(checker, stem: str, bug: dict | None = None) -> tuple[set[str], bool]:
+    """(what another checker says, with its numbers blanked; whether it raised each time)."""
     module = types.ModuleType(stem)
     exec(compile(source(stem, bug), f"{stem}.py", "exec"), module.__dict__)
-    make, said = getattr(module, CLASSES[stem]), set()
+    make, said, raised = getattr(module, CLASSES[stem]), set(), 0
     for _ in range(RUNS):
         with warnings.catch_warnings(record=True) as caught, \
                 contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("always")
             try:
-                if hasattr(make, "possible_agents") or stem == "pursuit":
-                    from pettingzoo.test import parallel_api_test
-                    parallel_api_test(make())
-                else:
-                    from gymnasium.utils.env_checker import check_env
-                    check_env(make())
+                checker(make)
             except Exception as error:
                 said.add(f"{type(error).__name__}: {error}")
+                raised += 1
         said |= {str(warning.message) for warning in caught}
-    return {re.sub(r"[-+]?\d[\d.e+-]*", "#", text) for text in said}
+    return {re.sub(r"[-+]?\d[\d.e+-]*", "#", text) for text in said}, raised == RUNS
 
 
-def measure(only: str | None) -> dict:
-    clean = {stem: ours(stem) for stem in CLASSES if only in (None, stem)}
-    quiet = {stem: peer(stem) for stem in clean}
+def measure(only: str | None, before: dict | None = None) -> dict:
+    """before: what was measured earlier, of which the findings of check are taken."""
+    stems = [stem for stem in CLASSES if only in (None, stem)]
+    clean = before["clean"] if before else {stem: ours(stem) for stem in stems}
+    kept = {row["id"]: row["found"] for row in before["bugs"]} if before else {}
+    quiet = {stem: {name: said_by(checker, stem) for name, checker in CHECKERS.items()}
+             for stem in stems}
     rows = []
     for bug in bugs():
-        stem = bug["file"].removesuffix(".py")
-        if stem not in clean:
+        stem, theirs = bug["file"].removesuffix(".py"), {}
+        if stem not in stems:
             continue
-        found = ours(stem, bug)
-        rows.append({"id": bug["id"], "description": bug["description"],
-                     "found": sorted(set(bug["expect"]) & (set(found) - set(clean[stem]))),
-                     "peer": bool(peer(stem, bug) - quiet[stem])})
-        print(rows[-1]["id"], rows[-1]["found"], rows[-1]["peer"], file=sys.stderr, flush=True)
+        found = kept[bug["id"]] if before else \
+            sorted(set(bug["expect"]) & (set(ours(stem, bug)) - set(clean[stem])))
+        for name, checker in CHECKERS.items():
+            usual, refused = quiet[stem][name]
+            theirs[name] = None if refused else bool(said_by(checker, stem, bug)[0] - usual)
+        rows.append({"id": bug["id"], "description": bug["description"], "found": found, **theirs})
+        print(rows[-1]["id"], found, theirs, file=sys.stderr, flush=True)
     return {"date": datetime.date.today().isoformat(),
-            "versions": {name: version(name) for name in ("gymnasium", "pettingzoo")},
+            "versions": {name: version(name) for name in ("gymnasium", "pettingzoo",
+                                                          "stable-baselines3")},
             "clean": clean, "bugs": rows}
 
 
 def table(figures: dict) -> str:
-    rows = figures["bugs"]
-    lines = ["| bug | found by `check` | by Gymnasium's or PettingZoo's checker |", "|---|---|---|"]
+    rows, word = figures["bugs"], {True: "yes", False: "-", None: "cannot look"}
+    lines = ["| bug | found by `check` | by Gymnasium's or PettingZoo's checker "
+             "| by Stable-Baselines3's |", "|---|---|---|---|"]
     for row in rows:
         first = row["description"].split(",")[0].rstrip(".")
         lines.append(f"| {row['id']}: {first} | {', '.join(row['found']) or '-'} "
-                     f"| {'yes' if row['peer'] else '-'} |")
-    mine, theirs = (sum(bool(row[key]) for row in rows) for key in ("found", "peer"))
+                     f"| {word[row['peer']]} | {word[row['sb3']]} |")
+    mine, theirs, sb3 = (sum(bool(row[key]) for row in rows) for key in ("found", "peer", "sb3"))
+    seen = sum(row["sb3"] is not None for row in rows)
     said = ", ".join(f"{name} ({', '.join(codes)})" for name, codes in figures["clean"].items()
                      if codes)
     versions = ", ".join(f"{name} {text}" for name, text in figures["versions"].items())
-    lines += ["", f"`check` finds {mine} of {len(rows)}, the others' checkers {theirs}. Of the six "
-              f"environments without a bug, it reports something in {said or 'none'}. "
+    lines += ["", f"`check` finds {mine} of {len(rows)}, Gymnasium's and PettingZoo's checkers "
+              f"{theirs}, and Stable-Baselines3's {sb3} of the {seen} that it can look at. Of the "
+              f"six environments without a bug, `check` reports something in {said or 'none'}. "
               f"({versions}, {figures['date']})"]
     return "\n".join(lines)
 
@@ -123,10 +157,11 @@ def table(figures: dict) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=sorted(CLASSES))
-    only = parser.parse_args().only
-    figures = measure(only)
+    parser.add_argument("--others", action="store_true", help="check's findings stay as they are")
+    given = parser.parse_args()
+    figures = measure(given.only, json.loads(DATA.read_text()) if given.others else None)
     print(table(figures))
-    if not only:
+    if not given.only:
         DATA.write_text(json.dumps(figures, indent=1) + "\n")
         head, _, rest = PAGE.read_text().partition(MARK)
         PAGE.write_text(f"{head}{MARK}\n{table(figures)}\n{MARK}{rest.partition(MARK)[2]}")

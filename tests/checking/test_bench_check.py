@@ -154,3 +154,23 @@ def test_deep_plays_longer_under_the_sanitizers():
         steps[bool(facts.options)] = high.options["steps"]
         assert low.options["steps"] < high.options["steps"]
     assert steps == {False: 8192, True: 64 * 8192}
+
+
+def test_checkers_of_others_are_heard(monkeypatch):
+    """benchmarks/bench_check_python.py: what they say of a bug and not of the clean file. One that
+    refuses the clean file found nothing."""
+    import bench_check_python as bench
+
+    monkeypatch.setattr(bench, "RUNS", 1)
+    bug = {"id": "lists", "edits": [{"old": "return self._observe(), reward,",
+                                     "new": "return self._observe().tolist(), reward,"}]}
+    for checker in bench.CHECKERS.values():
+        clean, refused = bench.said_by(checker, "cart")
+        assert not refused and bench.said_by(checker, "cart", bug)[0] - clean
+    assert [bench.said_by(checker, "pursuit")[1] for checker in bench.CHECKERS.values()] == [
+        False, True]
+    rows = [{"id": name, "description": "A bug, and more.", "found": [], "peer": False, "sb3": sb3}
+            for name, sb3 in (("a", True), ("b", False), ("c", None))]
+    text = bench.table({"bugs": rows, "clean": {}, "versions": {}, "date": "today"})
+    assert "1 of the 2 that it can look at" in text
+    assert "| c: A bug | - | - | cannot look |" in text
