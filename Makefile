@@ -28,6 +28,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   ?= demo
 TORCH  ?= torch==2.13.0
+TORCHRL ?= torchrl==0.14.1
 
 # Each command of the tests is a process of its own: modules are compiled once, not each time
 unexport PYTHONDONTWRITEBYTECODE
@@ -115,11 +116,11 @@ $(VENV)/.base: pyproject.toml
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-# The tests' referee, what `make bench` compares with, and a library on top of it. By version, so
+# The tests' referee, what `make bench` compares with, and two libraries on top of it. By version, so
 # that everybody measures the same; TORCH=torch takes the newest
 $(VENV)/.torch: $(VENV)/.base
 	@echo "installing PyTorch ..."
-	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) -e '.[torch,sb3]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) $(TORCHRL) -e '.[torch,sb3]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base

@@ -166,8 +166,8 @@ def sdist(suite: Suite, version: str) -> Path:
     return folder
 
 
-def run(suite: Suite, source: Path, python: Path) -> list[ElementTree.Element]:
-    """The suite's test cases, as pytest reports them."""
+def run(suite: Suite, source: Path, python: Path, *words: str) -> list[ElementTree.Element]:
+    """The suite's test cases, as pytest reports them. words: for pytest besides"""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         shutil.copytree(source / suite.folder, home / suite.folder)
@@ -176,7 +176,7 @@ def run(suite: Suite, source: Path, python: Path) -> list[ElementTree.Element]:
         path = os.pathsep.join([folder, str(ROOT)])
         subprocess.run([python, "-m", "pytest", "-q", "-p", "swap", "-p",
                         "no:cacheprovider", "--rootdir", folder, *suite.tests,
-                        f"--junitxml={junit}"], cwd=home, check=False,
+                        f"--junitxml={junit}", *words], cwd=home, check=False,
                        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"})
         if not junit.is_file():
             raise SystemExit("error: pytest wrote no report: see above")

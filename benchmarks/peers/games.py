@@ -76,6 +76,12 @@ def cartpole():
     return gymnasium.make("CartPole-v1")
 
 
+def breakout():
+    """The rules of examples/breakout, in Python."""
+    from breakout import Breakout
+    return Breakout()
+
+
 def minigrid():
     """MiniGrid's 8x8 room without its text: an image of 7 x 7 x 3 bytes."""
     from minigrid.wrappers import ImgObsWrapper
@@ -83,5 +89,6 @@ def minigrid():
 
 
 MAKERS = {"empty": Empty, "sleepers": Sleeper, "structured": Structured,
-          "cartpole": cartpole, "minigrid": minigrid}
-ACTIONS = {"empty": 2, "sleepers": 2, "structured": 8, "cartpole": 2, "minigrid": 7}
+          "cartpole": cartpole, "breakout": breakout, "minigrid": minigrid}
+ACTIONS = {"empty": 2, "sleepers": 2, "structured": 8, "cartpole": 2, "breakout": 3,
+           "minigrid": 7}

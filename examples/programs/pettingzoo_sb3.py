@@ -2,7 +2,7 @@
 
     pip install 'puffer-sdk[sb3,pettingzoo]'
     python pettingzoo_sb3.py                    # 64 snakes in one world
-    python pettingzoo_sb3.py STEPS
+    python pettingzoo_sb3.py STEPS --seed=2
     pip install supersuit
     python pettingzoo_sb3.py STEPS --supersuit  # trains through PettingZoo as well: slower
 
@@ -10,6 +10,7 @@ to_sb3 has a row for each agent, so that one policy learns from all of them. Sup
 for environments of PettingZoo. The score is what agents of PettingZoo's loop earn in their lives.
 """
 import sys
+import time
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ import puffer_sdk
 WORLD = {"num_agents": 64, "width": 160, "height": 90, "num_food": 512, "vision": 5}
 words = [word for word in sys.argv[1:] if not word.startswith("--")]
 steps = int(words[0]) if words else 400_000
+seed = next((int(word[7:]) for word in sys.argv if word.startswith("--seed=")), 1)
 
 
 def through_supersuit():
@@ -52,13 +54,15 @@ def play(model, ticks: int) -> float:
 
 
 torch.set_num_threads(1)
-torch.manual_seed(1)
+torch.manual_seed(seed)
 zoo = "--supersuit" in sys.argv
 envs = through_supersuit() if zoo else \
-    puffer_sdk.to_sb3("snake", 1, seed=1, env_settings=WORLD)
+    puffer_sdk.to_sb3("snake", 1, seed=seed, env_settings=WORLD)
 # SuperSuit's vectors cannot be seeded
-model = PPO("MlpPolicy", envs, seed=None if zoo else 1, device="cpu", n_steps=64,
+model = PPO("MlpPolicy", envs, seed=None if zoo else seed, device="cpu", n_steps=64,
             batch_size=1024, n_epochs=4, gamma=0.9, learning_rate=2e-3, ent_coef=0.01)
+began = time.perf_counter()
 model.learn(steps)
+print(f"{model.num_timesteps / (time.perf_counter() - began):.0f} steps/s")
 print(f"score {play(model, 150):.2f} after {model.num_timesteps} steps")
 envs.close()

@@ -5,6 +5,7 @@
     python rllib_ppo.py ENV STEPS SEED
 """
 import sys
+import time
 
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.tune import register_env
@@ -25,11 +26,12 @@ learner = (
     .debugging(seed=seed)
     .build_algo()
 )
-done, score = 0, float("nan")
+done, score, began = 0, float("nan"), time.perf_counter()
 while done < steps:
     found = learner.train()
     done = int(found["num_env_steps_sampled_lifetime"])
     score = found["env_runners"]["episode_return_mean"]
     print(f"{done:>9} steps  return {score:.1f}", flush=True)
+print(f"{done / (time.perf_counter() - began):.0f} steps/s")
 learner.stop()
 print(f"score {score:.1f} after {done} steps")

@@ -7,6 +7,7 @@
 One discrete or several, or all continuous: Stable-Baselines3 has no actions of both kinds at once.
 """
 import sys
+import time
 
 import numpy as np
 import torch
@@ -22,7 +23,9 @@ torch.set_num_threads(1)                    # networks of 64 gain nothing from a
 envs = puffer_sdk.to_sb3(name, 8, seed=seed)
 model = PPO("MlpPolicy", envs, seed=seed, device="cpu", n_steps=64, batch_size=256, n_epochs=10,
             gamma=0.98, gae_lambda=0.9, learning_rate=lambda left: 2e-3 * left)
+began = time.perf_counter()
 model.learn(steps)
+print(f"{model.num_timesteps / (time.perf_counter() - began):.0f} steps/s")
 
 score = np.mean([episode["r"] for episode in model.ep_info_buffer])     # the last 100 episodes
 print(f"score {score:.1f} after {model.num_timesteps} steps")

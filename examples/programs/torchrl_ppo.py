@@ -7,6 +7,7 @@
 TorchRL reads vectors whose autoreset is "same_step" or "disabled".
 """
 import sys
+import time
 import warnings
 from collections import deque
 
@@ -58,6 +59,7 @@ updates = max(1, steps // (COPIES * HORIZON))
 collector = Collector(env, actor, frames_per_batch=COPIES * HORIZON,
                               total_frames=updates * COPIES * HORIZON)
 last = deque(maxlen=100)                    # returns of episodes
+began = time.perf_counter()
 
 for update, batch in enumerate(collector):
     optimizer.param_groups[0]["lr"] = 2e-3 * (1 - update / updates)
@@ -75,4 +77,6 @@ for update, batch in enumerate(collector):
             optimizer.step()
 
 collector.shutdown()
-print(f"score {np.mean(last):.1f} after {updates * COPIES * HORIZON} steps")
+steps = updates * COPIES * HORIZON
+print(f"{steps / (time.perf_counter() - began):.0f} steps/s")
+print(f"score {np.mean(last):.1f} after {steps} steps")

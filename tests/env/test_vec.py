@@ -165,6 +165,17 @@ def test_reset_takes_a_new_seed(name, templates):
         assert run(envs, 60, seed=4) != run(fresh, 60)
 
 
+def test_a_new_seed_drops_what_was_logged(probe):
+    """Here and elsewhere."""
+    with puffer_sdk.make(probe(), num_envs=2) as envs:
+        envs.reset()
+        for _ in range(5):
+            envs.step([0, 0])
+        envs.library.api.add_log(envs.handle, ffi().new("double[]", [8.0, 2.0]))
+        envs.reset(seed=1)
+        assert envs.log() == {}
+
+
 def test_seeds_that_cannot_be(squared):
     with puffer_sdk.make(squared, num_envs=2, seed=1) as envs:
         first = envs.reset().copy()
@@ -187,6 +198,7 @@ def test_a_copy_that_cannot_be_made_anew_leaves_the_others_playing(probe):
         envs.reset()
         with pytest.raises(UsageError, match="has 2 agents"):
             envs.reset(seed=8)
+        assert envs.observations[0].any()           # this one is new, and has begun
         envs.step([1, 1, 1])
         assert envs.seed == 3 and envs.observations[:, 0].tolist() == [1, 1, 1]
 
