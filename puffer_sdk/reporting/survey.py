@@ -33,7 +33,8 @@ AGENTS = 256
 TICKS = 150             # of a picture
 WIDTH = 360             # pixels
 # parts that say less than an error -> the verdict where nothing else is wrong
-LATE = {"recording": "recording failed", "agreement": "eval differs from training",
+LATE = {"recording": "recording failed", "drawing": "drawing was not tested",
+        "agreement": "eval differs from training",
         "learning": "does not beat random play", "compared": "eval was not compared"}
 
 
@@ -121,6 +122,7 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
                 try_programs(folder, row)
             if train and not {"build", "stepping"} & set(row.problems):
                 try_training(folder, row, train, output / "runs")
+            number_as_before(folder, row)
             done.rows.append(row)
             _write(done, source)        # after each one: Ctrl-C loses none
             on_row(row)
@@ -165,10 +167,25 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
                          "place": f"{f.file}:{f.line}" if f.line else f.file}
                         for f in result.findings]
     with caught(row.problems, "recording"):
-        record.record(folder, gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
-                      width=WIDTH, force=True)
-        row.picture = f"{folder.name}.gif"
+        made = record.record(folder, gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
+                             width=WIDTH, force=True)
+        if made.missing:                # what stands in for them is no picture of the environment
+            names = [text.removeprefix("missing texture: ").partition(", looked for in ")[0]
+                     for text in made.missing]
+            row.problems["drawing"] = f"not tested: no texture {', '.join(names)}"
+        else:
+            row.picture = f"{folder.name}.gif"
     return row
+
+
+def number_as_before(folder: Path, row: Row) -> None:
+    """Lines as the files had them before `bind --upgrade` changed them."""
+    before = trial.before_upgrade(folder)
+    for finding in row.findings:
+        finding["message"] = before(finding["message"])
+        finding["place"] = finding["place"] and before(finding["place"])
+    for texts in (row.problems, row.programs, *row.training):
+        texts |= {name: before(text) for name, text in texts.items() if isinstance(text, str)}
 
 
 def try_programs(folder: Path, row: Row) -> None:

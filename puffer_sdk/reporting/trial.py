@@ -4,13 +4,17 @@ What `puffer-sdk ocean` asks of each environment with --programs and --train.
 """
 from __future__ import annotations
 
+import glob
 import hashlib
+import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from difflib import SequenceMatcher
 from pathlib import Path
 
+from ..base import paths
 from ..base.errors import Interrupted, PufferError
 from ..env import header
 from ..env.gpu import programs as gpu_programs
@@ -26,6 +30,7 @@ from .curves import sample
 AGENTS = 512                    # of all envs: as many ticks each as the steps allow
 MEASURES = ("return_per_1000_ticks", "score", "perf", "episode_return")
 SOURCES = (".h", ".c", ".ini", ".py")
+MOST_FILES = 100                # resources that one name with a %d stands for
 
 
 @contextmanager
@@ -41,15 +46,57 @@ def caught(problems: dict[str, str], name: str) -> Iterator[None]:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """{name: git's hash of the file}: the environment's sources and its ini, as they were before
-    `bind --upgrade`."""
+    """{name: git's hash of the file}: the environment's sources and its inis, as they were before
+    `bind --upgrade`, and the resources that the sources name."""
     found = {path.name: path for path in sorted(folder.iterdir())
              if path.is_file() and path.suffix in SOURCES}
     ini = config.find_ini(folder)
+    shared = config.shared_ini(folder, ini)
     if (folder / "binding.c.orig").is_file() and not (folder / f"{folder.name}.ini.orig").is_file():
         ini = upgrading.ini_of_3(folder)                # that in the folder is new
-    found[f"{folder.name}.ini"] = ini
+    found |= {f"{folder.name}.ini": ini, "default.ini": shared, **resources_of(folder)}
     return {name: _blob(path) for name, path in found.items() if path and path.is_file()}
+
+
+def resources_of(folder: Path) -> dict[str, Path]:
+    """{"resources/cat.png": its path}: the files that a string in the sources names; a %d in it
+    stands for anything."""
+    home, found = paths.working_dir(folder), {}
+    for source in sorted(folder.glob("*.[ch]")):
+        text = source.read_text(encoding="utf-8", errors="replace")
+        for named in re.findall(r'"(?:\./)?(resources/[^"\\\n]+)"', text):
+            pattern = "*".join(map(glob.escape, re.split(r"%[-+ #0]*[\d.*]*[a-z]+", named)))
+            for path in sorted(glob.glob(str(home / pattern)))[:MOST_FILES]:
+                found[Path(path).relative_to(home).as_posix()] = Path(path)
+    return found
+
+
+def before_upgrade(folder: Path) -> Callable[[str], str]:
+    """A function that gives the lines which a text names (game.h:12) the numbers that they had
+    before `bind --upgrade`; the files' hashes are those of before, too."""
+    old = {path.name.removesuffix(".orig"): path for path in folder.glob("*.orig")}
+    ini = f"{folder.name}.ini"
+    if "binding.c" in old:
+        old.setdefault(ini, upgrading.ini_of_3(folder))
+    numbers = {name: lines_before(*(each.read_text(encoding="utf-8", errors="replace")
+                                    for each in (path, folder / name)))
+               for name, path in old.items() if path.is_file() and (folder / name).is_file()}
+    if not numbers:
+        return lambda text: text
+
+    def number(found: re.Match) -> str:
+        lines, line = numbers[found[1]], int(found[2])
+        return f"{found[1]}:{lines[line - 1] if 0 < line <= len(lines) else line}"
+
+    return lambda text: re.sub(rf"\b({'|'.join(map(re.escape, numbers))}):(\d+)\b", number, text)
+
+
+def lines_before(old: str, new: str) -> list[int]:
+    """Of each line of the new text, the number of the line that it was in the old one; of a line
+    that was not there, that of the one above."""
+    matcher = SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
+    return [min(i + n, end - 1) + 1 if end > i else max(1, i)
+            for _, i, end, j, last in matcher.get_opcodes() for n in range(last - j)]
 
 
 def _blob(path: Path) -> str:

@@ -12,6 +12,21 @@ from helpers.playground import COMMAND
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.reporting import survey, trial
 
+RENDER = "void c_render(Comet* env) { (void)env; }"
+DRAWN = """\
+#include "raylib.h"
+void c_render(Comet* env) {
+    static Texture2D tail;
+    (void)env;
+    if (!IsWindowReady()) {
+        InitWindow(64, 64, "comet");
+        tail = LoadTexture("resources/comet/tail.png");
+    }
+    BeginDrawing();
+    DrawTexture(tail, 0, 0, WHITE);
+    EndDrawing();
+}"""
+
 
 @pytest.fixture(scope="module")
 def checkout(squared, tmp_path_factory):
@@ -21,6 +36,10 @@ def checkout(squared, tmp_path_factory):
     for folder in (squared, SPECIMENS / "ocean/drum", SPECIMENS / "broken/puf303_comet"):
         shutil.copytree(folder, ocean / folder.name,
                         ignore=shutil.ignore_patterns("build", "runs", ".git"))
+    comet = ocean / "puf303_comet/puf303_comet.h"
+    text = comet.read_text()
+    assert text.count(RENDER) == 1
+    comet.write_text(text.replace(RENDER, DRAWN))
     (ocean / "cut").mkdir()
     (ocean / "cut/cut.h").write_text("void c_step(\n")
     (ocean / "env_binding.h").touch()
@@ -46,6 +65,9 @@ def test_it_passed_where_all_of_it_worked_and_check_found_no_error(done):
     assert rows["puf303_comet"]["verdict"] == "found 1 error"
     assert [f["code"] for f in rows["puf303_comet"]["findings"]] == ["PUF303"]
     assert list(rows["cut"]["problems"]) == ["build"] and not rows["cut"]["picture"]
+    assert rows["puf303_comet"]["problems"] == {
+        "drawing": "not tested: no texture resources/comet/tail.png"}
+    assert not rows["puf303_comet"]["picture"]
     assert rows["squared"]["rate"] > 0 and rows["squared"]["obs"] == "121 u8"
 
 
@@ -55,6 +77,7 @@ def test_the_page_shows_each_row_with_its_picture(done):
     assert [image["src"] for image in Reader(html).all("img")] == ["squared.gif"]
     assert (output / "squared.gif").read_bytes()[:4] == b"GIF8"
     assert "1 of 4 passed" in html and "build failed" in html and "no picture" in html
+    assert '<div class="none">not tested</div>' in html
     assert not any(attrs.get("src", "").startswith("http") for _, attrs in Reader(html).tags)
 
 
@@ -153,6 +176,45 @@ def test_hashes_are_those_of_the_files_before_an_upgrade(tmp_path):
         said = subprocess.run(["git", "hash-object", "--stdin"], input=text, text=True,
                               capture_output=True).stdout
         assert files[name] == said.strip(), name
+
+
+def test_hashes_are_of_the_shared_ini_and_of_resources_too(tmp_path):
+    folder = tmp_path / "ocean/maze"
+    for name in ("ocean/maze", "config", "resources/maze", "resources/other"):
+        (tmp_path / name).mkdir(parents=True)
+    used = ("resources/maze/wall[1].png", "resources/maze/map_0.bin", "resources/maze/map_12.bin")
+    for name in (*used, "resources/maze/README", "resources/other/x.png"):
+        (tmp_path / name).write_text(name)
+    (folder / "maze.h").write_text(
+        'a("resources/maze/wall[1].png"); b("./resources/maze/map_%02d.bin");\n'
+        'c("resources/no.png");')
+    (tmp_path / "config/maze.ini").write_text("[env]\n")
+    (tmp_path / "config/default.ini").write_text("[vec]\n")
+    assert set(trial.files_of(folder)) == {"maze.h", "maze.ini", "default.ini", *used}
+    (folder / "maze.ini").write_text("[env]\n")        # an ini of its own: default.ini is not read
+    assert "default.ini" not in trial.files_of(folder)
+
+
+def test_lines_are_those_of_the_files_before_an_upgrade(tmp_path):
+    old = "struct A {\n  int x;\n};\nvoid c_step() {\n  old();\n  go();\n}\n"
+    new = "struct A {\n  int n;\n  int rng;\n  int x;\n};\nvoid c_step() {\n  anew();\n  go();\n}\n"
+    assert trial.lines_before(old, new) == [1, 1, 1, 2, 3, 4, 5, 6, 7]
+    assert trial.lines_before("b\nc\n", "a\nb\nx\ny\n") == [1, 1, 2, 2]
+    folder = tmp_path / "old"
+    folder.mkdir()
+    for name, text in {"old.h.orig": old, "old.h": new, "old.c": "x"}.items():
+        (folder / name).write_text(text)
+    row = survey.Row("old", "", problems={"stepping": "it died (old.h:8); old.c:8"},
+                     programs={"web": "old.h:6: no"}, training=[{"problem": "at old.h:7", "n": 1}],
+                     findings=[{"message": "set in old.h:4", "place": "old.h:8"},
+                               {"message": "nothing", "place": None}])
+    survey.number_as_before(folder, row)
+    assert row.problems == {"stepping": "it died (old.h:6); old.c:8"}
+    assert row.programs == {"web": "old.h:4: no"} and row.training[0]["problem"] == "at old.h:5"
+    assert [f["place"] for f in row.findings] == ["old.h:6", None]
+    assert row.findings[0]["message"] == "set in old.h:2"
+    (folder / "old.h.orig").unlink()
+    assert trial.before_upgrade(folder)("old.h:8") == "old.h:8"
 
 
 def test_what_was_not_learnt_and_what_differs_is_no_pass():
