@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import bridges_page
+import cleanrl
 from bridges_page import number
 
 MARK = "<!-- outward: written by `make bench` -->"
@@ -10,7 +11,8 @@ OWN = "VecEnv"
 
 def table(figures: dict) -> str:
     """Everything that the script measured, as Markdown."""
-    made = [write(figures) for write in (reached, adapters, cartpole, learners, bridges_page.about)]
+    made = [write(figures) for write in (reached, adapters, breakout, cartpole, learners,
+                                       cleanrl_scores, bridges_page.about)]
     return "\n\n".join(each for each in made if each)
 
 
@@ -30,23 +32,30 @@ def goals(figures: dict):
             share = rows[OWN]["cpu_us"] / rows[name]["cpu_us"]
             yield line(f"breakout, {int(count):,} copies, {name}: 80 % of VecEnv's own rate",
                        f"{share:.0%} of its steps per CPU second", share >= 0.8)
-    rows = {name: row for name, row in figures.get("cartpole", {}).items() if "failed" not in row}
-    ours = {name for name in rows if name.startswith(("to_", "Vector"))}
-    peers = {name: row["cpu_us"] for name, row in rows.items() if name not in ours}
-    if peers:
-        best = min(peers, key=peers.get)
-        for name in sorted(ours):
-            times = peers[best] / rows[name]["cpu_us"]
-            if name.startswith("Vector"):       # the environment is in Python here as well
-                continue
-            yield line(f"cartpole, {name}: 5 x the best learner's own vectoriser over Python",
-                       f"{number(times)} x per CPU second: {best}", times >= 5)
+    for workload in ("breakout", "cartpole"):
+        yield from raced(workload, figures.get(workload, {}))
     learned = figures.get("learners", {})
     trainer = learned.get("our trainer", {}).get("median")
     for name, row in learned.items():
         if " x the steps" in name and row["median"] is not None and trainer is not None:
             yield line(f"{name}: the score of our trainer",
                        f"{row['median']:.1f}; our trainer {trainer:.1f}", row["median"] >= trainer)
+
+
+def raced(workload: str, rows: dict):
+    """Our copies in C beside what steps the same game in Python."""
+    rows = {name: row for name, row in rows.items() if "failed" not in row}
+    ours = {name for name in rows if name.startswith(("to_", "Vector"))}
+    peers = {name: row["cpu_us"] for name, row in rows.items() if name not in ours}
+    if not peers:
+        return
+    best = min(peers, key=peers.get)
+    for name in sorted(ours):
+        if name.startswith("Vector"):           # the environment is in Python here as well
+            continue
+        times = peers[best] / rows[name]["cpu_us"]
+        yield line(f"{workload}, {name}: 5 x the best learner's own vectoriser over Python",
+                   f"{number(times)} x per CPU second: {best}", times >= 5)
 
 
 def adapters(figures: dict) -> str:
@@ -63,23 +72,50 @@ def adapters(figures: dict) -> str:
             for rows in sizes.values()) + " |" for name in names)])
 
 
+def breakout(figures: dict) -> str:
+    return race("Breakout", figures.get("breakout", {}))
+
+
 def cartpole(figures: dict) -> str:
-    rows = figures.get("cartpole", {})
+    return race("CartPole", figures.get("cartpole", {}))
+
+
+def race(name: str, rows: dict) -> str:
     return rows and "\n".join([
-        "### CartPole, 32 copies where no number is named: CPU µs of a step · steps a second", "",
+        f"### {name}, 32 copies where no number is named: CPU µs of a step · steps a second", "",
         "| | |", "|---|---|",
-        *(f"| {name} | {bridges_page.cell(row)} |" for name, row in rows.items())])
+        *(f"| {name} | {bridges_page.cell(row)} |"
+          for name, row in rows.items())])
 
 
 def learners(figures: dict) -> str:
     rows = figures.get("learners", {})
     return rows and "\n".join([
-        "### cartpole in C: the mean return of the last episodes", "",
-        "| | steps | median | each seed |", "|---|---|---|---|",
-        *(f"| {name} | {row['steps']} | {shown(row['median'])} | "
-          f"{', '.join(map(shown, row['scores']))} |"
+        "### Learners, on copies in C: the mean return of the last episodes", "",
+        "| | on | steps | steps a second, the best | median | each seed |",
+        "|---|---|---|---|---|---|",
+        *(f"| {name} | {row.get('on', 'cartpole')} | {row['steps']} | {best_rate(row)} | "
+          f"{shown(row['median'])} | {', '.join(map(shown, row['scores']))} |"
           for name, row in rows.items())])
 
 
+def cleanrl_scores(figures: dict) -> str:
+    found = figures.get("cleanrl", {})
+    return found and "\n".join([
+        f"### CleanRL's ppo.py with the two lines of cleanrl.diff ({found['source']}; run on "
+        f"{found['date']})", "", "| | steps | the last 100 episodes | a random policy |",
+        "|---|---|---|---|",
+        *(f"| {cleanrl.TITLES[env_id]} | {cleanrl.RUNS[env_id].steps} | "
+          f"{'failed' if score is None else f'{score:.3g}'} | {cleanrl.RUNS[env_id].random:g} |"
+          for env_id, score in found["scores"].items())])
+
+
+def best_rate(row: dict) -> str:
+    rates = [each for each in row.get("rates", []) if each is not None]
+    return number(max(rates)) if rates else ""
+
+
 def shown(score: float | None) -> str:
-    return "failed" if score is None else f"{score:.1f}"
+    if score is None:
+        return "failed"
+    return f"{score:.1f}" if abs(score) >= 10 else f"{score:.2f}"

@@ -6,11 +6,13 @@
 static bool take(const Steps* steps, const int64_t* ids) {
     const int64_t heads = steps->heads, size = steps->rows * heads;
     float* restrict actions = steps->actions;
-    bool wrong = false;
-    for (int64_t k = 0; k < heads; k++) {
-        const uint64_t width = (uint64_t)steps->widths[k];
-        for (int64_t i = k; i < size; i += heads) wrong |= (uint64_t)ids[i] >= width;
+    uint64_t wrong = 0;
+    if (heads == 1) {
+        const uint64_t width = (uint64_t)steps->widths[0];
+        for (int64_t i = 0; i < size; i++) wrong |= (uint64_t)ids[i] >= width;
     }
+    for (int64_t i = 0; heads > 1 && i < size; i++)
+        wrong |= (uint64_t)ids[i] >= (uint64_t)steps->widths[i % heads];
     if (wrong) return false;
     for (int64_t i = 0; i < size; i++) actions[i] = (float)ids[i];
     return true;
@@ -18,21 +20,19 @@ static bool take(const Steps* steps, const int64_t* ids) {
 
 int64_t steps_read(const Steps* steps, float* rewards, unsigned char* flags, int64_t* over) {
     const int64_t rows = steps->rows;
-    const float *terminals = steps->terminals, *truncations = steps->truncations;
+    const float* restrict terminals = steps->terminals;
+    const float* restrict truncations = steps->truncations;
     unsigned char* restrict terminated = flags;
     unsigned char* restrict truncated = flags + rows;
     unsigned char* restrict ended = flags + 2 * rows;
     memcpy(rewards, steps->rewards, (size_t)rows * sizeof(float));
-    unsigned char any = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        ended[i] = terminals[i] != 0.0f;
-        truncated[i] = truncations[i] != 0.0f;
-        terminated[i] = ended[i] & !truncated[i];
-        any |= ended[i];
-    }
+    for (int64_t i = 0; i < rows; i++) ended[i] = terminals[i] != 0.0f;
+    for (int64_t i = 0; i < rows; i++) truncated[i] = truncations[i] != 0.0f;
+    for (int64_t i = 0; i < rows; i++) terminated[i] = ended[i] & (truncated[i] ^ 1);
     int64_t count = 0;
-    for (int64_t i = 0; any && i < rows; i++)
-        if (ended[i]) over[count++] = i;
+    const unsigned char *at = ended, *end = ended + rows;
+    while (at < end && (at = (const unsigned char*)memchr(at, 1, (size_t)(end - at))))
+        over[count++] = at++ - ended;
     return count;
 }
 

@@ -14,7 +14,7 @@ from ..env.helper import Helper
 from ..env.vec import VecEnv
 
 STEPS = Helper(Path(__file__).with_name("steps.c"), "the adapters' library",
-               "compiling what adapters need, once for this machine ...", ("-O3",))
+               "compiling what adapters need, once for this machine ...", ("-O3", "-march=native"))
 ARRAYS = ("actions", "rewards", "terminals", "truncations", "final_observations", "has_final")
 
 
