@@ -83,6 +83,13 @@ ENDLESS = (("env->points + env->misses == env->most", "0"), ("int points,", "int
            ("env->paddle / 8.0f", "env->drift / 8.0f"),
            ("env->points / env->most", "(env->points - env->misses) / 1e3f"),
            ("(float)env->misses / env->most", "env->bounces / 4.0f"))
+# frames of a step that are left when an episode ends are the first ones of the next
+SPILLED = (("void c_step(Rally* env) {\n    env->tick++;\n    env->rewards[0] = 0;\n"
+            "    env->terminals[0] = 0;\n", "static void frame(Rally* env) {\n    env->tick++;\n"),
+           ("void c_render", "void c_step(Rally* env) {\n    env->rewards[0] = 0;\n"
+            "    env->terminals[0] = 0;\n"
+            "    for (int i = 0; i < env->frameskip; i++) frame(env);\n}\n\nvoid c_render"),
+           ("int points,", "int frameskip, points,"))
 BINDING = """\
 #include "rally.h"
 #define OBS_TENSOR_T FloatTensor
@@ -243,6 +250,19 @@ def test_a_length_that_is_assigned_is_right_only_alone(rally):
     assert not [f for f in found(folder) if "assigned" in f.message]
 
 
+def test_frames_that_spill_into_the_next_episode_are_no_wrong_length(rally):
+    """breakout: an episode of 20 frames takes 6 or 7 steps of 3 frames, and the log says 20."""
+    folder = rally(*SPILLED, ini="[env]\nmost = 5\nframeskip = 3\n")
+    result = short_check(folder)
+    assert {f.code for f in result.findings} == {"PUF305"}
+    assert "PUF422" not in result.not_tested
+    header = folder / "rally.h"
+    header.write_text(header.read_text().replace(
+        "length += env->tick;", "length += env->tick * (1 + 4 * (env->points & 1));"))
+    (wrong,) = [f for f in found(folder) if f.code == "PUF422"]
+    assert wrong.message.startswith("Log.episode_length is wrong in every entry")
+
+
 def test_a_terminal_that_c_reset_clears_is_never_seen(rally):
     """Nobody sees one, and still it is an error: the program thinks that it sets them."""
     folder = rally(("    env->terminals[0] = 0;\n    env->paddle", "    env->paddle"),
@@ -272,3 +292,97 @@ def test_a_key_may_be_read_by_a_function_of_ones_own(binding, read):
     known = contract._binding_keys(facts)
     assert {key for key in ("w", "h", "score") if key in known} == read
     assert set(contract._binding_keys(facts, needed=True)) <= read
+
+
+STONES = """\
+#include <string.h>
+#define CELLS 24
+#define OBS_SIZE (CELLS + 4)
+#define ACT_SIZES {CELLS}
+typedef struct { float perf, score, episode_return, episode_length, n; } Log;
+typedef struct {
+    Log log;
+    float* observations;
+    float* actions;
+    float* rewards;
+    float* terminals;
+    int num_agents;
+    unsigned int rng;
+    int stones[CELLS], placed, tick;
+} Stones;
+
+static void observe(Stones* env) {                  // empty cells are 0 since c_reset
+    for (int i = 0; i < CELLS; i++) {
+        if (env->stones[i] != 0) env->observations[i] = env->stones[i];
+    }
+    for (int i = 0; i < 4; i++) env->observations[CELLS + i] = env->placed >> i & 1;
+}
+
+void c_reset(Stones* env) {
+    memset(env->stones, 0, sizeof env->stones);
+    env->placed = env->tick = 0;
+    for (int i = 0; i < OBS_SIZE; i++) env->observations[i] = 0;
+}
+
+static void place(Stones* env, int cell, int whose) {
+    env->stones[cell] = whose;
+    env->placed++;
+}
+
+void c_step(Stones* env) {
+    int cell = (int)env->actions[0];
+    env->rewards[0] = env->stones[cell] ? -0.1f : 0.1f;
+    env->terminals[0] = 0;
+    env->tick++;
+    if (env->stones[cell] == 0) {
+        place(env, cell, 1);
+        env->rng = env->rng * 1664525u + 1013904223u;
+        int answer = (int)((env->rng >> 16) % CELLS);
+        if (env->stones[answer] == 0) place(env, answer, -1);
+    }
+    env->log.episode_return += env->rewards[0];
+    if (env->placed >= CELLS - 8 || env->tick == 60) {
+        env->terminals[0] = 1;
+        env->log.episode_length += env->tick;
+        env->log.n += 1;
+        c_reset(env);
+        return;
+    }
+    observe(env);
+}
+
+void c_render(Stones* env) { (void)env; }
+void c_close(Stones* env) { (void)env; }
+"""
+
+
+@pytest.fixture
+def stones(tmp_path):
+    def make(*changes):
+        folder = tmp_path / "stones"
+        folder.mkdir()
+        text = STONES
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        (folder / "stones.h").write_text(text)
+        return folder
+    return make
+
+
+def test_a_board_whose_cells_stay_set_is_no_old_observation(stones):
+    """connect4: each step sets what stands on the board, and only c_reset empties it."""
+    assert "PUF302" not in {f.code for f in found(stones())}
+
+
+@pytest.mark.parametrize("changes", [
+    [("env->observations[CELLS + i] = env->placed >> i & 1;",     # which quarter was played last
+      "(void)i;\n    env->observations[CELLS + env->last / 6] = 1;"),
+     ("int stones[CELLS]", "int last, stones[CELLS]"), ("env->tick++;", "env->tick++;\n    "
+                                                        "env->last = cell;")],
+    [("if (env->stones[i] != 0) env", "if (env->stones[i] % 9) env"),       # what is taken is 9
+     ("    env->tick++;", "    env->tick++;\n    int taken = env->tick % CELLS;\n"
+      "    if (env->stones[taken] && env->tick % 5 == 0) env->stones[taken] = 9;")]], ids=["one-hot", "taken"])
+def test_what_is_set_and_never_cleared_is_still_old(stones, changes):
+    stale = [f for f in found(stones(*changes)) if f.code == "PUF302"]
+    assert stale and "keep what was once set" in stale[0].message

@@ -206,6 +206,7 @@ typedef struct Cell {           // one element of one agent, over all envs
     int64_t changed;            // in the third batch
     bool reverted;              // it came back to a value that it had before
     bool fell, rose, varied;    // went down; went up; had more than two values
+    int64_t held, retold;       // kept what was set; and a step on c_reset's row shows it, too
 } Cell;
 
 typedef struct Past {
@@ -213,11 +214,13 @@ typedef struct Past {
     int distinct;
 } Past;    // of an episode
 
+static double element_of(const void* row, size_t i) {
+    return desc.obs_dtype == PUFFER_U8 ? (double)((const unsigned char*)row)[i]
+                                       : (double)((const float*)row)[i];
+}
+
 static double value_of(const Batch* b, int env, size_t i) {
-    if (desc.obs_dtype == PUFFER_U8) {
-        return ((const unsigned char*)b->rows[env].observations)[i];
-    }
-    return (double)((const float*)b->rows[env].observations)[i];
+    return element_of(b->rows[env].observations, i);
 }
 
 static void follow(Cell* c, Past* p, double value, bool fresh) {
@@ -293,6 +296,7 @@ static bool moved(const State* state, const uint32_t* old, const uint32_t* new, 
 
 typedef struct RowCount {          // one agent's row, over all envs
     int64_t steps, blank, full;    // on which nothing of it was written; all of it
+    int64_t partly;                // some of it
     int64_t blank_moved;           // nothing of any agent, although the game had moved
     int64_t tried, shown;          // of these (row 0 for all); where later rows show what moved
     int64_t calm, calm_changed;    // third batch: steps without a terminal of its own; it changed
@@ -329,6 +333,7 @@ static bool compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, 
         r->steps++;
         r->blank += written == 0;
         r->full += written == D;
+        r->partly += written > 0 && written < D;
         if (total == 0 && was_moved && r->blank_moved++ == 0) {
             r->step = t;
             r->env = e;
@@ -388,6 +393,74 @@ static void try_without_move(Batch* x, int e, const State* s, const uint32_t* ol
     }
 }
 
+//------------------------------------------------------------------------------------
+// Two ways to one state: a step that begins with the rows that c_reset left, in place of those of
+// the step before. An element that has been set since then, and that such a step sets as well, is
+// no old value but follows from the state
+//------------------------------------------------------------------------------------
+typedef struct Anew {
+    char *first, *openings;    // rows of all envs, as the first c_reset left them; as each
+    char *before, *answer;     // episode began. Rows of one env, before and after
+    int env, tries;            // that is tried on this step, -1 = none; how often one was
+} Anew;
+
+static size_t rows_bytes(const Batch* z, int e) {
+    return row_bytes(OBSERVATIONS) * (size_t)z->count[e];
+}
+
+static char* rows_of(char* rows, const Batch* z, int e) {
+    return rows + row_bytes(OBSERVATIONS) * (size_t)z->first[e];
+}
+
+static Anew anew_open(const Batch* z) {
+    size_t bytes = row_bytes(OBSERVATIONS) * (size_t)z->agents;
+    Anew a = {calloc(bytes, 1), calloc(bytes, 1), calloc(bytes, 1), shared(bytes), -1, 0};
+    for (int e = 0; e < z->envs; e++) {
+        memcpy(rows_of(a.first, z, e), z->rows[e].observations, rows_bytes(z, e));
+    }
+    return a;
+}
+
+// Before the third batch's step t, which its actions are ready for
+static void try_anew(Anew* a, Batch* z, int64_t t, const RowCount* rows) {
+    enum { MANY = 64, EVERY = 8 };    // after many tries, on every eighth step: slow envs play few
+    a->env = -1;
+    bool partly = false;
+    for (int agent = 0; agent < z->count[0]; agent++) {
+        partly |= rows[agent].partly > 0;
+    }
+    if (!partly || (a->tries >= MANY && t % EVERY != 0)) {
+        return;
+    }
+    int e = a->tries++ % z->envs;
+    bool good = false;
+    memcpy(a->before, z->rows[e].observations, rows_bytes(z, e));
+    if (in_fork(&good)) {
+        memcpy(z->rows[e].observations, rows_of(a->openings, z, e), rows_bytes(z, e));
+        batch_step(z, e, 0);
+        memcpy(a->answer, z->rows[e].observations, rows_bytes(z, e));
+        _exit(0);
+    }
+    a->env = good ? e : -1;
+}
+
+// After it
+static void compare_anew(const Anew* a, const Batch* z, Cell* cells) {
+    int e = a->env;
+    if (e < 0 || any_ended(z, e)) {
+        return;
+    }
+    const char *opening = rows_of(a->openings, z, e), *first = rows_of(a->first, z, e);
+    for (size_t i = 0; i < (size_t)desc.obs_size * (size_t)z->count[e]; i++) {
+        double value = value_of(z, e, i);
+        if (value == element_of(a->before, i) && value != element_of(opening, i)
+            && value != element_of(first, i)) {    // where a reset is late, that is the opening
+            cells[i].held++;
+            cells[i].retold += element_of(a->answer, i) == value;
+        }
+    }
+}
+
 // In the third batch: rows that change while their agents' episodes go on
 static void compare_calm(const Batch* z, int e, char* held, RowCount* rows) {
     size_t bytes = row_bytes(OBSERVATIONS);
@@ -442,7 +515,7 @@ static void report_cells(const Cell* cells, size_t count, const RowCount* rows) 
         if (c->written < c->seen || i == 0) {
             fact(cell, .agent = i / D, .element = i % D, .seen = c->seen, .written = c->written,
                  .changed = c->changed, .reverted = c->reverted, .fell = c->fell, .rose = c->rose,
-                 .varied = c->varied);
+                 .varied = c->varied, .held = c->held, .retold = c->retold);
         }
     }
     for (size_t i = 0; i < count / D; i++) {
@@ -494,9 +567,13 @@ void experiment_rewrite(void) {
     memset(fresh, 1, (size_t)x.envs);
     uint64_t* answers = shared(2 * sizeof *answers);
     int64_t blank = 0;
+    Anew anew = anew_open(&z);
     for (int64_t t = 0; t <= options.steps; t++) {
         for (int e = 0; e < z.envs; e++) {
             follow_rows(&z, e, fresh[e], cells, past + count * (size_t)e);
+            if (fresh[e]) {
+                memcpy(rows_of(anew.openings, &z, e), z.rows[e].observations, rows_bytes(&z, e));
+            }
         }
         if (t == options.steps) {
             break;
@@ -512,7 +589,9 @@ void experiment_rewrite(void) {
         copy_actions(&z, &y);
         batch_step(&x, -1, 0);
         batch_step(&y, -1, 0);
+        try_anew(&anew, &z, t + 1, rows);
         batch_step(&z, -1, 0);
+        compare_anew(&anew, &z, cells);
         for (int e = 0; e < x.envs; e++) {
             bool any = any_ended(&x, e) || any_ended(&z, e);
             fresh[e] = env_ended(&z, e);

@@ -15,6 +15,8 @@ from ._origins import origin
 from .episodes import is_not_reset
 from .registry import need, rule
 
+RETOLD = 16         # times that elements which keep their values were shown anew
+
 
 def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
     """Cells (dicts with agent and element) as (agent or None = every agent, first, last, cells).
@@ -100,7 +102,9 @@ def obs_stale(facts: Facts):
         env->observations[OBS_KIND + env->kind] = 1.0f;
 
     Fix: write every element in one function that both c_reset and c_step call. Keeping a
-    board in the observations is fine as long as cells that become empty are cleared.
+    board in the observations is fine as long as cells that become empty are cleared. What each
+    step writes anew from the state is never stale, however long it stays the same: where a step
+    that begins with the row of c_reset shows the same, nothing is reported.
     """
     need(facts, "poison")
     yield from _left_by_reset(facts)
@@ -248,12 +252,15 @@ def _kept_elements(facts: Facts, rows: list[Fact]):
     one_way = [c for c in some if c.changed and not c.reverted and not c.varied]
     known = [c for c in one_way if (c.agent, c.element) in left]
     if is_full_writer:
-        wander = [c for c in some if c.varied and c.fell and c.rose and not c.reverted]
+        wander = [c for c in some if c.varied and c.fell and c.rose and not c.reverted
+                  and not _follow_from_state([c])]
         yield from _stale(facts, wander, "some steps leave {} as it was", "error")
-    if len(one_way) > 1 and len(one_way) == len([c for c in some if c.changed]) and not forgets:
+    if len(one_way) > 1 and len(one_way) == len([c for c in some if c.changed]) and \
+            not forgets and not _follow_from_state(one_way):
         small = is_full_writer or len(one_way) <= 32 * facts.shape.env_agents
         severity = "error" if small and not clears else "warning"
-        yield from _stale(facts, [c for c in one_way if c not in known],
+        old = [c for c in one_way if c.held > c.retold] or one_way
+        yield from _stale(facts, [c for c in old if c not in known],
                           "{} keep what was once set, within an episode", severity, "let-go")
     for file, line, index, name in facts.source.reset_only_stores() if never else ():
         # Of a board that c_reset fills, a step writes the cells that change by other names
@@ -264,6 +271,13 @@ def _kept_elements(facts: Facts, rows: list[Fact]):
                           element=span(*next(ranges(c.element for c in never))),
                           expected="written after each step", actual="written on reset",
                           hint="write it where c_step writes the rest")
+
+
+def _follow_from_state(cells: list[Fact]) -> bool:
+    """Two ways to one state: whenever such an element had kept its value, a step that began with
+    the row of c_reset showed that value, too. A cell of a board that stays set is no old value."""
+    held = sum(c.held for c in cells)
+    return held >= RETOLD and held == sum(c.retold for c in cells)
 
 
 def _stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: str = "written"):
