@@ -250,18 +250,22 @@ def test_no_worker_and_no_memory_outlive_their_parent(number):
               "while True: envs.step([0] * 4)\n")
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.DEVNULL, start_new_session=True)
-    pids = [int(word) for word in parent.stdout.readline().split()]
-    assert len(pids) == 2
-    (block,) = shared_by(parent.pid)
-    assert shared_by(pids[0]) == shared_by(pids[1]) == {block}
-    assert holders(block) == {parent.pid, *pids}
-    time.sleep(0.3)
-    parent.send_signal(number)
-    parent.wait(20)
-    for _ in range(100):
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            break
-        time.sleep(0.1)
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-    assert not holders(block)
-    parent.stdout.close()
+    try:
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        (block,) = shared_by(parent.pid)
+        assert shared_by(pids[0]) == shared_by(pids[1]) == {block}
+        assert holders(block) == {parent.pid, *pids}
+        time.sleep(0.3)
+        parent.send_signal(number)
+        parent.wait(20)
+        for _ in range(100):
+            if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+                break
+            time.sleep(0.1)
+        assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+        assert not holders(block)
+    finally:
+        parent.kill()                       # where something above failed
+        parent.wait()
+        parent.stdout.close()

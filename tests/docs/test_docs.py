@@ -110,6 +110,7 @@ def test_the_page_of_python_environments_holds_what_the_defaults_reach():
     for name, _, steps, best in bench_defaults.TASKS:
         run = figures["runs"][name]
         assert (run["steps"], run["best"], len(run["returns"])) == (steps, best, 3)
+        assert "random" in run
 
 
 def test_a_peer_that_did_not_run_is_named_and_no_goal_is_reached_against_it(monkeypatch):
