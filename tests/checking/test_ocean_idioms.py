@@ -382,7 +382,8 @@ def test_a_board_whose_cells_stay_set_is_no_old_observation(stones):
                                                         "env->last = cell;")],
     [("if (env->stones[i] != 0) env", "if (env->stones[i] % 9) env"),       # what is taken is 9
      ("    env->tick++;", "    env->tick++;\n    int taken = env->tick % CELLS;\n"
-      "    if (env->stones[taken] && env->tick % 5 == 0) env->stones[taken] = 9;")]], ids=["one-hot", "taken"])
+      "    if (env->stones[taken] && env->tick % 5 == 0) env->stones[taken] = 9;")]],
+    ids=["one-hot", "taken"])
 def test_what_is_set_and_never_cleared_is_still_old(stones, changes):
     stale = [f for f in found(stones(*changes)) if f.code == "PUF302"]
     assert stale and "keep what was once set" in stale[0].message
