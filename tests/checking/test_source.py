@@ -363,8 +363,7 @@ def test_a_difference_that_is_called_intended_is_left(game, comment, is_said, pl
 
 @pytest.mark.parametrize("comment, is_said", [
     ("// size is seen to outside of the game", False),
-    ("// Frames are counted here, so that the policy\n// sees what it sees in training with that size",
-     False),
+    ("// Frames are counted here: the policy\n// sees what training of that size shows", False),
     ("/* done by hand:\n   size */", False), ("// outside the board", True),
     ("// the size of the board", True), ("// resize outside", True),
     ("// env.size = 11; as in training", True)])

@@ -96,7 +96,7 @@ def _is_meant(text: str, line: int) -> bool:
 
 
 def _is_replaced(text: str, field: str) -> bool:
-    """Whether a comment names the field and says that it is applied elsewhere, or as in training."""
+    """Whether a comment names the field and says: applied elsewhere, or as in training."""
     return any(re.search(rf"\b{field}\b", comment) and _ELSEWHERE.search(comment)
                and not re.search(r"[=;]", comment)          # code that is a comment says nothing
                for comment in _COMMENT.findall(text))
