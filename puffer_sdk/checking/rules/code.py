@@ -35,8 +35,6 @@ _IO = _PRINT | {"fopen", "fclose", "fread", "fgets", "fgetc", "getc", "getchar",
                 "WaitTime"}
 _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_trap"}
 _MEANT = re.compile(r"\b(inten(?:d|t)\w*|on purpose|deliberate\w*|demo|only here)\b", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"\b(outside|instead|by hand|train\w*)\b", re.IGNORECASE)
-_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _VERBOSE = re.compile(r"debug|verbos|trace|dump|profil", re.IGNORECASE)
 
 
@@ -77,7 +75,7 @@ def demo_drift(facts: Facts):
         else:
             same = bool(np.isclose(given.value, want, rtol=1e-6, atol=0.0))
         text = facts.source.files.get(given.file, "")
-        if not same and not _is_meant(text, given.line) and not _is_replaced(text, given.field):
+        if not same and not _is_meant(text, given.line) and not demo.is_replaced(text, given.field):
             seen.add((given.field, given.line))
             yield Finding("PUF107", f"{given.file} plays with another {given.field} than "
                                     f"{facts.spec.name}.ini", file=given.file, line=given.line,
@@ -93,13 +91,6 @@ def _is_meant(text: str, line: int) -> bool:
     comments = [found[0] for each in lines[-1:] if (found := re.search(r"(//|/\*).*", each))]
     comments += [each for each in lines[:-1] if re.match(r"\s*(//|/\*)", each)]
     return any(_MEANT.search(comment) for comment in comments)
-
-
-def _is_replaced(text: str, field: str) -> bool:
-    """Whether a comment names the field and says: applied elsewhere, or as in training."""
-    return any(re.search(rf"\b{field}\b", comment) and _ELSEWHERE.search(comment)
-               and not re.search(r"[=;]", comment)          # code that is a comment says nothing
-               for comment in _COMMENT.findall(text))
 
 
 def _ini_values(facts: Facts) -> dict[str, float]:

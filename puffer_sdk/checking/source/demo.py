@@ -5,6 +5,7 @@ sets comes from the ini and cannot drift from it.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from ...env.syntax import Node
 from . import read
 from .model import Function, Source
 
+_ELSEWHERE = re.compile(r"\b(outside|instead|by hand|train\w*)\b", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed
 
 
@@ -125,3 +128,10 @@ def _constant(node: Node, function: Function) -> int | float | None:
             if not variable.is_mutable and below:
                 return below[-1].value
     return value if value is not None or bare is node else bare.value
+
+
+def is_replaced(text: str, field: str) -> bool:
+    """Whether a comment names the field and says: applied elsewhere, or as in training."""
+    return any(re.search(rf"\b{field}\b", comment) and _ELSEWHERE.search(comment)
+               and not re.search(r"[=;]", comment)          # code that is a comment says nothing
+               for comment in _COMMENT.findall(text))
