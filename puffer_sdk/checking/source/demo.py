@@ -21,7 +21,7 @@ _MEANT = re.compile(r"\b(inten(?:d|t)\w*|on purpose|deliberate\w*|demo|only here
 _MEANT_THERE = re.compile(
     r"\b(?:intend(?:ed|s)?|intentional\w*|on purpose|deliberate\w*|for (?:the|this) (?:\w+ )?demo|"
     r"(?:appl(?:y|ies|ied)|handle[sd]?|set|count(?:ed|s)?|repeat(?:ed|s)?|done|happens?|made)\b"
-    r"[^.;]*?\b(?:outside|elsewhere))\b", re.IGNORECASE)
+    r"[^.;]*?\b(?:outside|elsewhere|by hand))\b", re.IGNORECASE)
 _COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|"""
                       r"(//[^\n]*(?:\n[ \t]*//[^\n]*)*|/\*.*?\*/)", re.DOTALL)
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed
