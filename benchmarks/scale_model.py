@@ -1,11 +1,13 @@
 """What a run in many processes costs.  measured sums and epochs -> a model -> rates of N workers
 
-    a sum of n bytes over W     call + 2 (W - 1) latency + 2 (W - 1) / W n / bandwidth
+    a sum of n bytes over W     call + hops x latency + travelled / bandwidth
+        twice around a ring     2 (W - 1) hops, 2 (W - 1) / W n bytes
+        all parts to all        W - 1 hops, (W - 1) n bytes: of two, and of short ones
     an epoch of B steps         B / W (play + learn) + its updates x update + its sums
 
-A sum travels around a ring. `play` and `learn` are seconds of one worker for a step; `update` is
-what it does once a minibatch, whatever W is: Muon. Nothing here knows of workers that are slower
-than others, or interrupted.
+Which way a sum takes is up to puffer_sdk/scaling/group.py. `play` and `learn` are seconds of one
+worker for a step; `update` is what it does once a minibatch, whatever W is: Muon. Nothing here
+knows of workers that are slower than others, or interrupted.
 """
 from __future__ import annotations
 
@@ -15,9 +17,19 @@ from itertools import combinations
 
 import numpy as np
 
+from puffer_sdk.scaling.group import GATHERED_BYTES
+
 HALF = 1.5              # a doubling of workers pays while it makes a run so much faster
 GOOD = 0.8              # of W times one worker's rate
 WORKERS = (8, 64, 512)
+
+
+def journey(size: float, workers: int) -> tuple[float, float]:
+    """Messages one after another, and the bytes that each worker sends."""
+    others = workers - 1
+    if workers == 2 or workers * size <= GATHERED_BYTES:
+        return others, others * size
+    return 2 * others, 2 * others / workers * size
 
 
 @dataclass(frozen=True)
@@ -33,8 +45,8 @@ class Fabric:
         """One sum of so many bytes."""
         if workers == 1:
             return 0.0
-        hops = 2 * (workers - 1)
-        return self.call + hops * self.latency + hops / workers * size / self.bandwidth
+        hops, travelled = journey(size, workers)
+        return self.call + hops * self.latency + travelled / self.bandwidth
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -84,8 +96,7 @@ class Work:
 
 def fit_fabric(name: str, rows: list[dict]) -> Fabric:
     """rows: {"bytes", "workers", "seconds"}. Relative errors are least; nothing is negative."""
-    columns = np.array([[1.0, 2 * (row["workers"] - 1),
-                         2 * (row["workers"] - 1) / row["workers"] * row["bytes"]] for row in rows])
+    columns = np.array([[1.0, *journey(row["bytes"], row["workers"])] for row in rows])
     seconds = np.array([row["seconds"] for row in rows])
     call, latency, per_byte = _least_squares(columns / seconds[:, None])
     return Fabric(name, call, latency, 1 / per_byte if per_byte else float("inf"))

@@ -46,10 +46,10 @@ def exchanged(figures: dict) -> str:
 
 
 def checked(figures: dict) -> str:
-    lines = ["From these a model is fitted: a sum takes as long as a call, a message's latency for "
-             "each hop around the ring of processes, and its bytes at the link's rate; a minibatch "
-             "takes its part of the steps, and Muon, which every process does in full. How far it "
-             "is off where it was not fitted:", "",
+    lines = ["From these a model is fitted: a sum takes as long as a call, the latency of each hop "
+             "(two processes and short sums go around the ring of processes once, others twice), "
+             "and its bytes at the link's rate; a minibatch takes its part of the steps, and Muon, "
+             "which every process does in full. How far it is off where it was not fitted:", "",
              "| | points | median | worst |", "|---|--:|--:|--:|"]
     for name, check in figures["model"]["checks"].items():
         lines.append(f"| {name} | {check['points']} | {check['median']:.0%} "

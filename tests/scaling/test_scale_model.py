@@ -19,6 +19,12 @@ def test_a_link_is_found_again():
         assert found.sum_seconds(row["bytes"], row["workers"]) == pytest.approx(row["seconds"])
 
 
+def test_a_sum_takes_the_way_that_group_takes():
+    assert LINK.sum_seconds(1_100_000, 2) == pytest.approx(2e-4 + 1e-3 + 0.01)      # gathered
+    assert LINK.sum_seconds(8, 8) == pytest.approx(2e-4 + 7 * 1e-3, rel=1e-3)
+    assert LINK.sum_seconds(1_100_000, 4) == pytest.approx(2e-4 + 6 * 1e-3 + 0.015)     # a ring
+
+
 def test_nothing_is_negative_where_a_fit_would_have_it_so():
     """Calls that get quicker with more workers, as noise may have it."""
     found = fit_fabric("odd", [{"bytes": 8, "workers": workers, "seconds": seconds} for
