@@ -76,12 +76,12 @@
 #define PUFFER_ONCE  PUFFER_COLD
 #endif
 PUFFER_COLD
-PUFFER_OFTEN    // an ending's log goes through Dicts
+PUFFER_OFTEN
 
-    //------------------------------------------------------------------------------------
-    // Dict: settings in, log values out
-    //------------------------------------------------------------------------------------
-    typedef struct DictItem {
+//------------------------------------------------------------------------------------
+// Dict: settings in, log values out. An ending's log goes through one
+//------------------------------------------------------------------------------------
+typedef struct DictItem {
     const char* key;    // kept as a pointer: a literal, or as long-lived as the Dict
     double value;
     void* ptr;
