@@ -234,12 +234,13 @@ def fabrics_of(figures: dict) -> list[Fabric]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="one round, one network")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
         print(json.dumps(work(json.loads(given.work))), flush=True)
         return
-    rounds, seconds = (1, 0.5) if given.short else (3, 4.0)
+    rounds, seconds = (1, 0.5) if given.short else (given.rounds, 4.0)
     networks = NETWORKS[1:2] if given.short else NETWORKS
     rows, works = [], {}
     for hidden, layers in networks:
