@@ -24,6 +24,12 @@ static int32_t name_bad_number(const PufferTrainer* trainer, Error* error) {
     return fault_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
 }
 
+static double magnitude(const double sums[KERNEL_LOSSES]) {
+    double total = 0.0;
+    for (int i = 0; i < KERNEL_LOSSES; i++) total += fabs(sums[i]);
+    return total;
+}
+
 // The first minibatch, and what all ranks know of it
 static int32_t pick_first(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     double numbers[KERNEL_SUMS + TOTALS];
@@ -42,14 +48,13 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
     double sums[KERNEL_LOSSES], norm;
     if (number == 0 && pick_first(trainer, losses, error)) return -1;
     ppo_gradients(trainer, losses->ent_coef, sums);
-    if (number + 1 < losses->minibatches) {    // none of this asks for the new weights
+    // None of this asks for the new weights. Bad values would spoil the advantages, and hide why
+    if (number + 1 < losses->minibatches && isfinite(magnitude(sums))) {
         if (pick_minibatch(trainer, number + 1, error)) return -1;
         ppo_measure(trainer, trainer->totals);
     }
     if (muon_reduce(trainer, sums, &norm, error)) return -1;
-    double sane = norm;
-    for (int i = 0; i < KERNEL_LOSSES; i++) sane += fabs(sums[i]);
-    if (!isfinite(sane)) return name_bad_number(trainer, error);
+    if (!isfinite(norm + magnitude(sums))) return name_bad_number(trainer, error);
     muon_step(trainer, losses->learning_rate, norm);
     policy_pack(trainer);
     losses->policy += sums[0];
