@@ -29,7 +29,7 @@ import time
 import scale_page
 from bench import ROOT, machine, replace_marked, write_figures
 from machines import Machines
-from scale_model import Fabric, Work, errors, fit_fabric, fit_work
+from scale_model import Work, errors, fit_fabric, fit_work
 
 ENV = ROOT / "examples" / "breakout"
 NETWORKS = ((32, 1), (128, 4), (256, 4))        # width, layers
@@ -225,10 +225,6 @@ def model(rows: list[dict], works: dict, sum_rows: dict) -> dict:
     return {"fabrics": [fabric.to_dict() for fabric in fabrics.values()], "checks": checks,
             "costs": {name: {"play": cost.play, "learn": cost.learn, "update": cost.update,
                              "sums": cost.sums} for name, cost in costs.items()}}
-
-
-def fabrics_of(figures: dict) -> list[Fabric]:
-    return [Fabric(**fabric) for fabric in figures["model"]["fabrics"]]
 
 
 def main() -> None:

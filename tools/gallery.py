@@ -27,10 +27,10 @@ PLACE = re.compile(r"[^\s\"(]*/(ocean|runs)/")     # where these lay on the mach
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None,
-          commits: Mapping[str, Mapping[str, str]] = {}) -> None:
+          commits: Mapping[str, Mapping[str, str]] | None = None) -> None:
     """The survey's rows into the data. A row's commit is that of its header."""
     for row in json.loads(PLACE.sub(r"\1/", json.dumps(survey["rows"]))):
-        own = commits.get(row["name"], {})
+        own = (commits or {}).get(row["name"], {})
         data["rows"][f"{row['name']} {version}"] = {
             "version": version,
             "commit": survey.get("commit") or own.get(f"{row['name']}.h") or commit,

@@ -157,6 +157,12 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
+def first(items: Sequence[str], most: int) -> list[str]:
+    """The first of them, and 'and 3 more' where there are more than that."""
+    left = len(items) - most
+    return [*items[:most], f"and {left} more"] if left > 0 else [*items]
+
+
 class Progress:
     """A progress bar on a terminal, nothing elsewhere. update(what, done, total) moves it."""
 

@@ -13,10 +13,7 @@ def flat_mask(mask, size: int) -> np.ndarray:
     """
     if isinstance(mask, (tuple, list)) and mask and np.ndim(mask[0]) > 0:
         mask = np.concatenate([np.ravel(each) for each in mask])
-    flat = np.ravel(np.asarray(mask))
-    if flat.size != size:
-        raise ValueError(f"action_mask has {flat.size} entries, the action space has {size}")
-    return flat != 0
+    return _allowed(np.ravel(np.asarray(mask)), size)
 
 
 def flat_masks(masks, rows: int, size: int) -> np.ndarray:
@@ -29,7 +26,10 @@ def flat_masks(masks, rows: int, size: int) -> np.ndarray:
         return np.array([np.ones(size, bool) if mask is None else flat_mask(mask, size)
                          for mask in masks])
     heads = masks if isinstance(masks, tuple) else (masks,)
-    flat = np.concatenate([np.reshape(each, (rows, -1)) for each in heads], 1)
-    if flat.shape[1] != size:
-        raise ValueError(f"action_mask has {flat.shape[1]} entries, the action space has {size}")
+    return _allowed(np.concatenate([np.reshape(each, (rows, -1)) for each in heads], 1), size)
+
+
+def _allowed(flat: np.ndarray, size: int) -> np.ndarray:
+    if flat.shape[-1] != size:
+        raise ValueError(f"action_mask has {flat.shape[-1]} entries, the action space has {size}")
     return flat != 0

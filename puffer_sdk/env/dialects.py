@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base import ui
 from ..base.errors import DialectError, PufferError
 from .source import hide
 
@@ -102,8 +103,7 @@ def _to_change(texts: dict[str, str], changes: Changes) -> str | None:
                 if found := re.search(pattern, line):
                     lines.append(f"{file}:{number}: {line.strip()[:80]}  ->  {found.expand(new)}")
                     break
-    more = [f"and {len(lines) - SHOWN} more"] * (len(lines) > SHOWN)
-    return "\n".join([*lines[:SHOWN], *more]) or None
+    return "\n".join(ui.first(lines, SHOWN)) or None
 
 
 def follows(problem: PufferError) -> bool:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from ..base import ui
 from ..base.paths import PACKAGE
+from ..checking import beyond
 from ..settings.goal import parse_goal
 from . import charts, curves, summary
 from .charts import number
@@ -51,7 +52,7 @@ def template(name: str):
     environment.filters.update(number=number, size=summary.size, timing=timing,
                                median=statistics.median, spark=_spark, measure=measure,
                                plural=ui.plural, in_seconds=summary.in_seconds,
-                               answer=summary.answer)
+                               answer=beyond.answer)
     return environment.get_template(f"reporting/{name}")
 
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..base import ui
+from ..checking import beyond
 from .charts import number
-
-MOST_ASKED = 3          # of what it asked the machine for
 
 
 @dataclass(frozen=True)
@@ -71,21 +70,11 @@ def _check(data: Mapping) -> Row:
 def _outside(data: Mapping) -> list[Row]:
     """What the environment does beyond its game; most do nothing."""
     check = data["check"]
-    places = sum(item["code"] == "PUF115" for item in (
-        *check.get("findings", ()), *check.get("suppressed", ()))) + \
-        check.get("more", {}).get("PUF115", 0)
-    asked = [answer(one) for one in check.get("asked", ())]
+    places = beyond.count(check.get("findings"), check.get("suppressed"), more=check.get("more"))
+    asked = [beyond.answer(one) for one in check.get("asked", ())]
     if not places and not asked:
         return []
-    said = asked[:MOST_ASKED] + [f"and {len(asked) - MOST_ASKED} more"] * (len(asked) > MOST_ASKED)
-    code = f"PUF115, {ui.plural(places, 'place')}" if places else "PUF115"
-    return [Row("outside", f"it acts outside its game ({code})"
-                + (f"; it asked for {', '.join(said)}" if said else ""), good=False)]
-
-
-def answer(asked: Mapping) -> str:
-    """'connect 10.0.0.1:80: Network is unreachable'"""
-    return f"{asked['call']} {asked['what']}: {asked['denied'] or 'done'}"
+    return [Row("outside", f"it {beyond.says(places, asked)}", good=False)]
 
 
 def _training(data: Mapping) -> list[Row]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
+from ..checking import beyond
 from ..checking.harness import driver
 from . import sandbox, sources
 from .meter import Ended, Limits
@@ -26,7 +27,6 @@ from .sandbox import Sandbox
 STEPS = ("check", "build", "train", "report")
 DONE_WORDS = {OK: "done", FINDINGS: "done, with findings", 2: "refused", 3: "did not build",
               4: "failed", 5: "met a bug of puffer-sdk"}
-OUTSIDE = "PUF115"      # acts-outside
 KEPT = 40               # lines of a step's output that are kept
 
 
@@ -236,11 +236,9 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
         seen.check = found["check"]
         coverage = (seen.check or {}).get("coverage") or {}
         asked = coverage.get("asked") or ()
-        places = (*((seen.check or {}).get("findings") or ()), *(coverage.get("suppressed") or ()))
-        seen.outside = sum(one["code"] == OUTSIDE for one in places) + int(
-            (coverage.get("more") or {}).get(OUTSIDE, 0))
-        seen.asked = [" ".join(plain(f"{one['call']} {one['what']}: {one['denied'] or 'done'}")
-                               .split()) for one in asked]
+        seen.outside = beyond.count((seen.check or {}).get("findings"),
+                                    coverage.get("suppressed"), more=coverage.get("more"))
+        seen.asked = [" ".join(plain(beyond.answer(one)).split()) for one in asked]
         # A verdict must match the status
         if (found["verdict"] == "pass") != (status == OK):
             raise ValueError("the verdict contradicts the status")

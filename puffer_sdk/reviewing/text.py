@@ -5,13 +5,14 @@ import html
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..base import files, ui
+from ..base import files
 from ..base.errors import OK, UsageError
-from .review import DONE_WORDS, OUTSIDE, EnvReview, Review, plain
+from ..checking import beyond
+from .review import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]
 MOST_ASKED = 20         # lines of what an environment asked the machine for
-MOST_NAMED, MOST_SHOWN = 3, 100     # of these in the verdict, and characters of each
+MOST_SHOWN = 100        # characters of what it asked for, in the verdict
 
 # The report was made where untrusted code ran. A frame without allow-scripts runs no script, and
 # the policy allows no fetch
@@ -46,13 +47,10 @@ def lines(review: Review) -> Iterator[Line]:
 
 def _beyond(env: EnvReview) -> str:
     """What an environment does beyond its game, for the verdict: what it tried, and the answers."""
-    found = f"{OUTSIDE}, {ui.plural(env.outside, 'place')}" if env.outside else OUTSIDE
     half = MOST_SHOWN // 2              # the answer stands at the end
     said = [one if len(one) <= MOST_SHOWN else f"{one[:half]}...{one[-half:]}"
-            for one in env.asked[:MOST_NAMED]]
-    said += [f"and {len(env.asked) - MOST_NAMED} more"] * (len(env.asked) > MOST_NAMED)
-    return f"{env.name} acts outside its game ({found})" + (
-        f" and asked for {', '.join(said)}" if said else "")
+            for one in env.asked]
+    return f"{env.name} {beyond.says(env.outside, said)}"
 
 
 def _where(review: Review) -> str:

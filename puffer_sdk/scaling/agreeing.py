@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
+from ..base import ui
 from ..base.errors import UsageError
 from ..settings.values import Config
 
@@ -61,9 +62,8 @@ def agree(shared: Sequence[Mapping], hosts: Sequence[str], own: Config) -> Confi
         problems += _differences(name, [facts[settings].get(name, "not set") for facts in shared],
                                  hosts)
     if problems:
-        more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
         raise UsageError("the processes of this run differ, and cannot share it",
-                         detail="\n".join(problems[:SHOWN] + more),
+                         detail="\n".join(ui.first(problems, SHOWN)),
                          hint="the same version, environment and settings on every machine")
     if first["config"] is None:
         return own

@@ -22,11 +22,9 @@ def divide(group: Alone, threads: int) -> tuple[int, ...]:
     """
     if group.size == 1:
         return ()
-    facts = group.share({"host": group.hosts[group.rank], "threads": threads,
-                         "cores": allowed()})
-    mine = facts[group.rank]
-    beside = [rank for rank, each in enumerate(facts) if each["host"] == mine["host"]]
-    cores = mine["cores"]
+    facts = group.share({"threads": threads, "cores": allowed()})
+    beside = [rank for rank, host in enumerate(group.hosts) if host == group.hosts[group.rank]]
+    cores = facts[group.rank]["cores"]
     each = len(cores) // len(beside)
     if (len(beside) == 1 or any(facts[rank]["cores"] != cores for rank in beside)
             or max(facts[rank]["threads"] for rank in beside) > each):

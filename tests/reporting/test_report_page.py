@@ -168,7 +168,7 @@ def test_what_it_asked_of_the_machine_is_said(data):
     html, text = page.render(data, GIF), page.markdown(data, "report.html")
     assert "<li><code>connect 10.0.0.1:80: No route to host</code></li>" in html
     assert "<li><code>fopen /tmp/x: done</code></li>" in html
-    asked = "it acts outside its game (PUF115); it asked for connect 10.0.0.1:80: "
+    asked = "it acts outside its game (PUF115) and asked for connect 10.0.0.1:80: "
     assert f"| outside | {asked}No route to host, fopen /tmp/x: done |" in text
     del data["check"]["asked"]
     assert "beyond its game" not in page.render(data, GIF)

@@ -33,12 +33,10 @@ print(*part)
 class Ranks(Alone):
     """One of several ranks, whose facts are given."""
 
-    def __init__(self, rank: int, facts: list[dict]):
-        self.rank, self.size, self.facts = rank, len(facts), facts
-        self.hosts = tuple(each["host"] for each in facts)
+    def __init__(self, rank: int, hosts: str, facts: list[dict]):
+        self.rank, self.size, self.facts, self.hosts = rank, len(facts), facts, tuple(hosts)
 
     def share(self, facts: dict) -> list[dict]:
-        assert facts["host"] == self.hosts[self.rank]
         return self.facts
 
 
@@ -50,9 +48,8 @@ def bound(monkeypatch):
     return asked
 
 
-def ranks(hosts: str, cores: list[list[int]], threads: int = 1) -> list[dict]:
-    return [{"host": host, "cores": each, "threads": threads}
-            for host, each in zip(hosts, cores)]
+def ranks(hosts: str, cores: list[list[int]], threads: int = 1) -> tuple[str, list[dict]]:
+    return hosts, [{"cores": each, "threads": threads} for each in cores]
 
 
 def test_two_processes_run_on_cores_of_their_own():
@@ -66,7 +63,7 @@ def test_two_processes_run_on_cores_of_their_own():
 
 def test_each_machine_is_divided_among_its_own_processes(bound):
     facts = ranks("abab", [[0, 1, 2, 3], [4, 6], [0, 1, 2, 3], [4, 6]])
-    parts = [cores.divide(Ranks(rank, facts), 1) for rank in range(4)]
+    parts = [cores.divide(Ranks(rank, *facts), 1) for rank in range(4)]
     assert parts == [(0, 1), (4,), (2, 3), (6,)]
     assert bound == set(parts)
 
@@ -76,4 +73,4 @@ def test_each_machine_is_divided_among_its_own_processes(bound):
     ranks("aa", [[], []]), ranks("a", [[0, 1]])],
     ids=["one on each machine", "bound already", "more threads than cores", "no Linux", "alone"])
 def test_nothing_changes(facts, bound):
-    assert cores.divide(Ranks(0, facts), 1) == () and not bound
+    assert cores.divide(Ranks(0, *facts), 1) == () and not bound
