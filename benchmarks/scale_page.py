@@ -6,8 +6,8 @@ from dataclasses import replace
 from scale_model import GOOD, WORKERS, Fabric, Work
 
 MARK = "<!-- scale: written by benchmarks/bench_scale.py -->"
-ETHERNET = Fabric("25 Gbit/s Ethernet, 30 us", 0.0, 30e-6, 25e9 / 8)
-INFINIBAND = Fabric("200 Gbit/s InfiniBand, 3 us", 0.0, 3e-6, 200e9 / 8)
+ETHERNET = Fabric("25 Gbit/s Ethernet, 30 µs", 0.0, 30e-6, 25e9 / 8)
+INFINIBAND = Fabric("200 Gbit/s InfiniBand, 3 µs", 0.0, 3e-6, 200e9 / 8)
 PLANNED = 32768         # the minibatch of the plan
 
 
@@ -61,9 +61,9 @@ def planned(figures: dict) -> str:
     """Of many workers, that nobody here has."""
     call = figures["model"]["fabrics"][0]["call"]
     lines = [f"And what it says of more workers than there were, each one core as above, at "
-             f"minibatch {PLANNED:,}: how many times one worker's rate, how many workers are the "
-             "last whose doubling makes the run half as fast again, and the minibatch at which so "
-             f"many workers keep {GOOD:.0%} of their rates. **Predicted, not measured.**", "",
+             f"minibatch {PLANNED:,}: how many times one worker's rate, up to how many workers "
+             "each doubling makes the run at least 1.5 times as fast, and the minibatch at which "
+             f"so many workers keep {GOOD:.0%} of their rates. **Predicted, not measured.**", "",
              "| network | joined by | " + " | ".join(str(count) for count in WORKERS)
              + " | pays up to | " + " | ".join(f"{GOOD:.0%} at {count}" for count in WORKERS)
              + " |", "|---|---|" + "--:|" * (1 + 2 * len(WORKERS))]
