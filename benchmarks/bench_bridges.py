@@ -59,6 +59,7 @@ ALL = [("ours in lockstep, 32 workers", OURS, "ours", ENVS),
        ("PufferLib Multiprocessing, 32 workers", PUFFER, "PufferLib Multiprocessing", ENVS)]
 RACES = {"empty": [*US, *PEERS], "cartpole": [*US, LOOP, *PEERS, *C],
          "minigrid": [*US, LOOP, *PEERS], "structured": [*US[:1], *PEERS[::2]], "sleepers": ALL}
+STEPS = 100_000         # of training CartPole: what SB3's authors train it for
 WORKLOADS = (*RACES, "flatten", "training", "names")
 
 
@@ -234,7 +235,7 @@ def main() -> int:
         elif workload == "flatten":
             made = flatten(pythons, rounds, seconds)
         elif workload == "training":
-            made = training(pythons, rounds, 10_000 if given.short else 50_000)
+            made = training(pythons, rounds, 10_000 if given.short else STEPS)
         else:
             made = race(workload, pythons, rounds, seconds)
         if workload == "sleepers":

@@ -220,18 +220,20 @@ def flatten(seconds: float) -> dict:
     space = games.Structured.observation_space
     ob, found = games.Structured().ob, {}
     with contextlib.suppress(ImportError):
+        from puffer_sdk.bridges import layouts
         from puffer_sdk.bridges.spaces import observations_of
-        plan = observations_of(space)
-        write = plan.writer(np.zeros(plan.size, plan.dtype))
-        found["ours"] = lambda: write(ob)
+        for raw, label in ((True, "ours, in bytes"), (False, "ours, in floats")):
+            plan = layouts.with_rows(observations_of(space), raw)
+            write = plan.writer(np.zeros(plan.size, plan.dtype))
+            found[label] = lambda write=write: write(ob)
     with contextlib.suppress(ImportError):
         from pufferlib import emulation
         dtype = emulation.dtype_from_space(space)
         struct = np.zeros((), dtype)
-        found["PufferLib emulate"] = lambda: emulation.emulate(struct, ob)
-    if "ours" in found:
+        found["PufferLib emulate, in bytes"] = lambda: emulation.emulate(struct, ob)
+    if "ours, in floats" in found:
         from gymnasium import spaces
-        found["Gymnasium flatten"] = lambda: spaces.flatten(space, ob)
+        found["Gymnasium flatten, in floats"] = lambda: spaces.flatten(space, ob)
     best = {}
     for name, work in found.items():
         costs = []

@@ -30,8 +30,14 @@ class RawObservations(Observations):
         for number, leaf in enumerate(self.leaves):
             names[f"v{number}"] = self.part(row, leaf)
             at = "ob" + "".join(f"[{part!r}]" for part in leaf.path)
+            if leaf.kind == "Discrete":
+                low = leaf.starts[0]
+                lines += [f"i = {at}",
+                          f"if not {low} <= i < {low + leaf.widths[0]}: raise IndexError({number})",
+                          f"v{number}[...] = i"]
+                continue
             lines.append(f"v{number}[...] = {at}")
-            if leaf.kind in ("Discrete", "MultiDiscrete"):
+            if leaf.kind == "MultiDiscrete":
                 low = np.array(leaf.starts).reshape(leaf.shape)
                 names |= {f"l{number}": low,
                           f"h{number}": low + np.array(leaf.widths).reshape(leaf.shape)}

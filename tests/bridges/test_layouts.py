@@ -94,6 +94,20 @@ def test_examples_lie_in_the_space():
     assert {*plan.unflatten(rows)["mode"].tolist()} == {5, 6}
 
 
+@pytest.mark.parametrize("ids", [{"mode": 4}, {"mode": 7}, {"gears": [0, 3]}, {"gears": [-1, 0]}])
+def test_raw_rows_refuse_ids_outside_their_space(ids):
+    space = spaces.Dict({"mode": spaces.Discrete(2, start=5), "gears": spaces.MultiDiscrete([3, 3]),
+                         "speed": spaces.Box(-1, 1, (2,), np.float32)})
+    plan = layouts.with_rows(observations_of(space), True)
+    row = np.zeros(plan.size, np.uint8)
+    write = plan.writer(row)
+    good = {"mode": np.int64(6), "gears": np.array([2, 0]), "speed": np.ones(2, np.float32)}
+    write(good)
+    assert plan.unflatten(row)["mode"] == 6 and [*plan.unflatten(row)["gears"]] == [2, 0]
+    with pytest.raises(IndexError):
+        write({**good, **{name: np.array(value) for name, value in ids.items()}})
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_wrap_gives_raw_rows_on_request(workers):
     with puffer_sdk.wrap(f"{GAMES}:Camera", 3, workers=workers, seed=4, raw=True) as envs:
