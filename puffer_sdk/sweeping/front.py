@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-BEYOND = 0.1            # the area ends so far above the dearest cost, as a share of their range
+BEYOND = 0.1            # the area goes on so far above the dearest trial, as a share of their range
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(16)      # a normal variable's mean of a function
 SHARES = SHARES / SHARES.sum()
 
@@ -22,16 +22,18 @@ class Front:
     costs       [n]: their log costs
     scores      [n]: their scores, the better higher
     floor       the score that counts as nothing
+    reach       the log cost of the dearest settings: the area goes on to there
 
     members [k]: which trials are steps, the cheapest first; edges [k], levels [k + 1]
     """
 
-    def __init__(self, costs: np.ndarray, scores: np.ndarray, floor: float):
+    def __init__(self, costs: np.ndarray, scores: np.ndarray, floor: float,
+                 reach: float = -math.inf):
         order = np.argsort(costs, kind="stable")
         best = np.maximum.accumulate(np.append(floor, scores[order]))
         self.members = order[np.diff(best) > 0]
         self.edges, self.levels = costs[self.members], np.append(floor, scores[self.members])
-        self.end = costs.max() + BEYOND * np.ptp(costs)
+        self.end = max(costs.max() + BEYOND * np.ptp(costs), reach)
 
     def level(self, cost: np.ndarray) -> np.ndarray:
         """[m]: the best score that was bought at log costs [m] or cheaper."""

@@ -10,8 +10,9 @@
 Two Gaussian processes model the ranks of scores, as normal deviates, and the logarithm of the cost.
 A suggestion has the greatest expected gain of the area below the curve of best score against log
 cost (expected hypervolume improvement), so that what is nearly as good and far cheaper is found
-too. The area is in the score's own units; what is no better than the median of the first trials
-counts as nothing, and the uncertainty of the cost counts as well. The gain is multiplied by the
+too. The area is in the score's own units, and goes on to what the dearest settings of the space are
+expected to cost, tried or not; what is no better than the median of the first trials counts as
+nothing, and the uncertainty of the cost counts as well. The gain is multiplied by the
 chance that the trial does not fail. Where a lucky result hides what the model believes better, and
 more area is lost by it than any new trial is expected to gain, its settings run once again.
 
@@ -95,6 +96,7 @@ class Sampler:
         columns = space.features(np.full((1, len(space)), 0.5)).shape[1]
         self.scores, self.costs, self.failures = (GaussianProcess(columns) for _ in range(3))
         self._searched: dict[int, tuple] = {}
+        self._anywhere = candidates.anywhere(space, np.random.default_rng(seed), FAR)
 
     # ---- ask and tell --------------------------------------------------------------------------
 
@@ -206,7 +208,8 @@ class Sampler:
         told = self._told()
         means = unwarped(self.scores.predict_mean(seen), told)
         early = [self.sign * trial.score for trial in self.trials[:EARLY] if trial.state == DONE]
-        front = Front(costs, means, np.median(early) if early else told.min())
+        dearest = self.costs.predict_mean(self.space.features(self._anywhere)).max()
+        front = Front(costs, means, np.median(early) if early else told.min(), dearest)
         again, lost = self._doubtful(done, costs, np.maximum(means, front.levels[0]))
         good = points[np.union1d(np.argsort(-means)[:5], front.members)]
         self._suppose_running()

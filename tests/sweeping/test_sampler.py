@@ -68,6 +68,21 @@ def test_nothing_learned_by_the_first_trials_does_not_trap_it_where_trials_are_c
     assert training(sampler.best().settings)[0] > 0.6
 
 
+def test_it_looks_where_trials_are_dearer_than_any_before():
+    """All that was tried is in the cheap half of steps, and more steps are all that helps."""
+    rows = {"steps": ROWS["steps"], "bonus": ROWS["bonus"]}
+    for seed in range(3):
+        sampler = Sampler(Space(rows), seed=seed)
+        for at in np.geomspace(1e5, 9e5, 8):
+            sampler.tell(sampler.add({"steps": round(at), "bonus": 0.5}), at / 1e7, at)
+        asked = []
+        for _ in range(8):
+            trial = sampler.ask()
+            asked.append(trial.settings["steps"])
+            sampler.tell(trial, asked[-1] / 1e7, asked[-1])
+        assert max(asked) > 5e6, asked
+
+
 def test_minimizing_the_negative_proposes_exactly_the_same():
     up, down = search("gp", 3, 24), search("gp", 3, 24, minimize=True)
     assert [trial.settings for trial in up.trials] == [trial.settings for trial in down.trials]
