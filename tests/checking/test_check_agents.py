@@ -10,7 +10,10 @@ from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.base.errors import FINDINGS
 from puffer_sdk.checking.check import check
+from puffer_sdk.checking.harness.driver import OURS, Kind, Runner, build_library, build_program
 from puffer_sdk.checking.repro.replaying import replay
+from puffer_sdk.env import header
+from puffer_sdk.settings import config
 
 BATTLE, HARBOUR = (SPECIMENS / "correct" / name for name in ("battle", "harbour"))
 
@@ -102,3 +105,32 @@ def test_the_contract_tells_of_both_fields():
     section = re.search(r"^## Agents that come and go\n(.*?)^## ", page, re.M | re.S)[1]
     for word in ("max_agents", "alive", "PUF322", "PUF402", "PUF407"):
         assert word in section
+
+
+OWN_LIVES = (
+    ("    int tick;\n", "    int tick, clock[2];\n    unsigned char* action_mask;\n"),
+    ("void c_reset", "static void show(Probe* env, int a) {\n"
+     "    for (int k = 0; k < 3; k++) env->action_mask[3 * a + k] = env->clock[a] >= k;\n}\n\n"
+     "void c_reset"),
+    ("    env->tick = 0;\n",
+     "    for (int a = 0; a < 2; a++) { env->clock[a] = 0; show(env, a); }\n"),
+    ("env->observations[2 * a] = env->tick;", "env->observations[2 * a] = env->clock[a];"),
+    ("env->rewards[a] += ", "env->rewards[a] = "),
+    ("        env->terminals[a] += env->tick == env->limit;\n",
+     "        env->terminals[a] = ++env->clock[a] >= env->limit + a;\n"
+     "        if (env->terminals[a]) env->clock[a] = 0;\n        if (SHOWN) show(env, a);\n"),
+    ("env->tick >= env->limit", "env->terminals[0]"), ("        c_reset(env);\n", ""))
+
+
+@pytest.mark.parametrize("shown, written", [("1", True), ("!env->terminals[a]", False)])
+def test_a_mask_is_new_where_an_agents_own_episode_begins(shown, written, probe, tmp_path):
+    folder = probe(*OWN_LIVES, ("SHOWN", shown), ini="[env]\nlimit = 5\nnum_agents = 2\n")
+    spec = header.read(folder)
+    settings = config.resolve(folder, None, spec).env
+    runner = Runner(spec, tmp_path, 42, settings, {}, 10.0, {})
+    plain = Kind("plain", ("-O1", OURS))
+    outcome = runner.run("masks", build_program(plain), build_library(spec, plain, tmp_path),
+                         "masks", agents=4, envs=2, steps=64)
+    rows = outcome.all("mask_row")
+    assert len(rows) == 2 and all(row.ends > 50 and row.written == row.steps for row in rows)
+    assert all(row.ends_written == (row.ends if written else 0) for row in rows)

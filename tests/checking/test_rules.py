@@ -133,8 +133,22 @@ def test_a_perf_that_is_divided_as_whole_numbers(fields, told):
 def test_a_setting_whose_fraction_nothing_sees(greed, told):
     facts = facts_of(probe=[])
     facts.source = SimpleNamespace(cut_short=lambda struct: {"greed": ("dock.h", 9, "(int)greed")})
-    facts.spec, facts.config = SimpleNamespace(struct="Dock"), SimpleNamespace(env={"greed": greed})
+    facts.spec = SimpleNamespace(struct="Dock", binding=None)
+    facts.config = SimpleNamespace(env={"greed": greed})
     assert [f.message for f in found(facts, "PUF113")] == told
+
+
+@pytest.mark.parametrize("kind, value, line", [
+    ("int", "", 2), ("float", "", None), ("int", " * 60", None), ("int", " + 0.5f", None)])
+def test_a_setting_that_my_init_stores_as_a_whole_number(kind, value, line):
+    facts = facts_of(probe=[])
+    text = f'void my_init(Env* env, Dict* kwargs) {{\n    env->pay = dict_get(kwargs, "greed")' \
+           f"->value{value};\n}}\n"
+    facts.source = SimpleNamespace(cut_short=lambda struct: {}, files={"binding.c": text})
+    facts.spec = SimpleNamespace(struct="Dock", binding=Path("binding.c"),
+                                 settable=[SimpleNamespace(name="pay", type=kind)])
+    facts.config = SimpleNamespace(env={"greed": 0.7})
+    assert [f.line for f in found(facts, "PUF113")] == ([line] if line else [])
 
 
 @pytest.mark.parametrize("old, told", [(9, True), (8, False)])
@@ -182,6 +196,14 @@ def test_rows_of_the_mask_that_keep_what_they_held(rows, words):
              "twin": 0, "twin_acts": 120, "twin_wrong": 30},
       {"legal_acts": 90, "legal_idle": 60, "twin": 1, "twin_acts": 90, "twin_idle": 60}],
      "element 1 of the mask tells when action 2 of head 0 does something"),
+    # two jumps, both rare: each one's byte tells of the other
+    ([FREE, {"legal_idle": 7, "forbidden_acts": 5, "forbidden_idle": 138, "twin": 2,
+             "twin_acts": 5, "twin_idle": 145},
+      {"legal_idle": 5, "forbidden_acts": 7, "forbidden_idle": 138, "twin": 1, "twin_acts": 7,
+       "twin_idle": 143}],
+     "element 2 of the mask tells when action 1 of head 0 does something"),
+    ([FREE, {"legal_idle": 7, "forbidden_acts": 5, "forbidden_idle": 138, "twin": 0,
+             "twin_acts": 5, "twin_idle": 145}, GOOD], None),       # one alone may be chance
     ([FREE, {"legal_acts": 20, "legal_idle": 60, "forbidden_acts": 65, "forbidden_idle": 5}],
      "forbids actions where they do something"),
     ([FREE, {"forbidden_acts": 150}], "the mask never allows anything but action 0 of head 0"),

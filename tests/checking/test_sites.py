@@ -17,10 +17,10 @@ SHOW = "        env->observations[2 * a + 1] = env->actions[a];\n"
 @pytest.fixture
 def count(probe, tmp_path):
     """Plays 64 steps of a probe with these replacements -> [(Site, its fact), ...]"""
-    def run(*replacements, name: str = "probe") -> list:
-        folder = probe(*replacements, name=name)
+    def run(*replacements, name: str = "probe", **files) -> list:
+        folder = probe(*replacements, name=name, **files)
         spec = header.read(folder)
-        found = probing.write(spec.header, sites.sites(read.read(folder)), tmp_path / "probed")
+        found = probing.write(spec, sites.sites(read.read(folder)), tmp_path / "probed")
         library = build_library(spec, PLAIN, tmp_path, probed=tmp_path / "probed")
         runner = Runner(spec, tmp_path, 42, config.resolve(folder, None, spec).env, {}, 10.0, {})
         outcome: Outcome = runner.run("guard", build_program(PLAIN), library, "guard", agents=1,
@@ -137,6 +137,25 @@ def test_a_reward_that_is_set_back_to_zero(count, line, lost):
     for site, fact in pairs:
         assert site.target == ("env->rewards[a]" if lost else "*paid")
         assert fact.count > 0 and fact.outside == lost * fact.count
+
+
+BINDING = """\
+#include "probe.h"
+#define OBS_TENSOR_T FloatTensor
+#define Env Probe
+#include "vecenv.h"
+void my_init(Env* env, Dict* kwargs) {
+    env->num_agents = 1;
+    env->limit = dict_get(kwargs, "limit")->value;
+}
+void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
+"""
+
+
+def test_a_hand_written_binding_includes_the_header_that_counts(count):
+    paid = f"{PAID}        env->rewards[a] = 0.0f;\n"
+    ((site, fact),) = count((PAID, paid), binding_c=BINDING)
+    assert (site.kind, site.target) == ("clear", "env->rewards[a]") and fact.outside > 0
 
 
 @pytest.mark.parametrize("divisor, kinds", [("env->limit", ["quotient"]), ("3", [])])

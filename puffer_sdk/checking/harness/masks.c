@@ -15,7 +15,7 @@
 enum { WRITES = 512, MOST = 64, AHEAD = 4, FILL = 2 };    // steps; actions; steps; not 0: legal
 
 typedef struct RowWrites {     // of one agent's row of the mask, over all envs
-    int64_t steps, written;    // steps that ended nothing
+    int64_t steps, written;    // steps that did not end its episode
     int64_t ends, ends_written;
     int64_t step;    // of the first ending that left it as it was
     int env;
@@ -42,7 +42,7 @@ static void fill_masks(Batch* b, int value) {
 
 static void note_write(const Batch* b, int env, int agent, RowWrites* w) {
     bool written = !is_filled(mask_of(b, env, agent));
-    if (!env_ended(b, env)) {
+    if (!agent_ended(b, env, agent)) {
         w->steps++;
         w->written += written;
         return;

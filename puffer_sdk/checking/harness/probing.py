@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...base.spec import Spec
 from ..source.sites import Site
 
 HERE = Path(__file__).parent
@@ -16,16 +17,22 @@ CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer
          "clear": "puffer_forget", "replace": "puffer_forget"}
 
 
-def write(header: Path, sites: Sequence[Site], folder: Path) -> list[Site]:
-    """The copy of the header in `folder`; returns the sites that it counts, by their numbers."""
+def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:
+    """The copy of the header in `folder`, and of a hand-written binding, which includes what lies
+    beside it; returns the sites that are counted, by their numbers."""
+    header = spec.header
     mine = [site for site in sites if site.file == header.name]
     if mine:
-        data = header.read_bytes()
         folder.mkdir(exist_ok=True)
-        first = (f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
-                 f'#line 1 "{header}"\n')
-        (folder / header.name).write_bytes(first.encode() + probed(data, mine))
+        first = f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
+        copy(header, folder, first, probed(header.read_bytes(), mine))
+        if spec.binding:
+            copy(spec.binding, folder, "", spec.binding.read_bytes())
     return mine
+
+
+def copy(file: Path, folder: Path, first: str, text: bytes) -> None:
+    (folder / file.name).write_bytes(f'{first}#line 1 "{file}"\n'.encode() + text)
 
 
 def probed(data: bytes, sites: Sequence[Site]) -> bytes:

@@ -101,9 +101,13 @@ def _misplaced(mine: list[Fact], actions: dict[int, Fact], place: dict):
     wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
     wrong = [(one, owner) for one, owner in wrong if _tells(one) and _is_no_use(one)
              and owner.forbidden_acts >= MOMENTS and 5 * owner.forbidden_acts >= _forbidden(owner)]
-    if not wrong:
-        return
-    one, owner = max(wrong, key=lambda pair: pair[0].twin_acts + pair[0].twin_idle)
+    if not wrong:       # each may be rare, such as a jump in one direction
+        wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions
+                 and one.forbidden_acts and not one.legal_acts and not one.twin_wrong]
+        if len(wrong) < 2 or 2 * sum(one.forbidden_acts for one, _ in wrong) < MOMENTS:
+            return
+    one, owner = max(wrong, key=lambda pair: (pair[0].twin_acts + pair[0].twin_idle,
+                                              pair[1].forbidden_acts))
     yield Finding("PUF413", f"{elements(one.twin, one.twin)} of the mask tells when action "
                             f"{one.value} of head {one.head} does something, and not its own "
                             f"{elements(one.action, one.action)}",

@@ -55,7 +55,7 @@ def setting_no_effect(facts: Facts):
     How it is seen: each key was doubled and halved, then set to small values, then played
     for long; every byte of every step, and of the log, was the same. A key whose value in the ini
     is cut to a whole number wherever it is read is reported, too: `(int)env->greed * 1000` is 0 for
-    a greed of 0.7.
+    a greed of 0.7, and so is an `int greed` to which my_init stores it.
     """
     yield from _cut_short(facts)
     _played(facts)
@@ -84,13 +84,31 @@ def setting_no_effect(facts: Facts):
 def _cut_short(facts: Facts):
     """Keys with a fraction that no line of the game ever sees."""
     values = facts.config.env if facts.config else {}
-    for key, (file, line, text) in facts.source.cut_short(facts.spec.struct).items():
+    whole = {name: (*place, "multiply first, then cast: (int)(env->share * 1000.0f)")
+             for name, place in facts.source.cut_short(facts.spec.struct).items()}
+    if facts.handwritten:
+        whole |= _bound_to_integers(facts)
+    for key, (file, line, text, hint) in whole.items():
         value = float(values.get(key, 0))
         if value % 1:
             yield Finding("PUF113", f"[env] {key} = {value:g} counts as {int(value)}: it is made a "
                                     "whole number before it is used", file=file, line=line,
-                          expected=f"{value:g}", actual=f"{text}, which is {int(value)}",
-                          hint="multiply first, then cast: (int)(env->share * 1000.0f)")
+                          expected=f"{value:g}", actual=f"{text}, which is {int(value)}", hint=hint)
+
+
+def _bound_to_integers(facts: Facts) -> dict[str, tuple[str, int, str, str]]:
+    """Keys that my_init stores to fields of whole numbers, as they are."""
+    types = {field.name: field.type for field in facts.spec.settable}
+    binding = facts.source.files.get("binding.c", "")
+    return {key: ("binding.c", binding.count("\n", 0, store.start()) + 1,
+                  f"{types[field]} {field}", "should the field be a float?")
+            for store in _STORED.finditer(binding)
+            for field, key in [store.groups()] if types.get(field) in _WHOLE}
+
+
+_WHOLE = ("int", "unsigned int", "long", "short", "char", "unsigned char", "bool", "_Bool")
+_STORED = re.compile(r'(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?dict_get\([^;"]*"(\w+)"\s*\)\s*'
+                     r'->\s*value\s*;')
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())
