@@ -96,10 +96,12 @@ def bench():
 @pytest.mark.parametrize("fault, code, says", [
     ("couriers-08", "PUF302", "alone ends its episode, its observation is not written"),
     ("dogs-07", "PUF422", "Log.episode_return is wrong in"),
+    ("bistro-09", "PUF305", "is 0 until order->waited / env->patience is 1"),
     ("salvo", None, None)])
 def test_games_of_the_field(fault, code, says, bench, tmp_path):
-    """An agent that begins anew unseen, a return that is right for the best agent alone; and
-    elements that show a bullet only while it flies, which are right."""
+    """An agent that begins anew unseen, a return that is right for the best agent alone, a share
+    that is multiplied after its division; and elements that show a bullet only while it flies,
+    which are right."""
     game = bench.FIELD / fault.partition("-")[0]
     folder = bench.copy(game, tmp_path)
     for each in bench.tomllib.loads((game / "faults.toml").read_text())["fault"]:

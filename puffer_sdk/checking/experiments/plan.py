@@ -108,8 +108,8 @@ class Plan:
     def build_watched(self) -> None:
         """With the sites of the header counted, where that compiles."""
         facts, probed = self.facts, self.folder / "probed"
-        found = [] if self.spec.binding else sites.sites(facts.source)
-        facts.sites = probing.write(self.spec.header, found, probed)
+        facts.sites = probing.write(self.spec.header, sites.sites(facts.source), probed,
+                                    self.spec.binding)
         try:
             self.build(WATCHED, probed if facts.sites else None)
         except BuildError:

@@ -174,6 +174,8 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     """
     source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
                                                 purpose="build products"))
+    if probed and spec.binding:
+        source = probed / source.name
     unit = folder / f"{kind.name}.c"
     unit.write_text(f'#include "{source}"\n{_FOOTER}')
     compiler = compilers.find_compiler()

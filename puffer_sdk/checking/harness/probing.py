@@ -12,12 +12,16 @@ from pathlib import Path
 from ..source.sites import Site
 
 HERE = Path(__file__).parent
-CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer_copy",
+CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "product": "puffer_quotient", "copy": "puffer_copy",
          "clear": "puffer_forget", "replace": "puffer_forget"}
 
 
-def write(header: Path, sites: Sequence[Site], folder: Path) -> list[Site]:
-    """The copy of the header in `folder`; returns the sites that it counts, by their numbers."""
+def write(header: Path, sites: Sequence[Site], folder: Path,
+          binding: Path | None = None) -> list[Site]:
+    """The copy of the header in `folder`; returns the sites that it counts, by their numbers.
+
+    A hand-written binding is copied, too: it includes the header that lies beside it.
+    """
     mine = [site for site in sites if site.file == header.name]
     if mine:
         data = header.read_bytes()
@@ -25,6 +29,9 @@ def write(header: Path, sites: Sequence[Site], folder: Path) -> list[Site]:
         first = (f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
                  f'#line 1 "{header}"\n')
         (folder / header.name).write_bytes(first.encode() + probed(data, mine))
+        if binding:
+            (folder / binding.name).write_bytes(f'#line 1 "{binding}"\n'.encode()
+                                                + binding.read_bytes())
     return mine
 
 
