@@ -63,8 +63,8 @@ def test_a_share_that_is_divided_as_whole_numbers(count, value, share):
     ("(float)(10 * (env->tick / 88))", False, False),   # what is half there at most says little
     ("(float)(env->tick / 8 * 8)", False, True)])       # rounded down
 def test_a_share_that_is_multiplied_after_its_division(count, value, nearly, beyond):
-    ((site, fact),) = [pair for pair in count(
-        ("env->limit", "40"), (SHOW, f"        env->observations[2 * a + 1] = {value};\n")) if pair[0].kind == "product"]
+    ((_, fact),) = [pair for pair in count(("env->limit", "40"), (
+        SHOW, f"        env->observations[2 * a + 1] = {value};\n")) if pair[0].kind == "product"]
     assert (fact.nearly > 0, fact.beyond > 0) == (nearly, beyond) and fact.inexact > 10
 
 

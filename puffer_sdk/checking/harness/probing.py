@@ -12,8 +12,8 @@ from pathlib import Path
 from ..source.sites import Site
 
 HERE = Path(__file__).parent
-CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "product": "puffer_quotient", "copy": "puffer_copy",
-         "clear": "puffer_forget", "replace": "puffer_forget"}
+CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "product": "puffer_quotient",
+         "copy": "puffer_copy", "clear": "puffer_forget", "replace": "puffer_forget"}
 
 
 def write(header: Path, sites: Sequence[Site], folder: Path,
