@@ -96,10 +96,12 @@ def bench():
 @pytest.mark.parametrize("fault, code, says", [
     ("couriers-08", "PUF302", "alone ends its episode, its observation is not written"),
     ("dogs-07", "PUF422", "Log.episode_return is wrong in"),
+    ("bistro-09", "PUF305", "is 0 until order->waited / env->patience is 1"),
     ("salvo", None, None)])
 def test_games_of_the_field(fault, code, says, bench, tmp_path):
-    """An agent that begins anew unseen, a return that is right for the best agent alone; and
-    elements that show a bullet only while it flies, which are right."""
+    """An agent that begins anew unseen, a return that is right for the best agent alone, a share
+    that is multiplied after its division; and elements that show a bullet only while it flies,
+    which are right."""
     game = bench.FIELD / fault.partition("-")[0]
     folder = bench.copy(game, tmp_path)
     for each in bench.tomllib.loads((game / "faults.toml").read_text())["fault"]:
@@ -134,6 +136,35 @@ def test_names_that_the_field_lacks_are_refused(field):
                        "no_such"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "the field has no no_such" in done.stderr
     assert run(field, "--renew", "bandit").returncode == 2
+
+
+def test_the_page_is_made_of_its_data(bench):
+    """Both tables, and every game in one lot."""
+    figures = bench.read_figures()
+    page = (ROOT / "docs/why/checker.md").read_text()
+    assert page.split(bench.LOTS)[1].strip() == bench.lots_table(figures["lots"], figures["field"])
+    assert page.split(bench.MARK)[1].strip() == bench.table(figures)
+    games = {game["game"]: len(game["faults"]) for game in figures["field"]}
+    assert sorted(name for lot in figures["lots"] for name in lot["games"]) == sorted(games)
+    for lot in figures["lots"]:
+        assert lot["faults"] == sum(games[name] for name in lot["games"])
+
+
+def test_what_was_found_at_first_stands_beside_what_is_found_now(bench):
+    fault = {"expect": ["PUF302"], "result": "found"}
+    games = [{"game": "bandit", "alarms": ["PUF105"], "faults": [
+        fault, {**fault, "result": "other"}, {"expect": ["PUF702"], "result": "missed"}]},
+             {"game": "zoo", "alarms": [], "faults": [{**fault, "result": "missed"}]}]
+    lots = [{"lot": "first", "games": ["bandit"], "faults": 3, "found": 0, "other": 1,
+             "refused": 1, "alarms": []},
+            {"lot": "second", "games": ["zoo"], "faults": 1, "found": 1, "other": 0, "refused": 0,
+             "alarms": [{"code": "PUF302", "severity": "error", "of": "bullets"}]}]
+    lines = bench.lots_table(lots, games).splitlines()
+    assert lines[2] == ("| first | 1 | 3 | 0, 1 more under another code, 1 refused by the build | "
+                        "none | 1, 1 more under another code | PUF105 in bandit |")
+    assert lines[3] == "| second | 1 | 1 | 1 | PUF302 (error): bullets | 0 | none |"
+    assert lines[-1].startswith("**Of all 4 faults 1 are found (25%).** 1 are labelled PUF702, ")
+    assert lines[-1].endswith(" of the other 3 it finds 33%.")
 
 
 def test_the_table_of_sanitizers_is_made_of_its_data(monkeypatch):

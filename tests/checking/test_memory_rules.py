@@ -90,6 +90,30 @@ def test_an_env_that_takes_all_memory_is_ended(copy):
     assert result.exit_status == 1
 
 
+READS = "env->stones[env->depth + 1]"
+MOVED = "(env->depth > FLOOR - 2 ? move(env) : env->stones)[0]"
+MOVE = """static int* move(Diver* env) {
+    int* old = env->stones;
+    env->stones = realloc(old, 2 * FLOOR * sizeof(int));
+    return old;
+}
+"""
+
+
+@pytest.mark.parametrize("changes, says, more", [
+    ((), "reads beyond a block of the heap", "a read 0 bytes after a block of 96 bytes"),
+    (((READS, "env->stones[env->depth > FLOOR - 2 ? -3 : 0]"),),
+     "reads beyond a block of the heap", "a read 12 bytes before a block of 96 bytes"),
+    (((READS, MOVED), ("void c_step", MOVE + "void c_step")),
+     "uses memory that was freed", "a read in a block of 96 bytes that was freed")])
+def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more, copy):
+    """The sanitizers play too little to see it."""
+    diver = copy("broken/puf201_diver", *changes)
+    (finding,) = found(diver, "PUF201")
+    assert finding.message.endswith(says) and finding.actual == more
+    assert (finding.line, finding.seen_in) == (line_of(diver, "reward = (float)"), "fences")
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
     """One element too far is a field of the env's own, so that no memory is left."""

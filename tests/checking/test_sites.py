@@ -58,6 +58,16 @@ def test_a_share_that_is_divided_as_whole_numbers(count, value, share):
     assert fact.inexact > 0 and fact.ones > 0 and (fact.beyond == 0) is share
 
 
+@pytest.mark.parametrize("value, nearly, beyond", [
+    ("(float)(env->tick / 44 * 10)", True, False),      # 40 of 44 at most: always 0
+    ("(float)(10 * (env->tick / 88))", False, False),   # what is half there at most says little
+    ("(float)(env->tick / 8 * 8)", False, True)])       # rounded down
+def test_a_share_that_is_multiplied_after_its_division(count, value, nearly, beyond):
+    ((_, fact),) = [pair for pair in count(("env->limit", "40"), (
+        SHOW, f"        env->observations[2 * a + 1] = {value};\n")) if pair[0].kind == "product"]
+    assert (fact.nearly > 0, fact.beyond > 0) == (nearly, beyond) and fact.inexact > 10
+
+
 def test_what_a_macro_writes_is_left_alone(count):
     """Its text is not the author's line; and lines stay what they are."""
     pairs = count(BYTES, ("#define OBS_SIZE 2", "#define OBS_SIZE 2\n#define SHOW(a, v) "

@@ -62,6 +62,9 @@ class Jobs:
                 envs=few, layout=GUARD_HIGH, steps=s.steps(few, 16384, 0.5))),
             Job("guard-low", FAST, "guard", dict(
                 envs=few, layout=GUARD_LOW, steps=s.steps(few, 16384, 0.5))),
+            Job("fences", FAST, "guard", dict(
+                envs=envs, fences=1, uneven=1, layout=GUARD_HIGH,
+                steps=s.steps(envs, min(16384, (1 << 20) / envs), 1.0))),
             Job("poison", FAST, "poison", dict(
                 envs=few, steps=s.steps(few, 2048, 0.3, touched=2))),
             Job("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
@@ -167,7 +170,7 @@ class Jobs:
         return [Job("sanitized-high", SANITIZED, "guard",
                  dict(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
                 Job("sanitized-low", SANITIZED, "guard",
-                 dict(envs=envs, layout=GUARD_LOW, steps=max(steps // 4, 64),
+                 dict(envs=envs, layout=GUARD_LOW, uneven=1, steps=max(steps // 4, 64),
                       hang=2 * self.hang))]
 
     def of_other_builds(self) -> list[Job]:

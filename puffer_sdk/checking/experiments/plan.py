@@ -162,8 +162,9 @@ class Plan:
                 self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
                 self.facts.row.parts, counts.lived)
 
-    def script(self, envs: int, env: int, steps: int) -> np.ndarray:
-        """The actions that every experiment on `envs` envs gives one of them (-1: all of them).
+    def script(self, envs: int, env: int, steps: int, uneven: int = 0) -> np.ndarray:
+        """The actions that every experiment on `envs` envs gives one of them (-1: all of them), or
+        every uneven one.
 
         (steps, agents x heads) float32
         """
@@ -171,7 +172,7 @@ class Plan:
         path = self.folder / f"script-{envs}-{env}-{steps}-{threading.get_ident()}.f32"
         name = path.stem
         self.experiment(Job(name, FAST, "script", {
-            "envs": envs, "steps": steps, "dump": path, "dump_env": env}))
+            "envs": envs, "steps": steps, "dump": path, "dump_env": env, "uneven": uneven}))
         fact = self.facts.outcomes.pop(name).first("script")
         self.facts.setups.pop(name)
         agents = (fact.all if env < 0 else fact.agents) if fact else \

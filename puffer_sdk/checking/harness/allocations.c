@@ -146,8 +146,17 @@ static void drop_block(const void* at) {
 //------------------------------------------------------------------------------------
 #define CALLER __builtin_return_address(0)
 
-void* __wrap_malloc(size_t size) { return store_block(malloc(size), size); }
-void* __wrap_calloc(size_t n, size_t size) { return store_block(calloc(n, size), n * size); }
+void* __wrap_malloc(size_t size) {
+    void* block = fence_block(size);
+    return block ? block : store_block(malloc(size), size);
+}
+
+void* __wrap_calloc(size_t n, size_t size) {
+    size_t bytes;
+    void* block = __builtin_mul_overflow(n, size, &bytes) ? NULL : fence_block(bytes);
+    return block ? block : store_block(calloc(n, size), n * size);
+}
+
 char* __wrap_strdup(const char* text) { return store_block(strdup(text), strlen(text) + 1); }
 
 char* __wrap_strndup(const char* text, size_t most) {
@@ -171,15 +180,29 @@ int __wrap_posix_memalign(void** out, size_t align, size_t size) {
 }
 
 void __wrap_free(void* at) {
-    if (!is_lent(at, "free", CALLER)) {
-        drop_block(at);
-        free(at);
+    if (is_lent(at, "free", CALLER)) {
+        return;
     }
+    if (fence_holds(at)) {
+        fence_free(at);
+        return;
+    }
+    drop_block(at);
+    free(at);
 }
 
 static void* resize(void* at, size_t size, const void* caller) {
     if (is_lent(at, "realloc", caller)) {    // the env gets what it asked for, the block stays
         return calloc(1, size ? size : 1);
+    }
+    if (fence_holds(at)) {
+        void* block = fence_block(size);
+        block = block ? block : malloc(size);
+        if (block) {
+            memcpy(block, at, size < fence_size(at) ? size : fence_size(at));
+            fence_free(at);
+        }
+        return block;
     }
     drop_block(at);
     return store_block(realloc(at, size), size);

@@ -174,9 +174,32 @@ static int mode_of(int env, int64_t step) {
 
 bool plays_at_random(int env, int64_t step) { return mode_of(env, step) < 0; }
 
+// Uneven play, in phases of 16 or 32 steps: one action is held, and one step in twelve takes
+// another; or half of the actions are left out. What one action keeps from happening comes about
+// where it is rare: a piece of tetris that reaches the floor before it is swapped
+static float choose_unevenly(int env, int head, uint64_t who, int64_t step) {
+    int width = desc.act_sizes[head];
+    uint64_t phase = mix(who ^ mix(~(uint64_t)(step / (16 << (env & 1)))));
+    uint64_t bits = mix(who ^ mix((uint64_t)step));
+    bool holds = env & 2;
+    if (holds && bits % 12 > 0) {
+        return width == 1 ? (float)(phase % 3) - 1.0f : (float)(phase % (uint64_t)width);
+    }
+    for (int k = 0; !holds && width > 2 && k < width; k++) {
+        int value = (int)(((bits >> 32) + (uint64_t)k) % (uint64_t)width);
+        if (phase >> (value % 64) & 1) {
+            return (float)value;
+        }
+    }
+    return draw_action(head, bits);
+}
+
 static float choose(int env, int agent, int head, int64_t step) {
     uint64_t who = options.seed * 1000003u + ((uint64_t)env << 40) + ((uint64_t)agent << 12)
                    + (uint64_t)head;
+    if (options.uneven) {
+        return choose_unevenly(env, head, who, step);
+    }
     int mode = mode_of(env, step);
     if (mode >= 0) {
         for (int h = 0; h < desc.num_atns; h++) {

@@ -60,6 +60,13 @@ static void on_crash(int signal_number, siginfo_t* info, void* context) {
     while (r < regions + num_regions && (at < r->low || at >= r->high)) {
         r++;
     }
+    FenceFault heap;
+    if (r == regions + num_regions && fence_fault(at, &heap)) {
+        report(crash, .signal = signal_number, .address = address, .pc = fault.pc,
+               .heap = heap.freed ? "freed" : "fenced", .heap_size = heap.size,
+               .heap_past = heap.past, .heap_write = fault.write);
+        _exit(99);
+    }
     if (r == regions + num_regions) {
         report(crash, .signal = signal_number, .address = address, .pc = fault.pc);
         _exit(99);

@@ -48,6 +48,8 @@ typedef struct Options {    // what the command line asked for
     double hang;               // seconds without a sign of life
     int reseed;                // another seed for the envs, the same for the actions
     int coverage;              // write down which lines were reached (gcov)
+    int fences;                // 1: heap blocks between unmapped pages (fences.c)
+    int uneven;                // 1: actions that are seldom even: batch.c
     const char* hung;          // path: if the file exists, another process has hung
     PufferSettings env, vec;
 } Options;
@@ -110,6 +112,17 @@ void loan_remove(const void* start);
 void actions_seal(void* block, size_t bytes);    // until the next write into it
 void actions_unseal(void);
 bool actions_fault(const char* at, unsigned long long pc);    // from the signal handler
+
+// fences.c
+typedef struct FenceFault {
+    int64_t size, past;    // of the block; bytes from its end, < 0: before its start
+    bool freed;
+} FenceFault;
+void* fence_block(size_t size);    // NULL: no fence is wanted, or there is no room
+bool fence_holds(const void* at);
+size_t fence_size(const void* at);
+void fence_free(void* at);
+bool fence_fault(const void* at, FenceFault* fault);
 
 // rows.c
 size_t row_bytes(int array);    // of one agent; 0 = the env has no such array

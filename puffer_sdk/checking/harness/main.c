@@ -85,6 +85,8 @@ static void parse(int count, char** words) {
         else if (IS("memory")) options.memory = strtoull(value, NULL, 10);
         else if (IS("reseed")) options.reseed = atoi(value);
         else if (IS("coverage")) options.coverage = atoi(value);
+        else if (IS("fences")) options.fences = atoi(value);
+        else if (IS("uneven")) options.uneven = atoi(value);
         else if (IS("hung")) options.hung = value;
         else if (IS("hang")) options.hang = strtod(value, NULL);
 #undef IS

@@ -13,8 +13,8 @@ from ...base.spec import Spec
 from ..source.sites import Site
 
 HERE = Path(__file__).parent
-CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "copy": "puffer_copy",
-         "clear": "puffer_forget", "replace": "puffer_forget"}
+CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "product": "puffer_quotient",
+         "copy": "puffer_copy", "clear": "puffer_forget", "replace": "puffer_forget"}
 
 
 def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:

@@ -17,7 +17,7 @@ void sites_report(void) {
     for (int i = 0; i < count; i++) {
         const PufferSite* s = &sites[i];
         fact(site, .site = i, .count = s->count, .outside = s->outside, .first = s->first,
-             .zeros = s->zeros, .ones = s->ones, .inexact = s->inexact, .beyond = s->beyond,
-             .low = s->low, .high = s->high, .again = s->again);
+             .zeros = s->zeros, .ones = s->ones, .inexact = s->inexact, .nearly = s->nearly,
+             .beyond = s->beyond, .low = s->low, .high = s->high, .again = s->again);
     }
 }

@@ -16,6 +16,7 @@ typedef struct PufferSite {
     int64_t zeros, ones;    // puffer_quotient: results of 0 and of 1 ...
     int64_t inexact;        // ... those of 0 that are no zero, as 3 / 4
     int64_t beyond;         // results that are no share: below 0, above 1, or 1 with a remainder
+    int64_t nearly;         // ... those of 0 whose numerator is 9/10 of the other or more
     int64_t low, high;      // numerators
     int64_t last;           // puffer_copy: the state that was copied last; times that it was ...
     int64_t again;          // ... the same as before
@@ -44,6 +45,7 @@ PUFFER_LOOKS int64_t puffer_quotient(int site, int64_t a, int64_t b) {
     s->zeros += quotient == 0;
     s->ones += quotient == 1;
     s->inexact += quotient == 0 && a != 0;
+    s->nearly += quotient == 0 && a > 0 && b > 0 && a >= b - b / 10;
     s->beyond += a < 0 || b < 0 || quotient > 1 || (quotient == 1 && a != b);
     return quotient;
 }

@@ -222,9 +222,10 @@ class _Proof:
                           width=self.width(everyone, total)), everyone
 
     def rows(self, envs: int, env: int, steps: int) -> list[Row]:
-        script = self.shop.lab.script(envs, env, steps) if steps else np.zeros((0, 0))
-        rows: list[Row] = [tuple(float(x) for x in row) for row in script]
         setup = self.facts.setups.get(self.finding.seen_in, {})
+        script = self.shop.lab.script(envs, env, steps, setup.get("uneven", 0)) if steps \
+            else np.zeros((0, 0))
+        rows: list[Row] = [tuple(float(x) for x in row) for row in script]
         if setup.get("experiment") == "guard" and steps >= setup["steps"]:
             rows.append(RESET)              # as that experiment does at its end
         if self.claim.expect == "goes-on":

@@ -1,4 +1,4 @@
-"""PUF201-204: what the sanitizers said, and rows between guards."""
+"""PUF201-204: what sanitizers, guards and fences said; long, as four rules share the reading."""
 from __future__ import annotations
 
 import re
@@ -38,7 +38,7 @@ _WORDS = {
 def damaged(facts: Facts) -> bool:
     """A stray write or a sanitizer's report: what follows in other processes is its echo."""
     return any(fact.kind in ("asan", "overrun") or
-               (fact.kind == "crash" and fact.array)
+               (fact.kind == "crash" and (fact.array or (fact.heap and fact.heap_write)))
                for outcome in facts.outcomes.values() for fact in outcome.facts)
 
 
@@ -128,6 +128,17 @@ def _asan(facts: Facts):
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
 
 
+def _of_heap(fact: Fact) -> tuple[str, dict]:
+    """What an access beside a block of the heap did, and what a finding says of it (fences.c)."""
+    verb = {1: "write", 0: "read"}.get(fact.heap_write, "read or write")
+    past, block = fact.heap_past, f"a block of {fact.heap_size} bytes"
+    where = f"{past} bytes after" if past >= 0 else f"{-past} bytes before"
+    freed = fact.heap == "freed"
+    return "uses memory that was freed" if freed else f"{verb}s beyond a block of the heap", {
+        "expected": "only memory of its own",
+        "actual": f"a {verb} in {block} that was freed" if freed else f"a {verb} {where} {block}"}
+
+
 def asan_place(facts: Facts, text: str) -> dict | None:
     """The author's line of an AddressSanitizer report, if there is one."""
     found = _KIND.search(text)
@@ -200,6 +211,10 @@ def memory_error(facts: Facts):
         for (int i = 0; i < 10; i++) cells[i] = 0;
 
     Fix: look at the line, and at the index or pointer that it uses.
+
+    How it is seen: by the sanitizers, and in a longer play without them in which blocks of the
+    heap touch unmapped pages. That play is uneven: for a while one action is held or some are left
+    out, so that it comes to what one of them keeps from happening.
     """
     found = list(_asan(facts)) + [Finding("PUF201", f"{call} follows a null pointer", **where)
                                   for where, call, _ in undefined(facts, NULL)]
@@ -215,12 +230,14 @@ def memory_error(facts: Facts):
             continue                    # the sanitizers or the guards said it better
         lines.add((place.get("file"), place.get("line")))
         what = "touches memory that is not there"
+        more = {"actual": signal_name(fact.signal)}
         if beside:
             what = f"reads outside this env's own rows of {beside}"
+        elif fact.heap:
+            what, more = _of_heap(fact)
         elif fact.address < 65536:
             what = "follows a null pointer"
-        found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place,
-                             actual=signal_name(fact.signal)))
+        found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place, **more))
     for outcome, fact in aborts(facts):
         said = GLIBC.search(outcome.stderr)
         if said and not found and not damaged(facts):

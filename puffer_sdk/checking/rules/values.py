@@ -50,7 +50,8 @@ def obs_constant(facts: Facts):
     enum (OBS_FUEL) that promise bounds are expected to move, whatever their value, and so is an
     element into which a quotient of two integers goes: it is 0 until the first is as large as the
     second. A quotient that is 1 then, and never more, is a share that was rounded away, and
-    reported as well; a row, `cell / width`, is not.
+    reported as well, and so is one that is multiplied, `waited / patience * 10`; a row,
+    `cell / width`, is not.
     """
     need(facts, "run")
     stats = facts.statistics
@@ -95,6 +96,14 @@ def _lost_shares(facts: Facts, told: set[tuple[str, int]]):
                       expected="a fraction", actual=f"0 for {fact.inexact} of {fact.count} "
                       "numerators that are not 0, and 1 where both are equal", seed=facts.seed,
                       hint="divide floats: (float)a / b")
+    for site, fact in facts.counted("product", "observations"):
+        if fact.beyond or fact.nearly < 3 or fact.inexact < 10 or (site.file, site.line) in told:
+            continue
+        yield Finding("PUF305", f"{site.target} is 0 until {site.text} is 1: a division of "
+                                "integers comes before what multiplies it", file=site.file,
+                      line=site.line, expected="a fraction of the whole", actual=f"0 for "
+                      f"{fact.inexact} of {fact.count} numerators that are not 0, {fact.nearly} of "
+                      "them nearly the whole", seed=facts.seed, hint="multiply first: 10 * a / b")
 
 
 def _is_bandit(facts: Facts, stats) -> bool:

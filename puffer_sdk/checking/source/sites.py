@@ -2,6 +2,7 @@
 
     obs[OBS_ROW] = (unsigned char)(start - env->row);           "byte": what does not fit wraps
     obs[OBS_FLOOR] = (float)(lift->floor / (env->floors - 1));  "quotient": a share becomes 0 or 1
+    obs[OBS_DONE] = pot->heat / env->cook_time * 10;            "product": likewise, and then 10
     unsigned int rng = env->rng;                                "copy": it may draw the same again
     env->rewards[i] = 0.0f;                                     "clear": a reward may be lost
 
@@ -30,7 +31,7 @@ MOST = 64
 class Site:
     """An expression, from byte `start` to `end` of its file."""
 
-    kind: str               # "byte", "quotient", "copy", "clear", "replace"
+    kind: str               # "byte", "quotient", "product", "copy", "clear", "replace"
     file: str
     line: int
     start: int
@@ -121,13 +122,17 @@ def _bytes(source: Source, function: Function, target: Node,
 
 
 def _quotients(function: Function, value: Node) -> Iterator[tuple[Function, str, Node]]:
-    """Divisions of whole numbers whose result is at once made a float."""
+    """Divisions of whole numbers whose result is at once made a float, or multiplied."""
     for node in value.walk():
         if node.kind == "binary" and node.op == "/" and _WIDE.fullmatch(node.type) and \
-                node.value is None and node.parent is not None and (
-                _FLOAT.fullmatch(node.parent.type)
-                and (node.parent.kind == "cast" or node.parent.op in "+ - * / = += -=".split())):
-            yield function, "quotient", node
+                node.value is None and node.parent is not None:
+            above = node.parent
+            if _FLOAT.fullmatch(above.type) and (above.kind == "cast" or
+                                                 above.op in "+ - * / = += -=".split()):
+                yield function, "quotient", node
+            elif above.op == "*" and _WIDE.fullmatch(above.type) and len(above.children) == 2 and \
+                    any((side.bare().value or 0) > 1 for side in above.children):
+                yield function, "product", node
 
 
 def _site(source: Source, owner: Function, kind: str, node: Node, goes: str, target: Node,
@@ -142,7 +147,7 @@ def _site(source: Source, owner: Function, kind: str, node: Node, goes: str, tar
             any(up.cursor.extent.start.offset == start and up.cursor.extent.end.offset == end
                 for up in node.up() if up.kind == "binary" and up.op in syntax.ASSIGNMENTS):
         return None
-    if kind == "quotient":
+    if kind in ("quotient", "product"):
         left, right = (child.cursor.extent for child in node.children)
         slash = plain.find("/", left.end.offset, right.start.offset)
         if slash < 0:
