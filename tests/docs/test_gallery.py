@@ -5,7 +5,8 @@ import json
 import pytest
 from helpers.places import ROOT
 
-ROW = {"name": "pong", "obs": "8 f32", "actions": "3", "agents": 1, "files": {"pong.h": "0" * 40},
+ROW = {"name": "pong", "version": "3.0", "date": "2026-01-02", "obs": "8 f32",
+       "actions": "3", "agents": 1, "files": {"pong.h": "0" * 40},
        "programs": {"local": "", "fast": "", "web": "no emcc", "cuda": ""}, "check": "pass",
        "findings": [{"severity": "warning", "code": "PUF302", "message": "stale <obs>",
                      "place": "pong.h:7"}],
@@ -69,6 +70,55 @@ def test_a_row_names_the_commit_of_each_file_where_there_are_several(gallery):
     assert "commits" not in data["rows"]["pong 3.0"]
 
 
+def test_the_summary_counts_each_version_by_itself(gallery):
+    rows = {"pong 4.0": {**ROW, "version": "4.0", "passed": True}, "pong 3.0": ROW,
+            "snake 3.0": {**ROW, "name": "snake", "check": "fail", "training": []}}
+    of_4, of_3 = gallery.render({"rows": rows}, {}).splitlines()[:2]
+    assert of_4 == ("- Of PufferLib 4.0, 1 were tried. 1 have no error that check found, 1 learned "
+                    "to beat random play, and 1 passed in all.")
+    assert "3.0, 2 were tried. 1 have no error that check found, 1 learned" in of_3
+    assert "and 0 passed" in of_3
+
+
+def test_an_ini_that_was_not_tried_is_said(gallery):
+    tried = [{"settings": "its ini", "skipped": "a policy of 512 x 4"},
+             {**ROW["training"][0], "settings": "our defaults"}]
+    row = {**ROW, "training": tried}
+    assert ("score 3, random 1 (our defaults; its ini asks for a policy of 512 x 4)"
+            in gallery.render({"rows": {"pong 3.0": row}}, {}))
+    tried[-1]["learnt"] = False
+    assert ("no: score 3, random 1 (its ini asks for a policy of 512 x 4)"
+            in gallery.render({"rows": {"pong 3.0": row}}, {}))
+
+
+def test_a_newer_check_renews_its_own_part_of_a_row(gallery):
+    old = {**ROW, "problems": {**ROW["problems"], "recording": "no", "learning": "not"}}
+    data = {"rows": {"pong 3.0": old}}
+    error = {"severity": "error", "code": "PUF208", "message": "x", "place": "pong.h:1"}
+    new = {**ROW, "training": [], "agreement": [], "programs": {}, "check": "fail",
+           "findings": [error], "not_tested": {"PUF422": "why"}, "problems": {"stepping": "dies"}}
+    gallery.renew_checks(data, {"rows": [new]}, "3.0")
+    row = data["rows"]["pong 3.0"]
+    assert (row["check"], row["findings"], row["not_tested"]) == (
+        "fail", [error], {"PUF422": "why"})
+    assert row["problems"] == {"stepping": "dies", "web program": "no emcc", "learning": "not"}
+    assert row["training"] == ROW["training"] and row["programs"] == ROW["programs"]
+    assert row["date"] == "2026-01-02" < row["checked"] and row["verdict"] == "stepping failed"
+    assert f"| 2026-01-02, check {row['checked']} |" in gallery.render(data, {})
+    gallery.renew_checks(data, {"rows": [{**new, "check": "pass", "findings": [],
+                                          "problems": {}}]}, "3.0")
+    assert row["verdict"] == "web program failed" and not row["passed"]
+
+
+@pytest.mark.parametrize(("changed", "said"), [
+    ({"name": "snake"}, "no row snake 3.0"), ({"files": {"pong.h": "1" * 40}}, "pong.h")])
+def test_a_newer_check_of_another_row_or_of_other_files_is_refused(gallery, changed, said):
+    data = {"rows": {"pong 3.0": dict(ROW)}}
+    with pytest.raises(SystemExit, match=said):
+        gallery.renew_checks(data, {"rows": [{**ROW, **changed}]}, "3.0")
+    assert data == {"rows": {"pong 3.0": ROW}}
+
+
 def test_many_findings_of_a_code_are_one_line(gallery):
     found = [{**ROW["findings"][0], "message": f"element {at}", "place": ""} for at in range(9)]
     text = gallery.render({"rows": {"pong 3.0": {**ROW, "findings": found}}}, {})
@@ -78,9 +128,8 @@ def test_many_findings_of_a_code_are_one_line(gallery):
 def test_a_finding_stands_beside_its_judgement_and_signs_are_no_markup(gallery):
     text = gallery.render({"rows": {"pong 3.0": ROW}},
                           {"pong 3.0": {"PUF302": "True: pong.h:9 returns early."}})
-    assert text.startswith("0 of 1 passed.")
     assert ("| pong 3.0 | 1 | local, fast, cuda | pass PUF302 | not perf | score 3, random 1 "
-            "(its ini) | web program failed |") in text
+            "(its ini) | web program failed | 2026-01-02 |") in text
     assert r"stale \<obs\> (`pong.h:7`). *True: pong.h:9 returns early.*" in text
     text = gallery.render({"rows": {"pong 3.0": ROW}}, {"pong 3.0": {"web program": "None here."}})
     assert text.endswith("- **pong 3.0** web program: no emcc. *None here.*\n")

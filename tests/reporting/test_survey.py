@@ -136,11 +136,16 @@ def test_where_too_little_ends_fewer_agents_are_compared(monkeypatch, tmp_path):
 
     def compare(folder, settings, *, agents, shared, runs_dir):
         asked.append((agents, shared))
-        return [trial.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < 200 else []
+        return [trial.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < most else []
 
     monkeypatch.setattr(trial.agreement, "compare", compare)
+    most = 200
     assert trial.agree(tmp_path, 7, tmp_path)[0]["agrees"]
     assert asked == [(511, True), (126, True)]
+    asked.clear()
+    most = 20
+    assert trial.agree(tmp_path, 1, tmp_path)[0]["agrees"]
+    assert asked == [(512, False), (128, False), (16, False)]
     asked.clear()
     assert trial.agree(tmp_path, 1000, tmp_path) == [] and asked == [(1000, True)]
 
