@@ -31,7 +31,8 @@ MARK = "<!-- gallery: written by `make ocean` -->\n"
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
 CHECKED = ("check", "findings", "not_tested")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
-PLACE = re.compile(r"[^\s\"(]*/(ocean|runs)/")     # where these lay on the machine that tried it
+# where these lay on the machine that tried it; ../../config/ is of no machine
+PLACE = re.compile(r"[^\s\"(]*/(ocean/|runs/)|(?<![\w.])/[^\s\"(]*/(?=config/)")
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None,
@@ -63,7 +64,7 @@ def renew_checks(data: dict, survey: dict, version: str) -> None:
         if other:
             raise SystemExit(f"error: {name}: these files are not those of the row: "
                              f"{', '.join(other)}")
-        row |= {key: new[key] for key in CHECKED}
+        row |= {**{key: new[key] for key in CHECKED}, "files": {**row["files"], **new["files"]}}
         row["problems"] = {
             **{part: why for part, why in new["problems"].items() if part in TRIED_WITH_IT},
             **{part: why for part, why in row["problems"].items() if part not in TRIED_WITH_IT}}
@@ -73,7 +74,7 @@ def renew_checks(data: dict, survey: dict, version: str) -> None:
 
 
 def _rows(survey: dict) -> list[dict]:
-    return json.loads(PLACE.sub(r"\1/", json.dumps(survey["rows"])))
+    return json.loads(PLACE.sub(r"\1", json.dumps(survey["rows"])))
 
 
 def render(data: dict, notes: dict) -> str:

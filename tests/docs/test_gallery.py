@@ -38,12 +38,15 @@ def test_the_page_is_made_of_the_data(gallery):
         assert set(judged) <= {each["code"] for each in row["findings"]} | set(row["problems"])
 
 
-def test_the_readme_says_how_many_were_tried_and_all_of_them_run():
+def test_the_readme_says_how_many_were_tried_and_what_does_not_run():
     rows = json.loads((ROOT / "docs/data/ocean.json").read_text())["rows"].values()
     of_4 = [row for row in rows if row["version"] == "4.0"]
+    stuck = [row["name"] for row in of_4 if {"build", "stepping"} & set(row["problems"])]
     said = " ".join((ROOT / "README.md").read_text().split())
-    assert f"Of its Ocean environments, {len(of_4)} were tried: {len(of_4) - 2} build" in said
-    assert not any({"build", "stepping"} & set(row["problems"]) for row in of_4)
+    assert (f"Of its Ocean environments, {len(of_4)} were tried: {len(of_4) - 3 - len(stuck)} "
+            "build and run as they are, three of an early 4.0 after `bind --upgrade`, and one "
+            "lacks settings") in said
+    assert stuck == ["boids"]
 
 
 def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
@@ -53,10 +56,12 @@ def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
     assert {name: row["verdict"] for name, row in data["rows"].items()} == {
         "pong 3.0": "new", "pong 4.0": "x"}
     assert data["rows"]["pong 3.0"]["commit"] == "abc"
-    problems = {"build": "no (/a/x/ocean/pong/a.h:1)", "training": "kept b/runs/pong/1/x"}
+    problems = {"build": "no (/a/x/ocean/pong/a.h:1)", "training": "kept b/runs/pong/1/x",
+                "stepping": "no (/a/x/config/pong.ini:5)", "check": "../../config/pong.ini:5"}
     gallery.merge(data, {"rows": [{**ROW, "problems": problems}]}, "3.0", None)
     assert data["rows"]["pong 3.0"]["problems"] == {
-        "build": "no (ocean/pong/a.h:1)", "training": "kept runs/pong/1/x"}
+        "build": "no (ocean/pong/a.h:1)", "training": "kept runs/pong/1/x",
+        "stepping": "no (config/pong.ini:5)", "check": "../../config/pong.ini:5"}
 
 
 def test_a_row_names_the_commit_of_each_file_where_there_are_several(gallery):
@@ -96,13 +101,15 @@ def test_a_newer_check_renews_its_own_part_of_a_row(gallery):
     data = {"rows": {"pong 3.0": old}}
     error = {"severity": "error", "code": "PUF208", "message": "x", "place": "pong.h:1"}
     new = {**ROW, "training": [], "agreement": [], "programs": {}, "check": "fail",
-           "findings": [error], "not_tested": {"PUF422": "why"}, "problems": {"stepping": "dies"}}
+           "findings": [error], "not_tested": {"PUF422": "why"}, "problems": {"stepping": "dies"},
+           "files": {**ROW["files"], "resources/cat.png": "1" * 40}}
     gallery.renew_checks(data, {"rows": [new]}, "3.0")
     row = data["rows"]["pong 3.0"]
     assert (row["check"], row["findings"], row["not_tested"]) == (
         "fail", [error], {"PUF422": "why"})
     assert row["problems"] == {"stepping": "dies", "web program": "no emcc", "learning": "not"}
     assert row["training"] == ROW["training"] and row["programs"] == ROW["programs"]
+    assert row["files"] == new["files"]
     assert row["date"] == "2026-01-02" < row["checked"] and row["verdict"] == "stepping failed"
     assert f"| 2026-01-02, check {row['checked']} |" in gallery.render(data, {})
     gallery.renew_checks(data, {"rows": [{**new, "check": "pass", "findings": [],
