@@ -28,6 +28,7 @@ DATA = ROOT / "docs/data/ocean.json"
 NOTES = ROOT / "docs/data/ocean-notes.json"
 PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
+COUNT = re.compile(r"(?s)(?<=<!-- counts: written by `make ocean` -->\n\n).*?(?=\n<!-- -->\n)")
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
 CHECKED = ("check", "findings", "not_tested")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
@@ -80,8 +81,7 @@ def _rows(survey: dict) -> list[dict]:
 def render(data: dict, notes: dict) -> str:
     """The tables, in Markdown."""
     rows = data["rows"]
-    lines = [*_summary(rows), "",
-             "| environment | agents | programs | check | eval as in training | learns | verdict "
+    lines = ["| environment | agents | programs | check | eval as in training | learns | verdict "
              "| tried |", "|---|---|---|---|---|---|---|---|"]
     lines += [f"| {name} | {row['agents'] or '-'} | {_programs(row)} | {_check(row)} | "
               f"{_agrees(row)} | {_learns(row)} | {row['verdict']} | {_tried(row)} |"
@@ -101,17 +101,17 @@ def render(data: dict, notes: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _summary(rows: dict) -> list[str]:
+def count(data: dict) -> str:
     """A line for each version, the newest first: how many were tried, what became of them."""
-    lines = []
-    for version in sorted({row["version"] for row in rows.values()}, reverse=True):
-        own = [row for row in rows.values() if row["version"] == version]
+    rows, lines = data["rows"].values(), []
+    for version in sorted({row["version"] for row in rows}, reverse=True):
+        own = [row for row in rows if row["version"] == version]
         learnt = sum(any(each.get("learnt") for each in row["training"]) for row in own)
-        lines.append(f"- Of PufferLib {version}, {len(own)} were tried. "
-                     f"{sum(row['check'] == 'pass' for row in own)} have no error that check "
-                     f"found, {learnt} learned to beat random play, and "
-                     f"{sum(row['passed'] for row in own)} passed in all.")
-    return lines
+        lines.append(f"- Of PufferLib {version}, **{len(own)}** were tried and "
+                     f"**{sum(row['passed'] for row in own)}** passed. In "
+                     f"{sum(row['check'] == 'pass' for row in own)} of them `check` found no "
+                     f"error, and {learnt} learned to beat random play.")
+    return "\n".join(lines) + "\n"
 
 
 def _tried(row: dict) -> str:
@@ -170,7 +170,7 @@ def _learns(row: dict) -> str:
 def write(data: dict, notes: dict) -> None:
     """Both files."""
     DATA.write_text(json.dumps(data, indent=1) + "\n")
-    head = PAGE.read_text().partition(MARK)[0]
+    head = COUNT.sub(lambda found: count(data), PAGE.read_text().partition(MARK)[0])
     PAGE.write_text(head + MARK + render(data, notes))
 
 

@@ -27,8 +27,9 @@ def gallery():
 def test_the_page_is_made_of_the_data(gallery):
     data = json.loads((ROOT / "docs/data/ocean.json").read_text())
     notes = json.loads((ROOT / "docs/data/ocean-notes.json").read_text())
-    made = gallery.PAGE.read_text().partition(gallery.MARK)[2]
+    head, _, made = gallery.PAGE.read_text().partition(gallery.MARK)
     assert made == gallery.render(data, notes)
+    assert gallery.COUNT.search(head)[0] == gallery.count(data)
     for row in data["rows"].values():
         assert row["version"] and row["date"] and row["files"]
         assert all(len(said) == 40 for said in row["files"].values())
@@ -78,11 +79,10 @@ def test_a_row_names_the_commit_of_each_file_where_there_are_several(gallery):
 def test_the_summary_counts_each_version_by_itself(gallery):
     rows = {"pong 4.0": {**ROW, "version": "4.0", "passed": True}, "pong 3.0": ROW,
             "snake 3.0": {**ROW, "name": "snake", "check": "fail", "training": []}}
-    of_4, of_3 = gallery.render({"rows": rows}, {}).splitlines()[:2]
-    assert of_4 == ("- Of PufferLib 4.0, 1 were tried. 1 have no error that check found, 1 learned "
-                    "to beat random play, and 1 passed in all.")
-    assert "3.0, 2 were tried. 1 have no error that check found, 1 learned" in of_3
-    assert "and 0 passed" in of_3
+    of_4, of_3 = gallery.count({"rows": rows}).splitlines()
+    assert of_4 == ("- Of PufferLib 4.0, **1** were tried and **1** passed. In 1 of them `check` "
+                    "found no error, and 1 learned to beat random play.")
+    assert "3.0, **2** were tried and **0** passed. In 1 of them `check` found no error" in of_3
 
 
 def test_an_ini_that_was_not_tried_is_said(gallery):
