@@ -15,7 +15,8 @@
 #   make cuda     compile the trainer for three generations of GPUs; needs nvcc and no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib VERSION=4.0 ONLY="pong snake"   try a checkout's environments, train on
-#                 each, and renew docs/data/ocean.json and the gallery; without ONLY: all, hours
+#                 each, and renew docs/data/ocean.json and the gallery; without ONLY: all, hours.
+#                 CHECKS=1: renew what check found, and keep each row's training
 #   make docs     the site of docs/, into build/site; needs emscripten (make deps)
 #   make serve-docs    the same on http://127.0.0.1:8000, made again whenever a page is saved
 #   make docs-images   train a template and record the README's GIF
@@ -84,9 +85,10 @@ gpu-day: $(VENV)/.base
 
 ocean: deps $(VENV)/.dev
 	@test -n "$(SRC)" || { echo "error: say where the checkout is: make ocean SRC=../PufferLib"; exit 2; }
-	@$(BIN)/puffer-sdk ocean "$(SRC)" --programs --train 5000000 --output build/ocean \
-		$(addprefix --only ,$(ONLY)) || test $$? = 1
-	@$(BIN)/python tools/gallery.py "$(or $(VERSION),4.0)" build/ocean/survey.json
+	@$(BIN)/puffer-sdk ocean "$(SRC)" $(if $(CHECKS),,--programs --train 5000000) \
+		--output build/ocean $(addprefix --only ,$(ONLY)) || test $$? = 1
+	@$(BIN)/python tools/gallery.py "$(or $(VERSION),4.0)" build/ocean/survey.json \
+		$(if $(CHECKS),--checks)
 
 container-test:
 	@$(PYTHON) tools/container.py Dockerfile

@@ -1,12 +1,15 @@
 """Keep the gallery of Ocean environments.  survey.json -> docs/data/ocean.json, the gallery's page
 
     python tools/gallery.py VERSION SURVEY.json ... [--commit HASH] [--commits FILE]
+    python tools/gallery.py VERSION SURVEY.json ... --checks
     python tools/gallery.py                 the page alone, after a change of the notes
 
 VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
-name and version. What we judge of a finding or of a part that failed, having looked at the source,
-stands in docs/data/ocean-notes.json: it is written by hand, {"pong 3.0": {"PUF302": "True: ..."}}.
-Files that are of several commits have them in --commits: {"pong": {"pong.h": HASH, ...}}.
+name and version; with --checks, what the survey's build, steps, check and picture said replaces
+that alone, for a checker that is newer than a row's training. What we judge of a finding or of a
+part that failed, having looked at the source, stands in docs/data/ocean-notes.json: it is written
+by hand, {"pong 3.0": {"PUF302": "True: ..."}}. Files that are of several commits have them in
+--commits: {"pong": {"pong.h": HASH, ...}}.
 """
 from __future__ import annotations
 
@@ -15,21 +18,28 @@ import datetime
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+
+from puffer_sdk.reporting.survey import Row
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/ocean.json"
 NOTES = ROOT / "docs/data/ocean-notes.json"
 PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
+COUNT = re.compile(r"(?s)(?<=<!-- counts: written by `make ocean` -->\n\n).*?(?=\n<!-- -->\n)")
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
-PLACE = re.compile(r"[^\s\"(]*/(ocean|runs)/")     # where these lay on the machine that tried it
+CHECKED = ("check", "findings", "not_tested")
+TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
+# where these lay on the machine that tried it; ../../config/ is of no machine
+PLACE = re.compile(r"[^\s\"(]*/(ocean/|runs/)|(?<![\w.])/[^\s\"(]*/(?=config/)")
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None,
           commits: Mapping[str, Mapping[str, str]] | None = None) -> None:
     """The survey's rows into the data. A row's commit is that of its header."""
-    for row in json.loads(PLACE.sub(r"\1/", json.dumps(survey["rows"]))):
+    for row in _rows(survey):
         own = (commits or {}).get(row["name"], {})
         data["rows"][f"{row['name']} {version}"] = {
             "version": version,
@@ -40,15 +50,42 @@ def merge(data: dict, survey: dict, version: str, commit: str | None,
     data["rows"] = dict(sorted(data["rows"].items()))
 
 
+def renew_checks(data: dict, survey: dict, version: str) -> None:
+    """What check found into rows that are there, with its own date. Training stays.
+
+    Raises SystemExit where a row is not there, or is of other files.
+    """
+    for new in _rows(survey):
+        name = f"{new['name']} {version}"
+        row = data["rows"].get(name)
+        if row is None:
+            raise SystemExit(f"error: the gallery has no row {name}; merge it without --checks")
+        other = sorted(file for file, said in row["files"].items()
+                       if new["files"].get(file) != said)
+        if other:
+            raise SystemExit(f"error: {name}: these files are not those of the row: "
+                             f"{', '.join(other)}")
+        row |= {**{key: new[key] for key in CHECKED}, "files": {**row["files"], **new["files"]}}
+        row["problems"] = {
+            **{part: why for part, why in new["problems"].items() if part in TRIED_WITH_IT},
+            **{part: why for part, why in row["problems"].items() if part not in TRIED_WITH_IT}}
+        row["checked"] = datetime.date.today().isoformat()
+        whole = Row(**{each.name: row.get(each.name) for each in fields(Row)})
+        row |= {"passed": whole.passed, "verdict": whole.verdict}
+
+
+def _rows(survey: dict) -> list[dict]:
+    return json.loads(PLACE.sub(r"\1", json.dumps(survey["rows"])))
+
+
 def render(data: dict, notes: dict) -> str:
     """The tables, in Markdown."""
     rows = data["rows"]
-    passed = sum(row["passed"] for row in rows.values())
-    lines = [f"{passed} of {len(rows)} passed.", "",
-             "| environment | agents | programs | check | eval as in training | learns | verdict |",
-             "|---|---|---|---|---|---|---|"]
+    lines = ["| environment | agents | programs | check | eval as in training | learns | verdict "
+             "| tried |", "|---|---|---|---|---|---|---|---|"]
     lines += [f"| {name} | {row['agents'] or '-'} | {_programs(row)} | {_check(row)} | "
-              f"{_agrees(row)} | {_learns(row)} | {row['verdict']} |" for name, row in rows.items()]
+              f"{_agrees(row)} | {_learns(row)} | {row['verdict']} | {_tried(row)} |"
+              for name, row in rows.items()]
     lines += ["", "## What check found, and who is right", ""]
     for name, row in rows.items():
         told = notes.get(name, {})
@@ -62,6 +99,25 @@ def render(data: dict, notes: dict) -> str:
             judged = f". *{told[part]}*" if part in told else ""
             lines.append(f"- **{name}** {part}: {_plain(why)}{judged}")
     return "\n".join(lines) + "\n"
+
+
+def count(data: dict) -> str:
+    """A line for each version, the newest first: how many were tried, what became of them."""
+    rows, lines = data["rows"].values(), []
+    for version in sorted({row["version"] for row in rows}, reverse=True):
+        own = [row for row in rows if row["version"] == version]
+        learnt = sum(any(each.get("learnt") for each in row["training"]) for row in own)
+        lines.append(f"- Of PufferLib {version}, **{len(own)}** were tried and "
+                     f"**{sum(row['passed'] for row in own)}** passed. In "
+                     f"{sum(row['check'] == 'pass' for row in own)} of them `check` found no "
+                     f"error, and {learnt} learned to beat random play.")
+    return "\n".join(lines) + "\n"
+
+
+def _tried(row: dict) -> str:
+    """The date of the row, and that of check where it is later."""
+    checked = row.get("checked", row["date"])
+    return row["date"] + (f", check {checked}" if checked > row["date"] else "")
 
 
 def _by_code(findings: list[dict]) -> dict[tuple[str, str], list[str]]:
@@ -104,13 +160,17 @@ def _learns(row: dict) -> str:
         return "not tested"
     said = (f"{last['measure'].replace('_', ' ')} {last['trained'][0]:.3g}, "
             f"random {last['random'][0]:.3g}")
-    return f"{said} ({last['settings']})" if last["learnt"] else f"no: {said}"
+    skipped = "".join(f"; {each['settings']} asks for {each['skipped']}"
+                      for each in row["training"] if "skipped" in each)
+    if not last["learnt"]:
+        return f"no: {said}" + (f" ({skipped[2:]})" if skipped else "")
+    return f"{said} ({last['settings']}{skipped})"
 
 
 def write(data: dict, notes: dict) -> None:
     """Both files."""
     DATA.write_text(json.dumps(data, indent=1) + "\n")
-    head = PAGE.read_text().partition(MARK)[0]
+    head = COUNT.sub(lambda found: count(data), PAGE.read_text().partition(MARK)[0])
     PAGE.write_text(head + MARK + render(data, notes))
 
 
@@ -121,12 +181,18 @@ def main() -> None:
     parser.add_argument("--commit", help="of the files, where they are not in a git checkout")
     parser.add_argument("--commits", type=Path, metavar="FILE",
                         help="JSON: of each environment's files, where they are of several commits")
+    parser.add_argument("--checks", action="store_true",
+                        help="renew what check found, and keep the rest of each row")
     given = parser.parse_args()
     commits = json.loads(given.commits.read_text()) if given.commits else {}
     data = json.loads(DATA.read_text()) if DATA.is_file() else {"rows": {}}
     notes = json.loads(NOTES.read_text()) if NOTES.is_file() else {}
     for path in given.surveys:
-        merge(data, json.loads(path.read_text()), given.version, given.commit, commits)
+        survey = json.loads(path.read_text())
+        if given.checks:
+            renew_checks(data, survey, given.version)
+        else:
+            merge(data, survey, given.version, given.commit, commits)
     write(data, notes)
     print(f"wrote    {DATA.relative_to(ROOT)}, {PAGE.relative_to(ROOT)}")
 

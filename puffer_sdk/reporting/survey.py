@@ -167,7 +167,8 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
                          "place": f"{f.file}:{f.line}" if f.line else f.file}
                         for f in result.findings]
     with caught(row.problems, "recording"):
-        made = record.record(folder, gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
+        made = record.record(folder, {"eval.episodes": 1},      # an ini may ask for 10,000
+                             gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
                              width=WIDTH, force=True)
         if made.missing:                # what stands in for them is no picture of the environment
             names = [text.removeprefix("missing texture: ").partition(", looked for in ")[0]

@@ -28,6 +28,7 @@ from . import agreement
 from .curves import sample
 
 AGENTS = 512                    # of all envs: as many ticks each as the steps allow
+EPISODES = 1000                 # that tell a policy from random play; an ini may ask for 10,000
 MEASURES = ("return_per_1000_ticks", "score", "perf", "episode_return")
 SOURCES = (".h", ".c", ".ini", ".py")
 MOST_FILES = 100                # resources that one name with a %d stands for
@@ -157,7 +158,8 @@ def learn(folder: Path, agents: int, steps: int, runs_dir: Path) -> list[dict]:
 def _attempt(folder: Path, settings: Mapping[str, object], steps: int, runs_dir: Path) -> dict:
     given = {**settings, "train.total_timesteps": steps}
     result = train(folder, given, runs_dir=runs_dir)
-    scores = evaluate(folder, settings, model=result.checkpoint, runs_dir=runs_dir).scores
+    scores = evaluate(folder, {**settings, "eval.episodes": EPISODES}, model=result.checkpoint,
+                      runs_dir=runs_dir).scores
     resolved = config.resolve(folder, given, spec=header.read(folder))
     trained, random = scores["trained"], scores["random"]
     measure = next((name for name in MEASURES if name in trained.mean and name in random.mean),
@@ -191,10 +193,10 @@ def agree(folder: Path, agents: int, runs_dir: Path) -> list[dict]:
     """Each column of the log in a training that does not learn, and in eval. agents: of one env.
 
     Our own settings train: those of an ini may ask for more agents than are compared. Where all
-    envs end together, and seldom, a quarter of the agents sees more endings.
+    envs end together, and seldom, fewer agents see more endings.
     """
     found: list[agreement.Measure] = []
-    for total in dict.fromkeys((_few(agents), _few(agents, AGENTS // 4))):
+    for total in dict.fromkeys(_few(agents, AGENTS // part) for part in (1, 4, 32)):
         found = found or agreement.compare(folder, defaults(total), agents=total,
                                            shared=agents > 1, runs_dir=runs_dir)
     return [{**asdict(each), "agrees": each.agrees} for each in found]

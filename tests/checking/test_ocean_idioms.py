@@ -219,6 +219,21 @@ def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
     assert not [f for f in found(folder) if "assigned" in f.message]
 
 
+def test_an_assigned_log_that_may_be_zero_is_one_fault(rally):
+    """cartpole: perf = return / most where there is a return, and 0 where there is none."""
+    folder = rally(("            env->log.n += 1;",
+                    "            if (env->points > 1) env->log.perf = env->points / 5.0f;\n"
+                    "            else env->log.perf = 0.0f;\n"
+                    "            env->log.n += 1;"))
+    (log,) = [f for f in found(folder) if f.code == "PUF422"]
+    assert log.message == "Log.perf is assigned, and n counts all entries"
+    cleared = (folder / "rally.h").read_text().replace("env->log.n += 1;",
+                                                       "env->log.n += 1; env->log.score = 0;")
+    (folder / "rally.h").write_text(cleared)        # of another field: still told
+    assert [f.message for f in found(folder) if f.code == "PUF422"] == [
+        log.message, "log.score is set back to 0 while the game goes on"]
+
+
 @pytest.mark.parametrize("change, what", [
     (("    env->tick = env->points",
       "    env->log = (Log){0};\n    env->tick = env->points"), "log"),

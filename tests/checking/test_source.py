@@ -364,7 +364,8 @@ def test_a_difference_that_is_called_intended_is_left(game, comment, is_said, pl
 @pytest.mark.parametrize("comment, is_said", [
     ("// Apply size outside the env", False), ("/* size is set elsewhere */", False),
     ("// the size,\n    // on purpose, fits the window", False),
-    ("// a smaller size for the demo", False),
+    ("// a smaller size for the demo", False), ("// matching training's early-size-return", False),
+    ("// this must match training's size", True),
     ("/*\n * Tiles are large.\n * size is handled by the loop, outside the env.\n */", False),
     ("// draw outside the env", True), ("// on purpose: a smaller board", True),
     ("// size is that of the ini", True), ("// the demo reads size from its arguments", True),

@@ -3,6 +3,7 @@ import json
 import shutil
 import signal
 import subprocess
+from unittest import mock
 
 import pytest
 from helpers.page_reader import Reader
@@ -136,11 +137,16 @@ def test_where_too_little_ends_fewer_agents_are_compared(monkeypatch, tmp_path):
 
     def compare(folder, settings, *, agents, shared, runs_dir):
         asked.append((agents, shared))
-        return [trial.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < 200 else []
+        return [trial.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < most else []
 
     monkeypatch.setattr(trial.agreement, "compare", compare)
+    most = 200
     assert trial.agree(tmp_path, 7, tmp_path)[0]["agrees"]
     assert asked == [(511, True), (126, True)]
+    asked.clear()
+    most = 20
+    assert trial.agree(tmp_path, 1, tmp_path)[0]["agrees"]
+    assert asked == [(512, False), (128, False), (16, False)]
     asked.clear()
     assert trial.agree(tmp_path, 1000, tmp_path) == [] and asked == [(1000, True)]
 
@@ -238,3 +244,26 @@ def test_what_is_not_there_is_refused(checkout, tmp_path):
     with pytest.raises(UsageError, match="no environments are there"):
         survey.survey(tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_ini_that_asks_for_ten_thousand_games_makes_no_trial_longer(monkeypatch, tmp_path):
+    asked = []
+
+    def stops(env, settings, **options):
+        asked.append(settings["eval.episodes"])
+        raise KeyError
+
+    monkeypatch.setattr(trial, "train", lambda *args, **options: mock.Mock(checkpoint=tmp_path))
+    monkeypatch.setattr(trial, "evaluate", stops)
+    monkeypatch.setattr(survey.record, "record", stops)
+    monkeypatch.setattr(survey.build, "build", mock.Mock())
+    monkeypatch.setattr(survey.EnvJob, "of", mock.Mock())
+    monkeypatch.setattr(survey.config, "resolve", mock.Mock())
+    monkeypatch.setattr(survey.child, "run", lambda *args, **options: dict.fromkeys(
+        ("obs", "actions", "agents", "rate")))
+    monkeypatch.setattr(survey.check, "check", lambda *args, **options: mock.Mock(findings=[]))
+    with pytest.raises(KeyError):
+        trial._attempt(tmp_path, {"eval.episodes": 10_000}, 1, tmp_path)
+    with pytest.raises(KeyError):
+        survey.try_one(tmp_path, tmp_path, tmp_path)
+    assert asked == [trial.EPISODES, 1]

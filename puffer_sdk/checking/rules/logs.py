@@ -150,8 +150,14 @@ def _assigned(facts: Facts):
 
 
 def _cleared(facts: Facts):
-    """Entries that go before the trainer has read them: of other agents, or of other episodes."""
+    """Entries that go before the trainer has read them: of other agents, or of other episodes.
+
+    A field that is assigned elsewhere is told of there: its 0 is one more value.
+    """
+    assigned = {name for name, _, _ in facts.source.assigned_logs()}
     for name, file, line in facts.source.cleared_logs(facts.spec.struct):
+        if name in assigned:
+            continue
         what = "log" if name == "log" else f"log.{name}"
         yield Finding("PUF422", f"{what} is set back to 0 while the game goes on", file=file,
                       line=line, element=name, severity="warning",

@@ -21,7 +21,8 @@ _MEANT = re.compile(r"\b(inten(?:d|t)\w*|on purpose|deliberate\w*|demo|only here
 _MEANT_THERE = re.compile(
     r"\b(?:intend(?:ed|s)?|intentional\w*|on purpose|deliberate\w*|for (?:the|this) (?:\w+ )?demo|"
     r"(?:appl(?:y|ies|ied)|handle[sd]?|set|count(?:ed|s)?|repeat(?:ed|s)?|done|happens?|made)\b"
-    r"[^.;]*?\b(?:outside|elsewhere|by hand))\b", re.IGNORECASE)
+    r"[^.;]*?\b(?:outside|elsewhere|by hand)|(?:matches|matching)\b[^.;]*?\btraining)\b",
+    re.IGNORECASE)
 _COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|"""
                       r"(//[^\n]*(?:\n[ \t]*//[^\n]*)*|/\*.*?\*/)", re.DOTALL)
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed
@@ -65,7 +66,7 @@ def settings(spec: Spec) -> list[Given]:
 
 def is_meant(text: str, given: Given) -> bool:
     """Whether a comment calls it intended: in this line, alone in the one above, or, naming the
-    setting, anywhere in the program ("Apply frameskip outside the env")."""
+    setting, anywhere in the program ("Apply frameskip outside the env", "matching training's")."""
     lines = ["", *text.splitlines()][given.line - 1:given.line + 1]
     comments = [found[0] for each in lines[-1:] if (found := re.search(r"(//|/\*).*", each))]
     comments += [each for each in lines[:-1] if re.match(r"\s*(//|/\*)", each)]
