@@ -30,6 +30,7 @@ PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
 COUNT = re.compile(r"(?s)(?<=<!-- counts: written by `make ocean` -->\n\n).*?(?=\n<!-- -->\n)")
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
+STEPS = 5_000_000           # of a training, unless the page says another number
 CHECKED = ("check", "findings", "not_tested")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
 # where these lay on the machine that tried it; ../../config/ is of no machine
@@ -162,9 +163,10 @@ def _learns(row: dict) -> str:
             f"random {last['random'][0]:.3g}")
     skipped = "".join(f"; {each['settings']} asks for {each['skipped']}"
                       for each in row["training"] if "skipped" in each)
-    if not last["learnt"]:
-        return f"no: {said}" + (f" ({skipped[2:]})" if skipped else "")
-    return f"{said} ({last['settings']}{skipped})"
+    longer = (f", {round(last['steps'] / 1e6)} million steps" if last["steps"] > 1.1 * STEPS else "")
+    if last["learnt"]:
+        return f"{said} ({last['settings']}{longer}{skipped})"
+    return f"no: {said}" + (f" ({(longer + skipped)[2:]})" if longer or skipped else "")
 
 
 def write(data: dict, notes: dict) -> None:

@@ -91,7 +91,10 @@ def test_an_ini_that_was_not_tried_is_said(gallery):
     row = {**ROW, "training": tried}
     assert ("score 3, random 1 (our defaults; its ini asks for a policy of 512 x 4)"
             in gallery.render({"rows": {"pong 3.0": row}}, {}))
-    tried[-1]["learnt"] = False
+    tried[-1]["steps"] = 19_996_672
+    assert ("(our defaults, 20 million steps; its ini asks for a policy of 512 x 4)"
+            in gallery.render({"rows": {"pong 3.0": row}}, {}))
+    tried[-1] |= {"learnt": False, "steps": 4_980_736}
     assert ("no: score 3, random 1 (its ini asks for a policy of 512 x 4)"
             in gallery.render({"rows": {"pong 3.0": row}}, {}))
 
