@@ -163,7 +163,7 @@ def _learns(row: dict) -> str:
             f"random {last['random'][0]:.3g}")
     skipped = "".join(f"; {each['settings']} asks for {each['skipped']}"
                       for each in row["training"] if "skipped" in each)
-    longer = (f", {round(last['steps'] / 1e6)} million steps" if last["steps"] > 1.1 * STEPS else "")
+    longer = f", {round(last['steps'] / 1e6)} million steps" * (last["steps"] > 1.1 * STEPS)
     if last["learnt"]:
         return f"{said} ({last['settings']}{longer}{skipped})"
     return f"no: {said}" + (f" ({(longer + skipped)[2:]})" if longer or skipped else "")
