@@ -66,7 +66,7 @@ def renew_checks(data: dict, survey: dict, version: str) -> None:
         if other:
             raise SystemExit(f"error: {name}: these files are not those of the row: "
                              f"{', '.join(other)}")
-        row |= {**{key: new[key] for key in CHECKED}, "files": {**row["files"], **new["files"]}}
+        row |= {key: new[key] for key in CHECKED}
         row["problems"] = {
             **{part: why for part, why in new["problems"].items() if part in TRIED_WITH_IT},
             **{part: why for part, why in row["problems"].items() if part not in TRIED_WITH_IT}}
