@@ -117,8 +117,9 @@ def count(data: dict) -> str:
 
 def _tried(row: dict) -> str:
     """The date of the row, and that of check where it is later."""
-    checked = row.get("checked", row["date"])
-    return row["date"] + (f", check {checked}" if checked > row["date"] else "")
+    date, checked = row["date"], row.get("checked", row["date"])
+    shown = checked[5:] if checked[:5] == date[:5] else checked     # of the same year: month and day
+    return date + (f", check {shown}" if checked > date else "")
 
 
 def _by_code(findings: list[dict]) -> dict[tuple[str, str], list[str]]:

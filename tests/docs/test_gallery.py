@@ -114,7 +114,10 @@ def test_a_newer_check_renews_its_own_part_of_a_row(gallery):
     assert row["training"] == ROW["training"] and row["programs"] == ROW["programs"]
     assert row["files"] == ROW["files"]         # what was drawn and trained
     assert row["date"] == "2026-01-02" < row["checked"] and row["verdict"] == "stepping failed"
-    assert f"| 2026-01-02, check {row['checked']} |" in gallery.render(data, {})
+    row["checked"] = "2026-02-03"
+    assert "| 2026-01-02, check 02-03 |" in gallery.render(data, {})
+    row["checked"] = "2027-01-01"
+    assert "| 2026-01-02, check 2027-01-01 |" in gallery.render(data, {})
     gallery.renew_checks(data, {"rows": [{**new, "check": "pass", "findings": [],
                                           "problems": {}}]}, "3.0")
     assert row["verdict"] == "web program failed" and not row["passed"]
