@@ -118,7 +118,7 @@ def count(data: dict) -> str:
 def _tried(row: dict) -> str:
     """The date of the row, and that of check where it is later."""
     date, checked = row["date"], row.get("checked", row["date"])
-    shown = checked[5:] if checked[:5] == date[:5] else checked     # of the same year: month and day
+    shown = checked[5:] if checked[:5] == date[:5] else checked     # month and day
     return date + (f", check {shown}" if checked > date else "")
 
 
