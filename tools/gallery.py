@@ -30,6 +30,7 @@ PAGE = ROOT / "docs/why/ocean-gallery.md"
 MARK = "<!-- gallery: written by `make ocean` -->\n"
 COUNT = re.compile(r"(?s)(?<=<!-- counts: written by `make ocean` -->\n\n).*?(?=\n<!-- -->\n)")
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
+STEPS = 5_000_000           # of a training, unless the page says another number
 CHECKED = ("check", "findings", "not_tested")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
 # where these lay on the machine that tried it; ../../config/ is of no machine
@@ -65,7 +66,7 @@ def renew_checks(data: dict, survey: dict, version: str) -> None:
         if other:
             raise SystemExit(f"error: {name}: these files are not those of the row: "
                              f"{', '.join(other)}")
-        row |= {**{key: new[key] for key in CHECKED}, "files": {**row["files"], **new["files"]}}
+        row |= {key: new[key] for key in CHECKED}
         row["problems"] = {
             **{part: why for part, why in new["problems"].items() if part in TRIED_WITH_IT},
             **{part: why for part, why in row["problems"].items() if part not in TRIED_WITH_IT}}
@@ -116,8 +117,9 @@ def count(data: dict) -> str:
 
 def _tried(row: dict) -> str:
     """The date of the row, and that of check where it is later."""
-    checked = row.get("checked", row["date"])
-    return row["date"] + (f", check {checked}" if checked > row["date"] else "")
+    date, checked = row["date"], row.get("checked", row["date"])
+    shown = checked[5:] if checked[:5] == date[:5] else checked     # month and day
+    return date + (f", check {shown}" if checked > date else "")
 
 
 def _by_code(findings: list[dict]) -> dict[tuple[str, str], list[str]]:
@@ -162,9 +164,10 @@ def _learns(row: dict) -> str:
             f"random {last['random'][0]:.3g}")
     skipped = "".join(f"; {each['settings']} asks for {each['skipped']}"
                       for each in row["training"] if "skipped" in each)
-    if not last["learnt"]:
-        return f"no: {said}" + (f" ({skipped[2:]})" if skipped else "")
-    return f"{said} ({last['settings']}{skipped})"
+    longer = f", {round(last['steps'] / 1e6)} million steps" * (last["steps"] > 1.1 * STEPS)
+    if last["learnt"]:
+        return f"{said} ({last['settings']}{longer}{skipped})"
+    return f"no: {said}" + (f" ({(longer + skipped)[2:]})" if longer or skipped else "")
 
 
 def write(data: dict, notes: dict) -> None:

@@ -91,7 +91,10 @@ def test_an_ini_that_was_not_tried_is_said(gallery):
     row = {**ROW, "training": tried}
     assert ("score 3, random 1 (our defaults; its ini asks for a policy of 512 x 4)"
             in gallery.render({"rows": {"pong 3.0": row}}, {}))
-    tried[-1]["learnt"] = False
+    tried[-1]["steps"] = 19_996_672
+    assert ("(our defaults, 20 million steps; its ini asks for a policy of 512 x 4)"
+            in gallery.render({"rows": {"pong 3.0": row}}, {}))
+    tried[-1] |= {"learnt": False, "steps": 4_980_736}
     assert ("no: score 3, random 1 (its ini asks for a policy of 512 x 4)"
             in gallery.render({"rows": {"pong 3.0": row}}, {}))
 
@@ -109,9 +112,12 @@ def test_a_newer_check_renews_its_own_part_of_a_row(gallery):
         "fail", [error], {"PUF422": "why"})
     assert row["problems"] == {"stepping": "dies", "web program": "no emcc", "learning": "not"}
     assert row["training"] == ROW["training"] and row["programs"] == ROW["programs"]
-    assert row["files"] == new["files"]
+    assert row["files"] == ROW["files"]         # what was drawn and trained
     assert row["date"] == "2026-01-02" < row["checked"] and row["verdict"] == "stepping failed"
-    assert f"| 2026-01-02, check {row['checked']} |" in gallery.render(data, {})
+    row["checked"] = "2026-02-03"
+    assert "| 2026-01-02, check 02-03 |" in gallery.render(data, {})
+    row["checked"] = "2027-01-01"
+    assert "| 2026-01-02, check 2027-01-01 |" in gallery.render(data, {})
     gallery.renew_checks(data, {"rows": [{**new, "check": "pass", "findings": [],
                                           "problems": {}}]}, "3.0")
     assert row["verdict"] == "web program failed" and not row["passed"]
