@@ -6,6 +6,7 @@ import re
 from ..claims import Proof, Shows
 from ..facts import Fact, Facts
 from ..finding import Finding
+from ..source import sums
 from ._origins import origin
 from .episodes import is_not_reset
 from .registry import NotTested, need, rule
@@ -79,6 +80,9 @@ def log_mismatch(facts: Facts):
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
+    A sum that c_step makes for the log and c_render makes under the same name, over one thing more
+    or less, is a warning: two loops that were meant to be one.
+
     A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. So
     is a log that steps set back to 0: entries that nobody has read are lost.
 
@@ -98,6 +102,7 @@ def log_mismatch(facts: Facts):
     then a mismatch proves nothing.
     """
     yield from _assigned(facts)
+    yield from _drawn_otherwise(facts)
     yield from _cleared(facts)
     run = _need_entries(facts)
     if run.entries == 0:
@@ -147,6 +152,16 @@ def _assigned(facts: Facts):
                       expected=f"log.{names[0]} += ...: what is collected is divided by n",
                       actual=f"log.{names[0]} = ...: the last entry's share of all",
                       hint="add to it, as to n")
+
+
+def _drawn_otherwise(facts: Facts):
+    """A number that is logged and drawn under one name, and counted over different ranges."""
+    for mine, other in list(sums.unlike(facts.source))[:1]:
+        yield Finding("PUF422", f"'{mine.name}' adds up {mine.text} for the log over another range "
+                                "than where it is drawn", file=mine.file, line=mine.line,
+                      severity="warning",
+                      expected=f"{other.count}, as on line {other.line} of {other.file}",
+                      actual=mine.count, hint="count in one function that both call")
 
 
 def _cleared(facts: Facts):

@@ -10,6 +10,7 @@ from ..facts import Fact, Facts, elements, ranges
 from ..finding import Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
+from ._copies import left_behind
 from ._mirrors import behind_the_state
 from ._origins import origin
 from .episodes import is_not_reset
@@ -105,12 +106,19 @@ def obs_stale(facts: Facts):
     board in the observations is fine as long as cells that become empty are cleared. What each
     step writes anew from the state is never stale, however long it stays the same: where a step
     that begins with the row of c_reset shows the same, nothing is reported.
+
+    A warning: a number that moves from cell to cell of a board, and on some steps stays in the
+    cell that it leaves until the episode ends, shows one thing twice.
     """
     need(facts, "poison")
     yield from _left_by_reset(facts)
     found = list(behind_the_state(facts)) + list(_old_openings(facts))
     yield from found
-    if found or facts.outcome("rewrite") is None:
+    if found:
+        return
+    copies = list(left_behind(facts))
+    yield from copies
+    if copies or facts.outcome("rewrite") is None:
         return                      # an incremental env may not survive poison: nothing to say
     rows = facts.all("rewrite", "row")
     silent, loud = _silent_and_loud(facts, rows)
