@@ -109,7 +109,8 @@ def test_a_final_observation_is_what_was_seen_last(fields, words):
 def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, severity):
     facts = facts_of(run=[fact("omitted", endings=100, **fields),
                           fact("run", terminals=100, entries=40, rounds=100)])
-    facts.source = SimpleNamespace(assigned_logs=list, cleared_logs=lambda struct: [])
+    facts.source = SimpleNamespace(assigned_logs=list, cleared_logs=lambda struct: [],
+                                   reach=lambda *roots, without=(): [])
     facts.spec = SimpleNamespace(functions={}, struct="Dock")
     findings = []
     with suppress(registry.NotTested):      # of what the log does tell
