@@ -30,7 +30,7 @@ exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -189,7 +189,7 @@ class Sampler:
     def _learn_scores(self) -> None:
         """Fits the model of scores to whole trials, and to those that were stopped."""
         points = [trial.point for trial in self.trials if trial.state in (DONE, STOPPED)]
-        self._fit(self.scores, self.space.features(np.array(points)), warped(self._told()))
+        self._fit(self.scores, self.space.features(np.array(points)), self._told(), warped)
 
     def _told(self) -> np.ndarray:
         """[n]: the scores of whole trials and of stopped ones, the better higher."""
@@ -293,17 +293,19 @@ class Sampler:
         seen = self.space.features(np.array([trial.point for trial in ended]))
         return np.clip(1 - self._fit(self.failures, seen, failed).predict_mean(there), 1e-3, 1)
 
-    def _fit(self, model: GaussianProcess, points: np.ndarray, values: np.ndarray):
-        """Fits a model to trials in their order. The search for its parameters is repeated each
-        time that the trials grew by a SHARE, on the first so many of them: what is found depends
-        on the trials alone, not on how often anybody asked."""
+    def _fit(self, model: GaussianProcess, points: np.ndarray, values: np.ndarray,
+             seen_as: Callable = np.asarray):
+        """Fits a model to trials in their order, whose values it sees as `seen_as` makes them. The
+        search for its parameters is repeated each time that the trials grew by a SHARE, on the
+        first so many of them: what is found depends on the trials alone, not on how often anybody
+        asked."""
         step = max(1, 2 ** math.floor(math.log2(max(1, len(values) / SHARE))))
         count = len(values) // step * step
         key = points[:count].tobytes(), values[:count].tobytes()
         if self._searched.get(id(model)) != key:
-            model.search(points[:count], values[:count])
+            model.search(points[:count], seen_as(values[:count]))
             self._searched[id(model)] = key
-        return model.fit(points, values)
+        return model.fit(points, seen_as(values))
 
     def _is_new(self, point: np.ndarray) -> bool:
         """Whether the settings of a point, repaired, were not asked for before."""

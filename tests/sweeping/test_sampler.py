@@ -83,6 +83,25 @@ def test_it_looks_where_trials_are_dearer_than_any_before():
         assert max(asked) > 5e6, asked
 
 
+def test_parameters_are_searched_again_only_where_the_trials_grew_by_a_share(monkeypatch):
+    """A new score shifts the ranks of all others: that is no reason."""
+    searched, search = [], GaussianProcess.search
+
+    def counted(model, points, values):
+        searched.append(len(points))
+        return search(model, points, values)
+
+    monkeypatch.setattr(GaussianProcess, "search", counted)
+    sampler, rng = Sampler(Space(ROWS)), np.random.default_rng(0)
+    for _ in range(64):
+        trial = sampler.add(sampler.space.settings(rng.random(len(ROWS))))
+        sampler.tell(trial, *training(trial.settings))
+    for _ in range(9):
+        trial = sampler.ask()
+        sampler.tell(trial, *training(trial.settings))
+    assert searched == [64, 64, 72, 72]
+
+
 def test_minimizing_the_negative_proposes_exactly_the_same():
     up, down = search("gp", 3, 24), search("gp", 3, 24, minimize=True)
     assert [trial.settings for trial in up.trials] == [trial.settings for trial in down.trials]

@@ -153,7 +153,9 @@ void guard_against_env(void) {
     setrlimit(RLIMIT_FSIZE, &files);
     setrlimit(RLIMIT_CORE, &core);
     if (options.memory) {
-        struct rlimit memory = {options.memory, options.memory};
+        // gaps between blocks and around rows are addresses without memory
+        rlim_t space = (rlim_t)options.memory + (options.fences ? (rlim_t)1 << 30 : 0);
+        struct rlimit memory = {space, space};
         setrlimit(RLIMIT_AS, &memory);
     }
     signal(SIGXFSZ, SIG_IGN);
