@@ -140,7 +140,8 @@ def test_a_setting_whose_fraction_nothing_sees(greed, told):
 
 
 @pytest.mark.parametrize("kind, value, line", [
-    ("int", "", 2), ("float", "", None), ("int", " * 60", None), ("int", " + 0.5f", None)])
+    ("int", "", 2), ("unsigned int", "", 2), ("float", "", None), ("int", " * 60", None),
+    ("bool", "", None)])                                            # a bool of 0.7 is true
 def test_a_setting_that_my_init_stores_as_a_whole_number(kind, value, line):
     facts = facts_of(probe=[])
     text = f'void my_init(Env* env, Dict* kwargs) {{\n    env->pay = dict_get(kwargs, "greed")' \
@@ -150,6 +151,8 @@ def test_a_setting_that_my_init_stores_as_a_whole_number(kind, value, line):
                                  settable=[SimpleNamespace(name="pay", type=kind)])
     facts.config = SimpleNamespace(env={"greed": 0.7})
     assert [f.line for f in found(facts, "PUF113")] == ([line] if line else [])
+    facts.source.files["binding.c"] = text.replace("env->pay", "// env->pay")
+    assert found(facts, "PUF113") == []
 
 
 @pytest.mark.parametrize("old, told", [(9, True), (8, False)])

@@ -163,8 +163,9 @@ class Plan:
                 self.facts.row.parts, counts.lived)
 
     def script(self, envs: int, env: int, steps: int, uneven: int = 0) -> np.ndarray:
-        """The actions that every experiment on `envs` envs gives one of them (-1: all of them), or
-        every uneven one.
+        """The actions that experiments on `envs` envs give one of them (-1: all of them).
+
+        uneven  1: those of uneven play (harness/batch.c)
 
         (steps, agents x heads) float32
         """

@@ -197,7 +197,7 @@ static void* resize(void* at, size_t size, const void* caller) {
     }
     if (fence_holds(at)) {
         void* block = fence_block(size);
-        block = block ? block : malloc(size);
+        block = block ? block : store_block(malloc(size), size);
         if (block) {
             memcpy(block, at, size < fence_size(at) ? size : fence_size(at));
             fence_free(at);

@@ -9,10 +9,14 @@ from ...settings.config import find_ini
 from ..claims import Shows, dies
 from ..facts import Facts, Variant
 from ..finding import Finding
+from ..source.model import INTEGER
 from .contract import key_lines
 from .memory import array_size, asan_place, damaged, place_of, ubsan_places
 from .registry import NotTested, need, rule
 
+# env->pay = dict_get(kwargs, "pay")->value; as it is, and not in a comment
+_STORED = re.compile(r'^[^/\n]*(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
+                     r'dict_get\([^;"]*"(\w+)"\s*\)\s*->\s*value\s*;', re.MULTILINE)
 _INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
 
 
@@ -100,15 +104,10 @@ def _bound_to_integers(facts: Facts) -> dict[str, tuple[str, int, str, str]]:
     """Keys that my_init stores to fields of whole numbers, as they are."""
     types = {field.name: field.type for field in facts.spec.settable}
     binding = facts.source.files.get("binding.c", "")
-    return {key: ("binding.c", binding.count("\n", 0, store.start()) + 1,
+    return {key: ("binding.c", binding.count("\n", 0, store.start(1)) + 1,
                   f"{types[field]} {field}", "should the field be a float?")
             for store in _STORED.finditer(binding)
-            for field, key in [store.groups()] if types.get(field) in _WHOLE}
-
-
-_WHOLE = ("int", "unsigned int", "long", "short", "char", "unsigned char", "bool", "_Bool")
-_STORED = re.compile(r'(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?dict_get\([^;"]*"(\w+)"\s*\)\s*'
-                     r'->\s*value\s*;')
+            for field, key in [store.groups()] if INTEGER.fullmatch(types.get(field, ""))}
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())

@@ -286,7 +286,7 @@ class Source:
                 if above.op == "=" and above.children[0] is node:
                     continue                    # written, as in init
                 whole = above.kind in ("cast", "variable") or above.op == "="
-                if whole and _INTEGER.fullmatch(above.type):
+                if whole and INTEGER.fullmatch(above.type):
                     found.setdefault(node.name, (function.file, node.line,
                                                  self.text(function.file, above)))
                 else:
@@ -300,7 +300,7 @@ class Source:
                 element = target.children[1].value if target.kind == "index" else None
                 for node in value.walk():
                     if isinstance(element, int) and node.op == "/" and node.kind == "binary" and (
-                            all(_INTEGER.fullmatch(side.bare().type) for side in node.children)):
+                            all(INTEGER.fullmatch(side.bare().type) for side in node.children)):
                         yield element, function.file, target.line, self.text(function.file, node)
                         break
 
@@ -345,7 +345,7 @@ class Source:
         return layout(self.unit, spec.struct)
 
 
-_INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
+INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
 
 
 def _is_observation(function: Function, node: Node) -> bool:
