@@ -4,9 +4,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import cmarkgfm
-import fills  # noqa: I001  (of tools/site)
+import demo
+import fills
 import measure
 import pages
 import pytest
@@ -14,6 +17,12 @@ import reference
 from cmarkgfm.cmark import Options
 from helpers import docs_pages
 from helpers.places import ROOT
+
+from puffer_sdk.base import paths
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.report import terminal
+from puffer_sdk.cli import main
+from puffer_sdk.cli.commands import PAGES
 
 # Markup that only some renderer other than GitHub's takes for markup
 FOREIGN = re.compile(r"^\s*(?:\?\?\?|!!!|===|:::|: {3})|hl_lines|\{ ?[:.#]|\{ \w+=|--8<--|```|<!--",
@@ -148,6 +157,38 @@ def test_pictures_of_pages_are_small():
                     docs_pages.text_of(page)) if link.endswith((".gif", ".png", ".svg"))}
     assert len(pictures) > 2
     assert not [name for name in pictures if (ROOT / name).stat().st_size >= 300_000]
+
+
+def test_messages_name_pages_that_exist():
+    sources = [*(ROOT / "puffer_sdk").rglob("*.py"), ROOT / "tools" / "demo.py"]
+    named = {name for path in sources
+             for name in re.findall(r"""paths\.page\(["']([^"']+)["']\)""", path.read_text())}
+    assert len(named) >= 2
+    for name in (*PAGES, *named):
+        assert paths.page(name) in docs_pages.tracked(), name
+    assert (paths.data_dir("docs") / "tutorials" / "first.md").is_file()
+
+
+def test_the_overview_the_scaffold_and_a_failed_check_name_the_next_page(capsys, tmp_path):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(paths.page(name) in shown for name in PAGES) and len(PAGES) == 5
+    assert main(["new", "my_env", "--output-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("docs/tutorials/ten-minutes.md ")
+    result = check(shutil.copytree(measure.TUTORIAL / "step1", tmp_path / "drips"), budget=0.01)
+    lines = [text for text, _ in terminal.lines(result)]
+    assert lines[-2:] == ["to read     docs/guides/check.md", lines[-1]]
+
+
+def test_the_demo_says_how_to_go_on(monkeypatch, tmp_path):
+    """From the folder in which it ran, as typed: the session's command is there."""
+    monkeypatch.chdir(tmp_path)
+    text = demo.how_to_go_on(tmp_path / "demo")
+    activate, without = re.search(r"    \. (\S+)\n.*: (\S+) check", text, re.S).groups()
+    assert Path(activate).is_file() and Path(without).is_file()
+    done = subprocess.run(["sh", "-c", f". {activate}; command -v puffer-sdk"],
+                          capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).samefile(without)
 
 
 # ---- commands ------------------------------------------------------------------------------------
