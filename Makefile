@@ -19,8 +19,8 @@
 #                 CHECKS=1: renew what check found, and keep each row's training
 #   make docs     the site of docs/, into build/site; needs emscripten (make deps)
 #   make serve-docs    the same on http://127.0.0.1:8000, made again whenever a page is saved
-#   make docs-images   train a template and record the README's GIF
-#   make docs-tables   regenerate the reference pages that come from the code
+#   make docs-images   train environments and record the GIFs of README and pages
+#   make docs-tables   write into the pages what is made: listings, tables, reference pages
 #   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
 #   make clean    remove .venv and what was generated
 
@@ -102,11 +102,10 @@ serve-docs: $(VENV)/.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 docs-tables: $(VENV)/.dev
-	$(BIN)/python -m puffer_sdk.settings.table > docs/reference/settings.md
-	$(BIN)/python -m puffer_sdk.checking.rules > docs/reference/rules.md
+	@$(BIN)/python tools/site/pages.py
 
 docs-images: $(VENV)/.base
-	@$(BIN)/python tools/readme_gif.py docs/images/crowd.gif
+	@$(BIN)/python tools/pictures.py
 
 deps:
 	@sh tools/deps.sh

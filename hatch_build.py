@@ -1,4 +1,4 @@
-"""Makes the manual pages while the wheel is built.  the click commands -> share/man/man1/*.1"""
+"""Adds manual pages and docs to the wheel.  click commands -> man1/*.1; docs -> data/docs"""
 from __future__ import annotations
 
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class ManualPages(BuildHookInterface):
+class Pages(BuildHookInterface):
     """pyproject.toml names what this needs beside hatchling: click."""
 
     def initialize(self, version: str, build_data: dict) -> None:
@@ -19,6 +19,11 @@ class ManualPages(BuildHookInterface):
         self.folder = Path(tempfile.mkdtemp(prefix="puffer-sdk-man-"))
         manpages.write(self.folder)
         build_data["shared_data"][str(self.folder)] = "share/man/man1"
+        docs = Path(self.root) / "docs"
+        if version != "editable":
+            for page in docs.rglob("*.md"):
+                place = f"puffer_sdk/data/docs/{page.relative_to(docs).as_posix()}"
+                build_data["force_include"][str(page)] = place
 
     def finalize(self, version: str, build_data: dict, artifact_path: str) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

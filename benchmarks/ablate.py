@@ -14,13 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import machine, replace_marked, write_figures
+from bench import machine, write_figures
 from training_runs import solve
 
 import puffer_sdk
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = "<!-- ablations: written by benchmarks/ablate.py -->"
 SEEDS = (1, 2, 3, 4, 5)
 GAMES = ("squared", "cartpole", "pendulum", "pong", "snake", "breakout")
 CHANGES = {
@@ -53,7 +52,6 @@ def main() -> int:
     print(table(figures))
     if not asked.quick and asked.games == GAMES:
         write_figures("ablations", figures)
-        replace_marked(ROOT / "docs" / "trainer" / "ablations.md", table(figures), MARK)
     return 0
 
 

@@ -28,7 +28,6 @@ from puffer_sdk.env import build
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (1, 2, 3)
-MARK = "<!-- benchmarks: written by `make bench` -->"
 
 
 def main() -> int:
@@ -48,8 +47,6 @@ def main() -> int:
     print(text)
     if not quick:
         write_figures("benchmarks", figures)
-        for page in ("docs/why/what-it-does.md", "docs/why/benchmarks.md"):
-            replace_marked(ROOT / page, text)
     return 0
 
 
@@ -173,16 +170,9 @@ def spread(values: list[float], digits: int) -> str:
 
 
 def write_figures(name: str, figures: dict) -> None:
-    """Write docs/data/NAME.json."""
+    """Write docs/data/NAME.json; `make docs-tables` puts it into the pages."""
     path = ROOT / "docs" / "data" / f"{name}.json"
     path.write_text(json.dumps(figures, indent=1) + "\n")
-
-
-def replace_marked(page: Path, text: str, mark: str = MARK) -> None:
-    """Put text between the two markers of a page."""
-    head, _, rest = page.read_text().partition(mark)
-    _, _, tail = rest.partition(mark)
-    page.write_text(f"{head}{mark}\n{text}\n{mark}{tail}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import ROOT, machine, replace_marked, write_figures
+from bench import ROOT, machine, write_figures
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 import bridges_page
@@ -250,8 +250,6 @@ def main() -> int:
             write_figures("bridges", figures)
     text = bridges_page.table(figures)
     print(text)
-    if not given.short:
-        replace_marked(ROOT / "docs" / "why" / "bridges.md", text, bridges_page.MARK)
     return 0
 
 

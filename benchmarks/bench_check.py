@@ -52,8 +52,6 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 FIELD = ROOT / "benchmarks" / "field"
-MARK = "<!-- checker: written by `make bench` -->"
-LOTS = "<!-- lots: written by `make bench` -->"
 MUTANTS = 60            # of each environment
 FOUND, OTHER, MISSED, REFUSED = "found", "other", "missed", "refused"
 
@@ -99,9 +97,6 @@ def main() -> int:
         bench.write_figures("checker", {
             "machine": before["machine"] if options.renew else bench.machine(),
             "lots": before["lots"], **figures})
-        page = ROOT / "docs" / "why" / "checker.md"
-        bench.replace_marked(page, lots_table(before["lots"], field), LOTS)
-        bench.replace_marked(page, text, MARK)
     return int(any(fault["result"] == REFUSED for g in figures["field"] for fault in g["faults"]))
 
 
@@ -243,8 +238,9 @@ def table(figures: dict) -> str:
     return "\n".join(parts).strip()
 
 
-def lots_table(lots: list[dict], games: list[dict]) -> str:
+def lots_table(figures: dict) -> str:
     """What was found of each lot of games at first, and now."""
+    lots, games = figures["lots"], figures["field"]
     lines = ["| lot | games | faults | found at first | false alarms at first | found now | false "
              "alarms now |", "|---|---|---|---|---|---|---|"]
     for lot in lots:

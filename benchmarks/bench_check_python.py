@@ -36,8 +36,6 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 FIELD = ROOT / "benchmarks" / "python_field"
 DATA = ROOT / "docs" / "data" / "checker-python.json"
-PAGE = ROOT / "docs" / "why" / "checker.md"
-MARK = "<!-- python: written by benchmarks/bench_check_python.py -->"
 CLASSES = {"grid_maze": "GridMaze", "cart": "Cart", "cards": "Cards", "invaders": "Invaders",
            "market": "Market", "pursuit": "Pursuit"}
 RUNS = 5
@@ -163,8 +161,6 @@ def main() -> int:
     print(table(figures))
     if not given.only:
         DATA.write_text(json.dumps(figures, indent=1) + "\n")
-        head, _, rest = PAGE.read_text().partition(MARK)
-        PAGE.write_text(f"{head}{MARK}\n{table(figures)}\n{MARK}{rest.partition(MARK)[2]}")
     return 0
 
 

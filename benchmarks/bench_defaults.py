@@ -17,11 +17,9 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import ROOT, replace_marked
+from bench import ROOT
 
 FILE = ROOT / "docs" / "data" / "defaults.json"
-PAGE = ROOT / "docs" / "why" / "bridges.md"
-MARK = "<!-- defaults: written by `python benchmarks/bench_defaults.py` -->"
 SEEDS = (1, 2, 3)
 EPISODES = 100          # of random play, at least
 # name of the table, what `train` takes, steps, the best that there is to reach
@@ -67,7 +65,6 @@ def main() -> None:
             row |= {"steps": steps, "best": best, "returns": reached,
                     "gymnasium": version("gymnasium")}
         FILE.write_text(json.dumps(figures, indent=1) + "\n")
-    replace_marked(PAGE, table(figures), MARK)
 
 
 def by_chance(env: str) -> float:

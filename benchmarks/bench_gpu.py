@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench import machine, replace_marked, write_figures
+from bench import machine, write_figures
 from training_runs import BREAKOUT, close, open_trainer, rate, solve
 
 import puffer_sdk
@@ -29,7 +29,6 @@ from puffer_sdk.toolchain import gpu
 from puffer_sdk.training.native import cuda
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = "<!-- gpu: written by `make bench-gpu` -->"
 SEEDS = (1, 2, 3, 4, 5)
 TESTS = ("kernels/test_cuda_network", "kernels/test_cuda_updates", "trainer/test_cuda_training",
          "trainer/test_cuda_ranks", "trainer/test_cuda_envs", "trainer/test_native_parity",
@@ -60,7 +59,6 @@ def main() -> int:
     emulated = os.environ.get("PUFFER_CUDA") == "emulated"
     if not (asked.quick or emulated or asked.no_tests or asked.set):
         write_figures("benchmarks-gpu", figures)
-        replace_marked(ROOT / "docs" / "trainer" / "gpu.md", table(figures), MARK)
     return 0 if figures["tests"].get("failed", 0) == 0 else 1
 
 

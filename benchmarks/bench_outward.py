@@ -26,7 +26,7 @@ from datetime import date
 from pathlib import Path
 
 import bench_bridges
-from bench import ROOT, machine, replace_marked, write_figures
+from bench import ROOT, machine, write_figures
 from bench_bridges import OURS, Pythons, train_ours
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
@@ -223,8 +223,6 @@ def main() -> int:
                     versions=versions)
         if not given.short:
             write_figures("outward", {**before, **made})
-            replace_marked(ROOT / "docs" / "why" / "outward.md",
-                           outward_page.table({**before, **made}), outward_page.MARK)
 
     for workload in given.only or (() if given.cleanrl else WORKLOADS):
         if workload == "learners":

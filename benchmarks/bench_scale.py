@@ -27,7 +27,7 @@ import sys
 import time
 
 import scale_page
-from bench import ROOT, machine, replace_marked, write_figures
+from bench import ROOT, machine, write_figures
 from machines import Machines
 from scale_model import Work, errors, fit_fabric, fit_work
 
@@ -256,7 +256,6 @@ def main() -> None:
     print(text)
     if not given.short:
         write_figures("scale", figures)
-        replace_marked(ROOT / "docs" / "guides" / "scale.md", text, scale_page.MARK)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import ROOT, machine, replace_marked, write_figures
+from bench import ROOT, machine, write_figures
 
 import puffer_sdk
 from puffer_sdk.playing.rebuilding import build_player
@@ -26,7 +26,6 @@ from puffer_sdk.programs import targets
 from puffer_sdk.raylib import drawing
 from puffer_sdk.settings import config
 
-MARK = "<!-- seeing: written by `make bench` -->"
 TICKS = 300
 
 
@@ -48,7 +47,6 @@ def main() -> int:
     print(text)
     if not quick:
         write_figures("seeing", figures)
-        replace_marked(ROOT / "docs" / "why" / "benchmarks.md", text, MARK)
     return 0
 
 

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import machine, replace_marked, write_figures
+from bench import machine, write_figures
 from training_runs import BREAKOUT, WINDOW, close, flops_per_step, open_trainer, rate, solve
 
 import puffer_sdk
@@ -27,7 +27,6 @@ from puffer_sdk.training.native import library
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 SLOW = ROOT / "benchmarks" / "slow"
-MARK = "<!-- training: written by `make bench` -->"
 SEEDS, ROUNDS = (1, 2, 3, 4, 5), 5
 WIDE = {"vec.total_agents": 4096, "train.horizon": 64, "train.minibatch_size": 32768,
         "train.replay_ratio": 1, "train.total_timesteps": 10**9, "train.anneal_lr": False,
@@ -57,8 +56,6 @@ def main() -> int:
     print(json.dumps(figures, indent=1) if asked.only else tables(figures))
     if not asked.quick and not asked.only:
         write_figures("training", figures)
-        replace_marked(ROOT / "docs" / "why" / "benchmarks.md", tables(figures), MARK)
-        replace_marked(ROOT / "docs" / "why" / "what-it-does.md", solving(figures), MARK)
     return 0
 
 

@@ -15,14 +15,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from bench import machine, replace_marked, write_figures
+from bench import machine, write_figures
 from training_runs import close, open_trainer, solve
 
 import puffer_sdk
 from puffer_sdk.training import backends
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = "<!-- finals: written by benchmarks/finals.py -->"
 SEEDS = (1, 2, 3, 4, 5)
 LIMITS, WALKERS, TIME = (2, 4, 16), 256, 200
 GAMES = {name: f"{name}: million steps to the goal" for name in ("cartpole", "pendulum")} | {
@@ -45,7 +44,6 @@ def main() -> int:
     print(table(figures))
     if not asked.quick:
         write_figures("finals", figures)
-        replace_marked(ROOT / "docs" / "trainer" / "algorithm.md", table(figures), MARK)
     return 0
 
 

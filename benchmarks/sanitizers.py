@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from bench import machine, replace_marked, write_figures
+from bench import machine, write_figures
 from bench_check import FIELD, ROOT, copy, plant, tomllib
 
 from puffer_sdk.base.errors import PufferError
@@ -33,7 +33,6 @@ from puffer_sdk.checking.source import read
 from puffer_sdk.env import header
 from puffer_sdk.settings.config import resolve
 
-MARK = "<!-- sanitizers: written by benchmarks/sanitizers.py -->"
 CODES = ("PUF201", "PUF202", "PUF203", "PUF204", "PUF303", "PUF307", "PUF312")  # of the faults
 RULES = ("PUF201", "PUF202", "PUF203", "PUF204")
 BASE = "-fsanitize=address,undefined"
@@ -120,8 +119,9 @@ def study(games: list[Path], name: str, known: dict[str, dict]) -> dict:
     return {"flags": name, "faults": rows, "games": alarms}
 
 
-def table(sets: list[dict]) -> str:
+def table(figures: dict) -> str:
     """The figures as Markdown."""
+    sets = figures["sets"]
     base = {"gcc": sets[0]}
     lines = ["| flags | faults found | found besides | games without a fault that are named |",
              "|---|---|---|---|"]
@@ -151,8 +151,7 @@ def main() -> int:
         sets = [known[one] for one in SETS if one in known]
         if not asked.only:
             write_figures("sanitizers", {"machine": machine(), "sets": sets})
-            replace_marked(ROOT / "docs/why/checker.md", table(sets), MARK)
-    print(table(sets))
+    print(table({"sets": sets}))
     return 0
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from scale_model import GOOD, WORKERS, Fabric, Work
 
-MARK = "<!-- scale: written by benchmarks/bench_scale.py -->"
 ETHERNET = Fabric("25 Gbit/s Ethernet, 30 µs", 0.0, 30e-6, 25e9 / 8)
 INFINIBAND = Fabric("200 Gbit/s InfiniBand, 3 µs", 0.0, 3e-6, 200e9 / 8)
 PLANNED = 32768         # the minibatch of the plan

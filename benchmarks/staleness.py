@@ -15,13 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import machine, replace_marked, write_figures
+from bench import machine, write_figures
 from training_runs import solve
 
 import puffer_sdk
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = "<!-- staleness: written by benchmarks/staleness.py -->"
 SEEDS = (1, 2, 3, 4, 5)
 GAMES = ("squared", "cartpole", "pendulum")
 WAYS = {"after the rollout": False, "during the next one (`train.async`)": True}
@@ -46,7 +45,6 @@ def main() -> int:
     print(table(figures))
     if not asked.quick and tuple(asked.games) == GAMES:
         write_figures("staleness", figures)
-        replace_marked(ROOT / "docs" / "trainer" / "gpu.md", table(figures), MARK)
     return 0
 
 

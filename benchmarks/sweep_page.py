@@ -2,14 +2,12 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-FILE, PAGE = DOCS / "data" / "sweep.json", DOCS / "why" / "sweeps.md"
-MARK = "<!-- sweeps: written by benchmarks/bench_sweep.py -->"
+FILE = DOCS / "data" / "sweep.json"
 TITLES = {"tables": "Five tables", "unseen": "Seven unseen tables",
           "parallel": "Five tables, eight workers, failures",
           "slow": "Five tables, with GPSampler", "protein": "Five tables, with Protein",
@@ -96,7 +94,5 @@ def losses(made: dict) -> str:
 
 
 def write(parts: dict) -> None:
-    """The file, and the tables of the page."""
+    """The file; `make docs-tables` writes the tables of the page."""
     FILE.write_text(json.dumps(parts, indent=1) + "\n")
-    before, mark, _, _, after = re.split(f"({re.escape(MARK)})", PAGE.read_text())
-    PAGE.write_text(f"{before}{mark}\n{page(parts)}\n{mark}{after}")

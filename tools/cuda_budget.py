@@ -25,9 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 DATA = ROOT / "docs" / "data" / "kernels.json"
 DAY = ROOT / "docs" / "data" / "gpu.json"           # of tools/gpu_day.py
-PAGE = ROOT / "docs" / "trainer" / "gpu.md"
-TABLE, ESTIMATES = ("<!-- kernels: written by tools/cuda_budget.py -->",
-                    "<!-- estimates: written by tools/cuda_budget.py -->")
 THREADS = 256                           # of a block at most: CUDA_THREADS
 
 
@@ -223,6 +220,17 @@ def kernel_table(measured: dict[str, dict[str, Kernel]]) -> str:
     return "\n".join([f"From the compiler, for {said}; blocks of {THREADS} threads.", "", *lines])
 
 
+def kernels_page(data: dict) -> str:
+    """The table of kernels, from the file."""
+    return kernel_table({arch: {row["name"]: Kernel(**row) for row in rows}
+                         for arch, rows in data["kernels"].items()})
+
+
+def estimates_page(data: dict) -> str:
+    """The table of estimates, from the file."""
+    return estimate_table(data["estimates"])
+
+
 def span(values: list[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
@@ -249,8 +257,6 @@ def rate(steps_per_second: float | None) -> str:
 
 
 def main() -> int:
-    from bench import replace_marked
-
     measured = {arch: measure(arch) for arch in GENERATIONS}
     DATA.write_text(json.dumps(
         {"command": "python tools/cuda_budget.py", "nvcc": str(cuda_finding.find_nvcc().banner),
@@ -258,9 +264,7 @@ def main() -> int:
                      for arch, found in measured.items()},
          "machine": asdict(Machine()), "work": asdict(Work(0)), "estimates": estimates()},
         indent=1) + "\n")
-    replace_marked(PAGE, kernel_table(measured), TABLE)
-    replace_marked(PAGE, estimate_table(estimates()), ESTIMATES)
-    print(f"wrote    {DATA.relative_to(ROOT)}, {PAGE.relative_to(ROOT)}")
+    print(f"wrote    {DATA.relative_to(ROOT)}; `make docs-tables` puts it into the page")
     return 0
 
 

@@ -4,11 +4,14 @@ Prints each command before it runs, and stops with its status at the first that 
 """
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from puffer_sdk.base import paths
 
 COMMANDS = (
     ("start from the Squared template", "new my_env --force --output-dir ."),
@@ -30,9 +33,18 @@ def main(folder: str) -> int:
         if status:
             print(f"\n`puffer-sdk {words}` ended with status {status}", file=sys.stderr)
             return status
-    heading(f"done in {time.perf_counter() - began:.0f} s. The environment is {place}/my_env: "
-            "open my_env.h and change the game.")
+    heading(f"done in {time.perf_counter() - began:.0f} s")
+    print(how_to_go_on(place))
     return 0
+
+
+def how_to_go_on(place: Path) -> str:
+    """The last lines: where the game is, and how `puffer-sdk` becomes a command."""
+    bin_dir = os.path.relpath(Path(sys.prefix) / "bin")
+    return (f"Open {place}/my_env/my_env.h and change the game. In this terminal,\n\n"
+            f"    . {bin_dir}/activate\n    puffer-sdk check {place}/my_env\n\n"
+            f"or without the first line: {bin_dir}/puffer-sdk check {place}/my_env\n"
+            f"{paths.page('tutorials/ten-minutes.md')} explains each step")
 
 
 def heading(text: str) -> None:

@@ -1,8 +1,7 @@
-"""Keep the gallery of Ocean environments.  survey.json -> docs/data/ocean.json, the gallery's page
+"""Keep the gallery of Ocean environments.  survey.json -> docs/data/ocean.json -> text for pages
 
     python tools/gallery.py VERSION SURVEY.json ... [--commit HASH] [--commits FILE]
     python tools/gallery.py VERSION SURVEY.json ... --checks
-    python tools/gallery.py                 the page alone, after a change of the notes
 
 VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
 name and version; with --checks, what the survey's build, steps, check and picture said replaces
@@ -26,9 +25,6 @@ from puffer_sdk.reporting.survey import Row
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/ocean.json"
 NOTES = ROOT / "docs/data/ocean-notes.json"
-PAGE = ROOT / "docs/why/ocean-gallery.md"
-MARK = "<!-- gallery: written by `make ocean` -->\n"
-COUNT = re.compile(r"(?s)(?<=<!-- counts: written by `make ocean` -->\n\n).*?(?=\n<!-- -->\n)")
 DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
 STEPS = 5_000_000           # of a training, unless the page says another number
 CHECKED = ("check", "findings", "not_tested")
@@ -77,6 +73,22 @@ def renew_checks(data: dict, survey: dict, version: str) -> None:
 
 def _rows(survey: dict) -> list[dict]:
     return json.loads(PLACE.sub(r"\1", json.dumps(survey["rows"])))
+
+
+def page(data: dict) -> str:
+    """The tables, with our judgements."""
+    return render(data, json.loads(NOTES.read_text()))
+
+
+def sentence(data: dict) -> str:
+    """The README's: how many of the newest version were tried, and how many of them run."""
+    newest = max(row["version"] for row in data["rows"].values())
+    rows = [row for row in data["rows"].values() if row["version"] == newest]
+    run = sum(not {"build", "stepping"} & set(row["problems"]) for row in rows)
+    library = "[PufferLib](https://github.com/PufferAI/PufferLib)"
+    return (f"It follows the conventions of {library} {newest}. "
+            f"Of its Ocean\nenvironments, {len(rows)} were tried, and {run} of them build and run: "
+            "[each](docs/why/ocean-gallery.md).")
 
 
 def render(data: dict, notes: dict) -> str:
@@ -170,17 +182,10 @@ def _learns(row: dict) -> str:
     return f"no: {said}" + (f" ({(longer + skipped)[2:]})" if longer or skipped else "")
 
 
-def write(data: dict, notes: dict) -> None:
-    """Both files."""
-    DATA.write_text(json.dumps(data, indent=1) + "\n")
-    head = COUNT.sub(lambda found: count(data), PAGE.read_text().partition(MARK)[0])
-    PAGE.write_text(head + MARK + render(data, notes))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("version", nargs="?")
-    parser.add_argument("surveys", nargs="*", type=Path, metavar="SURVEY.json")
+    parser.add_argument("version")
+    parser.add_argument("surveys", nargs="+", type=Path, metavar="SURVEY.json")
     parser.add_argument("--commit", help="of the files, where they are not in a git checkout")
     parser.add_argument("--commits", type=Path, metavar="FILE",
                         help="JSON: of each environment's files, where they are of several commits")
@@ -189,15 +194,14 @@ def main() -> None:
     given = parser.parse_args()
     commits = json.loads(given.commits.read_text()) if given.commits else {}
     data = json.loads(DATA.read_text()) if DATA.is_file() else {"rows": {}}
-    notes = json.loads(NOTES.read_text()) if NOTES.is_file() else {}
     for path in given.surveys:
         survey = json.loads(path.read_text())
         if given.checks:
             renew_checks(data, survey, given.version)
         else:
             merge(data, survey, given.version, given.commit, commits)
-    write(data, notes)
-    print(f"wrote    {DATA.relative_to(ROOT)}, {PAGE.relative_to(ROOT)}")
+    DATA.write_text(json.dumps(data, indent=1) + "\n")
+    print(f"wrote    {DATA.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

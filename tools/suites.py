@@ -28,9 +28,7 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
 import venvs  # noqa: E402
 
 DATA = ROOT / "docs" / "data" / "suites.json"
-PAGE = ROOT / "docs" / "guides" / "outward.md"
 SDISTS = ROOT / "build" / "suites"
-MARK = "<!-- suites: written by tools/suites.py -->"
 
 
 class CannotRun(Exception):
@@ -204,8 +202,6 @@ def judge(suite: Suite, cases: list[ElementTree.Element]) -> dict:
 
 def write(everything: dict) -> None:
     DATA.write_text(json.dumps(everything, indent=1) + "\n")
-    before, _, after = PAGE.read_text().split(MARK)
-    PAGE.write_text(MARK.join([before, table(everything), after]))
 
 
 def table(everything: dict) -> str:

@@ -1,7 +1,6 @@
 """docs/data/bridges.json -> the tables of docs/why/bridges.md."""
 from __future__ import annotations
 
-MARK = "<!-- bridges: written by `make bench` -->"
 COLUMNS = {"empty": "nothing", "cartpole": "CartPole", "minigrid": "MiniGrid 8x8",
            "structured": "3.7 KB in parts"}
 C = ("EnvPool", "ours in C")                # no Python environment is stepped there

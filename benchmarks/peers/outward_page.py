@@ -5,7 +5,6 @@ import bridges_page
 import cleanrl
 from bridges_page import number
 
-MARK = "<!-- outward: written by `make bench` -->"
 OWN = "VecEnv"
 
 

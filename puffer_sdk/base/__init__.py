@@ -1,4 +1,4 @@
-"""What everything else stands on: no environment is known here but as a Spec.
+"""Shared by all packages: errors, printing, paths, random numbers, files, the Spec.
 
     errors      every error a user can meet, with its exit status
     ui          the only printer

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1]        # puffer_sdk/
 def data_dir(name: str) -> Path:
     """A data folder that wheels carry inside the package and checkouts keep beside it.
 
-    name: 'templates', 'kernels', 'trainer' or 'examples'.
+    name: 'templates', 'kernels', 'trainer', 'examples' or 'docs'.
     """
     inside = PACKAGE / "data" / name
     return inside if inside.is_dir() else PACKAGE.parent / name
@@ -24,6 +24,11 @@ def shown(path: str | os.PathLike) -> str:
     """A path as a reader here would type it: relative where it lies below, else absolute."""
     path, here = Path(path).resolve(), Path.cwd()
     return str(path.relative_to(here)) if here in path.parents else str(path)
+
+
+def page(name: str) -> str:
+    """A page of the documentation as messages name it. `puffer-sdk --help` says where docs/ is."""
+    return f"docs/{name}"
 
 
 def include_dir() -> Path:

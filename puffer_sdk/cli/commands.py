@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from ..base import errors
+from ..base import errors, paths
 
 # title -> {name: its line}, in the order of work
 SECTIONS = {
@@ -45,6 +45,14 @@ SECTIONS = {
         "doctor": "Show what this machine has and lacks.",
         "completion": "Let the shell complete what you type.",
     },
+}
+# page of docs/ -> what is in it, in the order of a newcomer's questions
+PAGES = {
+    "tutorials/ten-minutes.md": "Every step once, with its output.",
+    "tutorials/first.md": "A game of your own, from an empty file.",
+    "tutorials/ocean.md": "An environment of PufferLib's Ocean.",
+    "guides/python.md": "Environments in Python.",
+    "tutorials/debugging.md": "Why doesn't it learn?",
 }
 COMMANDS = {name: line for entries in SECTIONS.values() for name, line in entries.items()}
 
@@ -91,6 +99,8 @@ class LazyGroup(click.Group):
     def format_options(self, ctx, formatter):
         """The commands come before the two options that hardly anybody needs."""
         self.format_commands(ctx, formatter)
+        with formatter.section(f"Pages, in {paths.shown(paths.data_dir('docs').parent)}"):
+            formatter.write_dl([(paths.page(name), line) for name, line in PAGES.items()])
         click.Command.format_options(self, ctx, formatter)
 
     def shell_complete(self, ctx, incomplete):

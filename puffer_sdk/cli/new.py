@@ -48,6 +48,7 @@ def command(name: str | None, template: str, output_dir: str, force: bool, dry_r
         ui.out("\nnext:")
         for line in made.next_commands:
             ui.out(f"  {line}")
+        ui.out(f"\n{paths.page('tutorials/ten-minutes.md')} explains each of them")
 
 
 def ask_name() -> str:

@@ -13,8 +13,8 @@ from .pages import Page
     ("puffer-sdk play my_env", "the newest policy plays; hold SHIFT to play"),
     ("puffer-sdk play my_env --watch", "save the header, and the game goes on, rebuilt"),
     ("puffer-sdk play my_env --load-model-path none", "without a policy")],
-    statuses={0: "the window was closed", 3: "it does not compile",
-              4: "there is no screen, or the environment died"})
+    statuses={0: "the window was closed", 2: "there is no screen", 3: "it does not compile",
+              4: "the environment died"})
 @env_argument
 @takes_settings
 @click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,

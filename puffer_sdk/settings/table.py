@@ -1,10 +1,7 @@
-"""The one table of settings, long as they are. Out: SECTIONS, KEYS, docs/reference/settings.md.
+"""The one table of settings, long as they are. Out: SECTIONS, KEYS.
 
 Every key is declared once, below, with its type, default, bounds and meaning. Parsing, error
 texts, `puffer-sdk config`, the command line and the reference page are made from these lines.
-Regenerate the page with
-
-    python -m puffer_sdk.settings.table > docs/reference/settings.md
 
 A key is *used*, or an *alias* of another, or *ignored*: known to PufferLib and without effect
 here. PufferLib 4.0's names are the canonical ones.
@@ -421,41 +418,3 @@ def parse(key: Key, text: str, *, cut: bool = False):
     if not key.allows(value):
         raise ValueError("")
     return float(value) if key.type == "float" else value
-
-
-def page() -> str:
-    """docs/reference/settings.md."""
-    out = ["# Settings", "",
-           ("<!-- Made by `python -m puffer_sdk.settings.table > docs/reference/settings.md`. "
-            "Do not edit. -->"), "",
-           ("Defaults < `NAME.ini` < command line. Every key is an option of every command that "
-            "takes settings:"), "",
-           "    puffer-sdk train my_env --train.learning-rate 0.01 --vec.total_agents=1_024", "",
-           ("Numbers may be written `1e8` or `100_000_000`, switches `true`, `false`, `1` or `0`. "
-            "`puffer-sdk config my_env` shows the value that holds and where it came from. "
-            "`[env]` goes to the environment: its keys are fields of the env struct. "
-            "`[sweep]` is read by `puffer-sdk sweep`, where its keys are options, too."), ""]
-    for section, cls in SECTIONS.items():
-        rows = used_keys(section)
-        if not rows:
-            continue
-        out += [f"## [{section}]", "", cls.__doc__, "", "| key | default | value | meaning |",
-                "|---|---|---|---|"]
-        for key in rows:
-            default = key.default_doc or f"`{show(key.default)}`" if key.default != "" \
-                else key.default_doc or "empty"
-            meaning = key.help + (f" (`auto`: {key.auto})" if key.auto else "")
-            out.append(f"| `{key.name}` | {default} | {key.expected} | {meaning} |")
-        out.append("")
-    out += ["## Aliases", "", "| key | stands for |", "|---|---|"]
-    out += [f"| `{key.full}` | `{key.target}` |" for key in KEYS.values() if key.status == ALIAS]
-    out += ["", "## PufferLib's keys without effect here", "",
-            "In an ini each costs one warning; on the command line they are refused.", "",
-            "| key | meaning in PufferLib |", "|---|---|"]
-    out += [f"| `{key.full}` | {key.help} |" for key in KEYS.values() if key.status == IGNORED]
-    return "\n".join(out) + "\n"
-
-
-if __name__ == "__main__":
-    import sys
-    sys.stdout.write(page())

@@ -128,7 +128,6 @@ def test_a_suite_is_judged_by_what_its_tests_say(tmp_path, monkeypatch, capsys):
     module = suites()
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "test_time.py").write_text(ABOUT_TIME)
-    (tmp_path / "page.md").write_text(f"before\n{module.MARK}\n{module.MARK}\nafter\n")
     (tmp_path / "found.json").write_text("{}")
     swap = "import sys, types\nclass Clock: hour, minute, second = 1, 2, 3\n" \
            "sys.modules['somewhere'] = types.SimpleNamespace(Clock=Clock)\n"
@@ -136,7 +135,6 @@ def test_a_suite_is_judged_by_what_its_tests_say(tmp_path, monkeypatch, capsys):
                          {"test_known": "is of another time", "test_right": "was wrong once"})
     monkeypatch.setattr(module, "SUITES", {"time": suite})
     monkeypatch.setattr(module, "DATA", tmp_path / "found.json")
-    monkeypatch.setattr(module, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["suites.py", "time", str(tmp_path)])
     assert module.main() == 1
@@ -144,7 +142,7 @@ def test_a_suite_is_judged_by_what_its_tests_say(tmp_path, monkeypatch, capsys):
     assert (found["tests"], found["passed"], found["skipped"]) == (4, 1, 1)
     assert found["failed"] == ["test_wrong"]
     assert found["exceptions"] == {"test_known": "is of another time"}
-    page = (tmp_path / "page.md").read_text()
+    page = module.table({"time": found})
     assert "| `test_known` | it is of another time |\n| `test_wrong` | not known |" in page
     assert "passed   test_right, which is listed as an exception" in capsys.readouterr().out
     for words in (["chess"], ["time", str(tmp_path / "nowhere")], []):

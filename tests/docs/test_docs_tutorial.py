@@ -8,8 +8,8 @@ import subprocess
 
 import measure  # noqa: E402, I001  (of tools/site)
 import pytest
-from helpers.docs_site import ROOT  # puts tools/site on the path
 from helpers.forms import forms
+from helpers.places import ROOT
 from helpers.sessions import shape
 
 from puffer_sdk.base import paths

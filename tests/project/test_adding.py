@@ -69,7 +69,9 @@ def test_a_setting(copy):
     words = ("-m", "puffer_sdk", "config", env)
     assert re.search(r"patience +3\b", python(copy, *words, "--train.patience", "3"))
     assert "patience" in python(copy, *words, "--train.patience", "-1", status=2)
-    assert "| `patience` |" in python(copy, "-m", "puffer_sdk.settings.table")
+    code = (f"import sys; sys.path.append({str(ROOT / 'tools' / 'site')!r}); import reference; "
+            "print(reference.settings())")
+    assert "| `patience` |" in python(copy, "-c", code)
 
 
 RUN = """

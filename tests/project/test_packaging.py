@@ -49,6 +49,7 @@ def test_the_wheel_carries_its_data(built):
                    "puffer_sdk/data/templates/target/{{cookiecutter.name}}/"
                    "{{cookiecutter.name}}.h",
                    "puffer_sdk/data/examples/step_by_hand.py",
+                   "puffer_sdk/data/docs/tutorials/ten-minutes.md",
                    "puffer_sdk/data/kernels/kernels.h",
                    "puffer_sdk/data/trainer/puffer_trainer.h"):
         assert needed in names, needed

@@ -464,7 +464,8 @@ def test_the_command_prints_commands_that_work(here):
     result = run("new", "walker", "--template", "target", "--output-dir", "my envs")
     assert result.returncode == 0 and result.stderr == ""
     assert "\x1b" not in result.stdout
-    shown = [shlex.split(line) for line in result.stdout.partition("next:")[2].splitlines() if line]
+    shown = [shlex.split(line) for line in result.stdout.partition("next:")[2].splitlines()
+             if line.startswith("  ")]
     assert [words[:2] for words in shown] == [["puffer-sdk", verb]
                                               for verb in ("check", "build", "train", "eval")]
     assert {words[2] for words in shown} == {"my envs/walker"}

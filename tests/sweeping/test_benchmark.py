@@ -15,7 +15,6 @@ import sweep_tasks
 
 from puffer_sdk.base.errors import UsageError
 
-PAGE = (ROOT / "docs" / "why" / "sweeps.md").read_text()
 DATA = json.loads((ROOT / "docs" / "data" / "sweep.json").read_text())
 
 
@@ -121,9 +120,8 @@ def test_protein_that_cannot_run_is_one_sentence(tmp_path):
     assert "pufferlib" not in sys.modules
 
 
-def test_the_page_shows_what_was_written():
+def test_every_part_has_a_title():
     assert set(DATA) <= set(sweep_page.TITLES)
-    assert f"{sweep_page.MARK}\n{sweep_page.page(DATA)}\n{sweep_page.MARK}" in PAGE
 
 
 def test_the_guide_has_the_ratios_of_the_page():

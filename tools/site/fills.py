@@ -1,20 +1,22 @@
-"""What stands in a page for `<!-- fill: WHAT WORDS -->`: text that is made, never written by hand.
+"""What stands in a page between `<!-- fill: WHAT WORDS -->` and the next mark: text that is made.
 
-    header STEP         drips.h of a step, with the lines that are new in it marked
+    header STEP         drips.h of a step of the first tutorial
     new STEP            of that, the functions and structs in which something is new
     file STEP NAME      another file of a step
     check STEP          what `check` says of it
     verdict STEP        of that, the findings in a line each
-    bug-switch          the running game, and what each fault does to it
+    faults              each planted fault: its change, what `check` says, how it learns
     training            how long the tutorial's game takes to learn, over its seeds
     source FILE         a file of the repository
     part FILE NAMES     functions, structs and macros of a C file
-    svg NAME            a drawing of docs/assets, inside the page so that it follows the palette
+    template NAME FOR NAMES     the same of a template's header, as `puffer-sdk new FOR` writes it
+    table NAME          what a benchmark measured (tables.py)
+    packages            the packages of puffer_sdk/, in their order
+    pages               every page of mkdocs.yml's navigation
 """
 from __future__ import annotations
 
 import difflib
-import html
 import json
 import posixpath
 import re
@@ -22,12 +24,10 @@ import statistics
 from functools import cache
 
 import measure
-from curves import chart
 from measure import NAME, ROOT, SOUND, STEPS
-from mkdocs.exceptions import PluginError
+from tables import table  # noqa: F401  (a fill)
 
 GOAL = 0.95
-TEMPLATES = ("squared", "target")
 
 
 @cache
@@ -36,16 +36,20 @@ def outputs() -> dict:
     return json.loads(measure.OUTPUTS.read_text())
 
 
-def header(step: str, *, page) -> str:
-    lines = measure.header(step).splitlines()
-    return block(lines, new_lines(step))
+def header(step: str, *, page: str) -> str:
+    return listing(f"{measure.TUTORIAL_PATH}/{step}/{NAME}.h", page)
 
 
-def new(step: str, *, page) -> str:
+def new(step: str, *, page: str) -> str:
     """The parts of a header in which something is new: whole functions, structs and enums."""
+    return listing(f"{measure.TUTORIAL_PATH}/{step}/{NAME}.h", page, "\n".join(new_parts(step)[0]))
+
+
+def new_parts(step: str) -> tuple[list[str], set[int]]:
+    """The lines of these parts, and which of them the step before did not have."""
     lines, fresh = measure.header(step).splitlines(), new_lines(step)
     shown: list[str] = []
-    marked: list[int] = []
+    marked: set[int] = set()
     skipped = False
     for begin, end in parts(lines):
         if not fresh.intersection(range(begin, end)):
@@ -53,9 +57,9 @@ def new(step: str, *, page) -> str:
             continue
         shown += ["// ..."] * skipped + [""] * bool(skipped or shown)
         skipped = False
-        marked += [len(shown) + at - begin for at in range(begin, end) if at in fresh]
+        marked |= {len(shown) + at - begin for at in range(begin, end) if at in fresh}
         shown += lines[begin:end]
-    return block(shown + ["", "// ..."] * skipped, set(marked))
+    return shown + ["", "// ..."] * skipped, marked
 
 
 def parts(lines: list[str]) -> list[tuple[int, int]]:
@@ -77,30 +81,23 @@ def new_lines(step: str) -> set[int]:
             if kind in ("replace", "insert") for at in range(first, last) if now[at]}
 
 
-def block(lines: list[str], marked: set[int]) -> str:
-    marks = f' hl_lines="{" ".join(str(at + 1) for at in sorted(marked))}"' if marked else ""
-    return "\n".join((f'```c title="{NAME}.h"{marks}', *lines, "```"))
+def file(step: str, name: str, *, page: str) -> str:
+    return listing(f"{measure.TUTORIAL_PATH}/{step}/{name}", page)
 
 
-def file(step: str, name: str, *, page) -> str:
-    text = (measure.TUTORIAL / step / name).read_text()
-    language = "ini" if name.endswith(".ini") else "c"
-    return f'```{language} title="{name}"\n{text}```'
+def check(step: str, *, page: str) -> str:
+    return fence("console", f"$ puffer-sdk check {NAME}\n{outputs()['steps'][step]}")
 
 
-def check(step: str, *, page) -> str:
-    return f"```console\n$ puffer-sdk check {NAME}\n{outputs()['steps'][step]}```"
-
-
-def verdict(step: str, *, page) -> str:
+def verdict(step: str, *, page: str) -> str:
     """The findings' first lines, and the last line."""
     told = outputs()["steps"][step].splitlines()
     lines = [line for line in told if line.startswith(("error", "warning", f"{NAME}: "))]
-    return "\n".join(("```console", f"$ puffer-sdk check {NAME}", *lines[:-1], "...", lines[-1],
-                      "```"))
+    return fence("console", "\n".join((f"$ puffer-sdk check {NAME}", *lines[:-1], "...",
+                                       lines[-1])))
 
 
-def training(*, page) -> str:
+def training(*, page: str) -> str:
     return sentence(SOUND)
 
 
@@ -126,53 +123,36 @@ def sentence(variant: str) -> str:
             f"({min(reached) / 1e6:.1f} to {max(reached) / 1e6:.1f} M); {end}.")
 
 
-def bug_switch(*, page) -> str:
-    """Game, switch and panels. Without scripts all panels show one after the other."""
-    root = posixpath.relpath("tutorials/games", posixpath.dirname(page.file.src_uri))
-    choices, panels = [], []
-    for number, (variant, fault) in enumerate({SOUND: None, **measure.faults()}.items()):
-        label = fault["name"] if fault else "No fault"
-        choices.append(f'<label><input type="radio" name="fault" value="{variant}"'
-                       f'{"" if number else " checked"}> {html.escape(label)}</label>')
-        panels.append(panel(variant, fault, label))
-    return "\n".join((
-        '<div class="switch" id="bug-switch">',
-        f'<iframe src="{root}/{SOUND}/index.html" data-root="{root}" loading="lazy" '
-        f'title="{NAME}, played by a policy that was trained on it"></iframe>',
-        '<fieldset><legend>Bug switch</legend>', *choices, "</fieldset>", *panels, "</div>"))
+def faults(*, page: str) -> str:
+    """A fold for each fault."""
+    folds = []
+    for variant, fault in measure.faults().items():
+        told = "\n".join(findings(outputs()["variants"][variant]["check"]))
+        change = "\n".join(line for line in measure.diff(variant).splitlines()
+                           if not line.startswith("@@"))
+        folds += [f"<details>\n<summary>{fault['name']}</summary>\n",
+                  " ".join(fault["story"].split()) + "\n", fence("diff", change) + "\n",
+                  f"`puffer-sdk check {NAME}`:\n", fence("text", told) + "\n",
+                  f"Training: {sentence(variant)}\n", "</details>\n"]
+    return "\n".join(folds).rstrip("\n")
 
 
-def panel(variant: str, fault: dict | None, label: str) -> str:
-    found = outputs()["variants"]
-    verdict = found[variant]["check"]
-    told = grouped([line for line in verdict.splitlines()
+def findings(verdict: str) -> list[str]:
+    """The findings of a check, each with its place and hint, and the last line."""
+    return grouped([line for line in verdict.splitlines()
                     if line.startswith(("error", "warning", "  -->", "  hint", f"{NAME}:"))])
-    drawing = chart({"as it is": found[SOUND], **({label: found[variant]} if fault else {})},
-                    f"perf over agent steps; {sentence(variant)}")
-    parts = [f'<section class="fault" data-fault="{variant}">',
-             f"<h4>{html.escape(label)}</h4>"]
-    if fault:
-        parts += [f"<p>{code(' '.join(fault['story'].split()))}</p>",
-                  coloured(measure.diff(variant))]
-    else:
-        parts.append("<p>The game as it should be, played by a policy that was trained on it. "
-                     "Hold <kbd>SHIFT</kbd> and play yourself; on a phone, touch.</p>")
-    parts += [f"<p><code>puffer-sdk check {NAME}</code> says:</p>",
-              f"<pre class=\"told\">{html.escape(chr(10).join(told))}</pre>",
-              f"<p>{html.escape(sentence(variant))}</p>", drawing, "</section>"]
-    return "\n".join(parts)
 
 
 def grouped(told: list[str]) -> list[str]:
     """Findings of one rule with one hint as one: the first, and what the others say below it."""
-    findings: list[list[str]] = []
+    found: list[list[str]] = []
     for line in told:
         if line.startswith("  "):
-            findings[-1].append(line)
+            found[-1].append(line)
         else:
-            findings.append([line])
+            found.append([line])
     first: dict[tuple[str, str], list[str]] = {}
-    for finding in findings:
+    for finding in found:
         rule, _, says = finding[0].partition(": ")
         same = first.setdefault((rule, finding[-1]), finding)
         if same is not finding:
@@ -180,32 +160,29 @@ def grouped(told: list[str]) -> list[str]:
     return [line for finding in first.values() for line in finding]
 
 
-def coloured(diff: str) -> str:
-    """A unified diff with a class for each kind of line."""
-    kinds = {"+": "ins", "-": "del"}
-    lines = (f"<{kinds[line[0]]}>{html.escape(line)}</{kinds[line[0]]}>"
-             if line[:1] in kinds else html.escape(line)
-             for line in diff.splitlines() if not line.startswith("@@"))
-    return f'<pre class="diff">{chr(10).join(lines)}</pre>'
-
-
-def code(text: str) -> str:
-    """`x` in a sentence becomes code."""
-    parts = html.escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
-
-
-def source(path: str, *, page) -> str:
+def source(path: str, *, page: str) -> str:
     """A file of the repository, whole."""
-    return f'```{language(path)} title="{posixpath.basename(path)}"\n{text_of(path)}```'
+    return listing(path, page)
 
 
-def part(path: str, *names: str, page) -> str:
+def part(path: str, *names: str, page: str) -> str:
     """Functions, structs and macros of a C file, with the comments above them."""
-    lines = text_of(path).splitlines()
+    return listing(path, page, found_parts((ROOT / path).read_text(), names))
+
+
+def template(kind: str, name: str, *names: str, page: str) -> str:
+    """The same of a template's header, which has no place in the repository under its own name."""
+    text = (ROOT / "templates" / kind / "{{cookiecutter.name}}" / "{{cookiecutter.name}}.h"
+            ).read_text()
+    text = text.replace("{{ cookiecutter.name }}", name).replace(
+        "{{ cookiecutter.__struct }}", name.capitalize())
+    return f"`{name}.h`:\n\n" + fence("c", found_parts(text, names))
+
+
+def found_parts(text: str, names: tuple[str, ...]) -> str:
+    lines = text.splitlines()
     chunks = [lines[begin:end] for begin, end in (found_part(lines, name) for name in names)]
-    text = "\n\n".join("\n".join(chunk) for chunk in chunks)
-    return f'```{language(path)} title="{posixpath.basename(path)}"\n{text}\n```'
+    return "\n\n".join("\n".join(chunk) for chunk in chunks)
 
 
 def found_part(lines: list[str], name: str) -> tuple[int, int]:
@@ -213,7 +190,7 @@ def found_part(lines: list[str], name: str) -> tuple[int, int]:
     at = next((n for n, line in enumerate(lines)
                if re.match(rf"[\w#][^;]*\b{name}\b(?!.*;$)", line)), None)
     if at is None:
-        raise PluginError(f"there is no '{name}' to show")
+        raise ValueError(f"there is no '{name}' to show")
     end = at + 1
     if not lines[at].startswith("#define"):
         end = next(n for n in range(at, len(lines)) if lines[n].startswith("}")) + 1
@@ -222,20 +199,40 @@ def found_part(lines: list[str], name: str) -> tuple[int, int]:
     return at, end
 
 
-def text_of(path: str) -> str:
-    """A file of the repository; one of a template as `puffer-sdk new` writes it."""
-    text = (ROOT / path).read_text()
-    template = next((name for name in TEMPLATES if path.startswith(f"templates/{name}/")), None)
-    if template:
-        text = text.replace("{{ cookiecutter.name }}", template).replace(
-            "{{ cookiecutter.__struct }}", template.capitalize())
-    return text
+def packages(*, page: str) -> str:
+    """What their first lines say. The order is that which tests/project/test_layout.py holds."""
+    layout = (ROOT / "tests" / "project" / "test_layout.py").read_text()
+    order = re.findall(r'"(\w+)"', re.search(r"^ORDER = \((.*?)\)", layout, re.M | re.S)[1])
+    lines = ["| package | what it is for |", "|---|---|"]
+    for name in order:
+        text = (ROOT / "puffer_sdk" / name / "__init__.py").read_text()
+        lines.append(f"| `{name}/` | {text.partition(chr(10))[0].strip(chr(34)).rstrip('.')} |")
+    return "\n".join(lines)
+
+
+def pages(*, page: str) -> str:
+    """A line a part of the navigation."""
+    lines, here = [], posixpath.dirname(page)
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    for indent, title, target in re.findall(r'^( +)- "?(.*?)"?:(?: (\S+))?$', nav, re.M):
+        link = f"[{title}]({posixpath.relpath(f'docs/{target}', here)})"
+        if not target:
+            lines.append(f"- **{title}**: ")
+        elif len(indent) > 2:
+            lines[-1] += ("" if lines[-1].endswith(": ") else ", ") + link
+    return "\n".join(lines)
+
+
+def listing(path: str, page: str, text: str | None = None) -> str:
+    """A file or TEXT of it as code, under a link to the file."""
+    link = posixpath.relpath(path, posixpath.dirname(page))
+    text = (ROOT / path).read_text() if text is None else text
+    return f"[`{posixpath.basename(path)}`]({link}):\n\n" + fence(language(path), text)
+
+
+def fence(kind: str, text: str) -> str:
+    return f"```{kind}\n" + text.rstrip("\n") + "\n```"
 
 
 def language(path: str) -> str:
     return {"py": "python", "ini": "ini"}.get(path.rpartition(".")[2], "c")
-
-
-def svg(name: str, *, page) -> str:
-    text = (ROOT / "docs" / "assets" / f"{name}.svg").read_text()
-    return f'<figure class="drawing" markdown="0">{text[text.index("<svg"):]}</figure>'

@@ -1,9 +1,10 @@
 """What mkdocs does not do by itself.  mkdocs.yml names this file; docs/ + the code -> build/site/
 
-    on_files            pages made from the code, files of the repository that pages show, and the
-                        games, pictures and outputs of the tutorial
-    on_page_markdown    `<!-- fill: WHAT -->` is replaced; links to files of the repository lead to
-                        their pages
+The pages are whole without it: `make docs-tables` has written into them what is made. The site adds
+
+    on_files            files of the repository that pages link to, and the games of the tutorial
+    on_page_markdown    the bug switch, new lines in colour, folds, drawings in the page; links to
+                        files of the repository lead to their pages
     on_page_content     formulas become pictures: no script, nothing fetched
     on_post_build       the check that no page asks another machine for anything
 """
@@ -26,22 +27,37 @@ for folder in (str(ROOT), str(Path(__file__).parent)):
         sys.path.insert(0, folder)
 
 import fills  # noqa: E402
-import reference  # noqa: E402
 import tutorial_games  # noqa: E402
+from switch import switch  # noqa: E402
 
 EM = 20                 # units of a formula's picture in the height of a letter
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
-FILL = re.compile(r"^( *)<!-- fill: (\S+)((?: \S+)*) -->$", re.M)
+NEW = re.compile(r"(<!-- fill: new (\w+) -->\n.*?^```c)$", re.M | re.S)
+DRAWING = re.compile(r"^!\[[^\]]*\]\(\S*?assets/(\w+)\.svg\)$", re.M)
+SWITCH = "<!-- site: bug-switch -->"
+WITHOUT_COLUMNS = ("index.md", "tutorials/first.md")
 LANGUAGES = {".h": "c", ".c": "c", ".cu": "cuda", ".py": "python", ".md": "markdown",
              ".ini": "ini", ".cuh": "cuda", ".json": "json", "Makefile": "makefile"}
+BESIDE = """<div class="beside" markdown>
+<div class="intro" markdown>
+
+The game on this page is played by a policy that was trained when this page was built. Its **bug
+switch** turns on a classic fault. It shows the change in the code, what `check` reports, the
+learning curve, and a policy that was trained with the fault. Come back to it at the end.
+
+</div>
+<div class="aside" markdown>
+{switch}
+</div>
+<div class="text" markdown>
+{text}
+</div>
+</div>
+"""
 
 
 def on_files(files, config):
-    made = {**reference.pages(), **source_pages(Path(config.docs_dir))}
-    for name, text in made.items():
-        known = files.get_file_from_path(name)
-        if known:
-            files.remove(known)             # the committed copy, for readers of the repository
+    for name, text in source_pages(Path(config.docs_dir)).items():
         files.append(File.generated(config, name, content=text))
     for name, path in tutorial_games.products().items():
         files.append(File.generated(config, name, abs_src_path=str(path)))
@@ -49,14 +65,32 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    def fill(match):
-        try:
-            text = getattr(fills, match[2].replace("-", "_"))(*match[3].split(), page=page)
-            return "\n".join(match[1] + line if line else "" for line in text.split("\n"))
-        except (AttributeError, TypeError) as error:
-            raise PluginError(f"{page.file.src_uri}: {match[0]}: {error}") from error
-    markdown = FILL.sub(fill, markdown)
-    return LINK.sub(lambda match: redirected(match, page.file.src_uri), markdown)
+    place = page.file.src_uri
+    if place in WITHOUT_COLUMNS:
+        page.meta["hide"] = ["navigation", "toc"]
+    markdown = NEW.sub(coloured, markdown)
+    markdown = DRAWING.sub(drawing, markdown)
+    markdown = re.sub(r"^<details>$", "<details markdown>", markdown, flags=re.M)
+    markdown = LINK.sub(lambda match: redirected(match, place), markdown)
+    if SWITCH in markdown:
+        before, _, text = markdown.partition(SWITCH)
+        games = posixpath.relpath("tutorials/games", posixpath.dirname(place))
+        markdown = before + BESIDE.format(switch=switch(games), text=text)
+    return markdown
+
+
+def coloured(found) -> str:
+    """A listing of what is new in a step, with the new lines marked."""
+    _, marked = fills.new_parts(found[2])
+    lines = " ".join(str(at + 1) for at in sorted(marked))
+    return f'{found[1]} hl_lines="{lines}"'
+
+
+def drawing(found) -> str:
+    """A drawing inside the page, where it follows the palette: its own colours go."""
+    text = (ROOT / "docs" / "assets" / f"{found[1]}.svg").read_text()
+    text = re.sub(r"<style>.*?</style>\n", "", text[text.index("<svg"):], flags=re.S)
+    return f'<figure class="drawing" markdown="0">{text}</figure>'
 
 
 def on_page_content(content, page, config, files):

@@ -22,7 +22,8 @@ except ModuleNotFoundError:         # Python 3.10
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = ROOT / "docs" / "tutorials" / "drips"
+TUTORIAL_PATH = "docs/tutorials/drips"
+TUTORIAL = ROOT / TUTORIAL_PATH
 OUTPUTS = ROOT / "docs" / "data" / "tutorial.json"
 STEPS = tuple(f"step{n}" for n in range(1, 7))
 NAME, SOUND = "drips", "sound"

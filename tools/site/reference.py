@@ -1,7 +1,7 @@
 """Reference pages made from the code: {"reference/cli.md": text, ...}.
 
 Each function takes nothing and returns Markdown. What they are made from: click's commands, the
-rules' docstrings, the table of settings, the headers, the public names of the package.
+rules' docstrings, the table of settings, the public names of the package.
 """
 from __future__ import annotations
 
@@ -9,30 +9,23 @@ import importlib
 import inspect
 import re
 from functools import cached_property
-from pathlib import Path
 
 import click
 
 import puffer_sdk
 from puffer_sdk import cli
-from puffer_sdk.base import paths
 from puffer_sdk.checking.rules import registry
-from puffer_sdk.checking.rules.__main__ import page as rules_page
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 
-MADE = "<!-- Made by tools/site/reference.py. Do not edit. -->"
-HEADERS = ("puffer_abi.h", "puffer_prelude.h", "vecenv.h", "puffernet.h", "puffer_repro.h")
+MADE = "<!-- Made by `make docs-tables`. Do not edit. -->"
+TITLES = ("Why it ruins training:", "Bad:", "Good:", "Fix:")        # of the parts of a rule's page
 
 
 def pages() -> dict[str, str]:
     """All of them, by path under docs/."""
-    made = {"reference/cli.md": commands(), "reference/settings.md": table.page(),
-            "reference/rules.md": rules_table(), "reference/headers.md": headers(),
-            "reference/python.md": python()}
-    for rule in registry.load().values():
-        made[f"reference/rules/{rule.code}.md"] = rule_page(rule)
-    return made
+    return {"reference/cli.md": commands(), "reference/settings.md": settings(),
+            "reference/rules.md": rules(), "reference/python.md": python()}
 
 
 def quote(text: str) -> str:
@@ -61,7 +54,7 @@ def tree() -> dict[str, click.Command]:
 
 def commands() -> str:
     """Every command and option."""
-    out = ["# Command line", MADE,
+    out = ["# Command line", "", MADE, "",
            "What `puffer-sdk COMMAND --help` prints, made from the commands themselves. Commands "
            "end with one of these [statuses](exit-status.md). ENV is a folder or a name; the "
            "default is the current folder. `--section.key VALUE` is any of the "
@@ -72,7 +65,7 @@ def commands() -> str:
         summary = COMMANDS.get(words) or command.get_short_help_str(100)
         out.append(f"| [`{words}`](#{words.replace(' ', '-')}) | {quote(summary)} |")
     for words, command in known.items():
-        out += ["", f"## {words} {{ #{words.replace(' ', '-')} }}", "", *_command(words, command)]
+        out += ["", f"## {words}", "", *_command(words, command)]
     return "\n".join(out) + "\n"
 
 
@@ -106,94 +99,104 @@ def _prose(text: str) -> list[str]:
 
 # ---- rules ---------------------------------------------------------------------------------------
 
-def rules_table() -> str:
-    """The table, each code a link to its page."""
-    return re.sub(r"^\| (PUF\d{3}) \|", r"| [\1](rules/\1.md) |", rules_page(), flags=re.M)
-
-
-def rule_page(rule: registry.Rule) -> str:
-    """What `puffer-sdk explain CODE` shows, as a page."""
-    option = f" Tested with `check {rule.option}`." if rule.option else ""
-    out = [f"# {rule.code} {rule.name}", MADE, f"**{rule.severity.capitalize()}.**{option}", ""]
-    code: list[str] = []
-    for paragraph in [*rule.page.split("\n\n"), None]:
-        if paragraph is not None and paragraph.startswith("    "):
-            code.append(paragraph)
-            continue
-        if code:
-            text = inspect.cleandoc("\n" + "\n\n".join(code))
-            out += ["```c", text, "```", ""]
-            code = []
-        if paragraph is None:
-            break
-        text = " ".join(paragraph.split())
-        for title, heading in (("Why it ruins training:", "## Why it ruins training"),
-                               ("Bad:", "## Bad"), ("Good:", "## Good"), ("Fix:", "## The fix")):
-            if text.startswith(title):
-                out += [heading, ""]
-                text = text[len(title):].strip()
-                text = text[:1].upper() + text[1:]
-        if text:
-            out += [_linked(quote(text)), ""]
-    out += ["---", "", f"`puffer-sdk explain {rule.code}` prints this page. All of them: "
-            "[rules](../rules.md). What is right in your game although a rule says otherwise "
-            "[may be allowed](../../guides/check.md#allowing-a-finding), with a reason."]
+def rules() -> str:
+    """A table of all of them, and of each what `puffer-sdk explain CODE` shows."""
+    known = registry.load().values()
+    out = ["# Rules of check", "", MADE, "",
+           f"{len(known)} rules. `puffer-sdk explain CODE` prints what stands here of one. "
+           "[check](../guides/check.md) is the command's manual; what is right in your game "
+           "although a rule says otherwise "
+           "[may be allowed](../guides/check.md#allowing-a-finding), with a reason.", "",
+           "| code | name | severity | what it means |", "|---|---|---|---|"]
+    out += [f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | "
+            f"{quote(rule.summary)} |" for rule in known]
+    for rule in known:
+        out += ["", f"## {rule.code}", "", *_rule(rule)]
     return "\n".join(out) + "\n"
+
+
+def _rule(rule: registry.Rule) -> list[str]:
+    option = f"; tested with `check {rule.option}`" if rule.option else ""
+    out = [f"**{rule.name}**, {'an' if rule.severity == 'error' else 'a'} {rule.severity}{option}."]
+    for paragraph in rule.page.split("\n\n"):
+        if paragraph.startswith("    "):
+            text = inspect.cleandoc("\n" + paragraph)
+            if out[-1] == "```":
+                out[-1:] = ["", text, "```"]
+            else:
+                out += ["", "```c", text, "```"]
+            continue
+        text = _linked(quote(" ".join(paragraph.split())))
+        title = next((title for title in TITLES if text.startswith(title)), "")
+        out += ["", f"**{title}**{text[len(title):]}" if title else text]
+    return out
 
 
 def _linked(text: str) -> str:
     """Codes of other rules become links."""
-    return re.sub(r"(?<![`\w\[])(PUF\d{3})(?![`\w\]])", r"[\1](\1.md)", text)
+    return re.sub(r"(?<![`\w\[])PUF\d{3}(?![`\w\]])",
+                  lambda code: f"[{code[0]}](#{code[0].lower()})", text)
 
 
-# ---- C -------------------------------------------------------------------------------------------
+# ---- settings ------------------------------------------------------------------------------------
 
-def headers() -> str:
-    """The headers that an environment and a caller of its library see, as they are."""
-    out = ["# C headers", MADE,
-           "[The contract](contract.md) in prose; here, the headers themselves. Environments "
-           "are compiled with their folder on the include path.", "",
-           "| header | |", "|---|---|"]
-    for name in HEADERS:
-        first = (paths.include_dir() / name).read_text().splitlines()[0]
-        out.append(f"| [{name}](#{_slug(name)}) | "
-                   f"{quote(first.partition('--')[2].strip(' */'))} |")
-    for name in HEADERS:
-        out += ["", f"## {name} {{ #{_slug(name)} }}", "", "```c",
-                _declarations((paths.include_dir() / name).read_text()), "```"]
+def settings() -> str:
+    """Every key of the table."""
+    out = ["# Settings", "",
+           MADE, "",
+           ("Defaults < `NAME.ini` < command line. Every key is an option of every command that "
+            "takes settings:"), "",
+           "    puffer-sdk train my_env --train.learning-rate 0.01 --vec.total_agents=1_024", "",
+           ("Numbers may be written `1e8` or `100_000_000`, switches `true`, `false`, `1` or `0`. "
+            "`puffer-sdk config my_env` shows the value that holds and where it came from. "
+            "`[env]` goes to the environment: its keys are fields of the env struct. "
+            "`[sweep]` is read by `puffer-sdk sweep`, where its keys are options, too."), ""]
+    for section, cls in table.SECTIONS.items():
+        rows = table.used_keys(section)
+        if not rows:
+            continue
+        out += [f"## [{section}]", "", cls.__doc__, "", "| key | default | value | meaning |",
+                "|---|---|---|---|"]
+        for key in rows:
+            default = key.default_doc or f"`{table.show(key.default)}`" if key.default != "" \
+                else key.default_doc or "empty"
+            meaning = key.help + (f" (`auto`: {key.auto})" if key.auto else "")
+            out.append(f"| `{key.name}` | {default} | {key.expected} | {meaning} |")
+        out.append("")
+    out += ["## Aliases", "", "| key | stands for |", "|---|---|"]
+    out += [f"| `{key.full}` | `{key.target}` |" for key in table.KEYS.values()
+            if key.status == table.ALIAS]
+    out += ["", "## PufferLib's keys without effect here", "",
+            "What they ask for does not exist here, self-play for one. In an ini they cost a "
+            "warning: one for all where the binding is written by hand, else one each. On the "
+            "command line they are refused.", ""]
+    for section in table.SECTIONS:
+        keys = [f"`{key.name}`" for key in table.KEYS.values()
+                if key.status == table.IGNORED and key.section == section]
+        if keys:
+            out.append(f"- `[{section}]`: {', '.join(keys)}")
     return "\n".join(out) + "\n"
-
-
-def _slug(name: str) -> str:
-    return name.replace(".", "-")
-
-
-def _declarations(text: str, most: int = 130) -> str:
-    """A header, or of a long one its manual: the comment at its top."""
-    if text.count("\n") <= most:
-        return text.rstrip("\n")
-    return text[:text.index("*/") + 2]
 
 
 # ---- Python --------------------------------------------------------------------------------------
 
 def python() -> str:
     """The public names of the package, from their signatures and docstrings."""
-    out = ["# Python", MADE, *_docstring(puffer_sdk.__doc__, dedent=False), "", "Errors carry the "
-           "[statuses](exit-status.md) of the command line. Settings are given by their full "
-           "names, as in `{\"train.learning_rate\": 0.02}`.", ""]
+    out = ["# Python", "", MADE, "", *_docstring(puffer_sdk.__doc__, dedent=False), "",
+           "Errors carry the [statuses](exit-status.md) of the command line. Settings are given by "
+           "their full names, as in `{\"train.learning_rate\": 0.02}`.", ""]
     for name in puffer_sdk.__all__:
         if name.startswith("__"):
             continue
         thing = getattr(puffer_sdk, name)
-        out += ["", f"## {name} {{ #{name} }}", ""]
+        out += ["", f"## {name}", ""]
         out += _class(name, thing) if inspect.isclass(thing) else _function(f"puffer_sdk.{name}",
                                                                             thing)
-    out += ["", "## native: below Trainer { #native }", "",
+    out += ["", "## Below Trainer", "",
             "`puffer_sdk.training.native` holds what `Trainer` is made of.", ""]
     for module, name in (("ppo", "NativePPO"), ("actor", "NativeActor")):
         found = getattr(importlib.import_module(f"puffer_sdk.training.native.{module}"), name)
-        out += ["", f"### {name} {{ #{name} }}", "", *_docstring(found.__doc__)]
+        out += ["", f"### {name}", "", *_docstring(found.__doc__)]
     return "\n".join(out) + "\n"
 
 
@@ -228,7 +231,7 @@ def _class(name: str, kind: type) -> list[str]:
         if isinstance(member, (property, cached_property)):
             properties.append((key, member.__doc__ or ""))
         elif inspect.isfunction(member):
-            out += ["", f"### {name}.{key} {{ #{name}-{key} }}", "",
+            out += ["", f"### {name}.{key}", "",
                     *_function(f"{name[0].lower()}{name[1:]}.{key}", _without_self(member))]
     if properties:
         out += ["", "| attribute | |", "|---|---|"]
@@ -287,10 +290,3 @@ def _aligned(lines: list[str]) -> list[str]:
         else:
             out += ["", quote(line)] if out and out[-1].startswith(("- ", "  ")) else [quote(line)]
     return out
-
-
-def write(folder: Path) -> None:
-    """All pages into a folder: to look at them without building the site."""
-    for name, text in pages().items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)

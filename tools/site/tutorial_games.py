@@ -1,8 +1,8 @@
-"""The games and pictures of the tutorials.  docs/tutorials/drips/ + the package -> {place: file}
+"""The games of the bug switch.  docs/tutorials/drips/ + the package -> {place: file}
 
 Each variant of the tutorial's environment (the sound one and each fault) is trained and built as a
-page; the environments of the tutorials are recorded. Everything lies in build/docs/KEY, where KEY
-covers all that it is made from, so a second `make docs` makes nothing.
+page. Everything lies in build/docs/KEY, where KEY covers all that it is made from, so a second
+`make docs` makes nothing.
 """
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import measure
-import numpy as np
 from measure import NAME, ROOT, SOUND
 
 MADE_FROM = ("docs/tutorials/drips", "puffer_sdk", "templates", "trainer", "kernels",
              "tools/site/tutorial_games.py", "tools/site/measure.py")
 SEED = "1"
-RECORDED = {"my_env": [], "crowd": ["--template", "target"]}       # scaffolded, trained, recorded
 BRIEF = os.environ.get("PUFFER_DOCS_STEPS")     # the same for every training: tests of the pages
 STEPS = BRIEF or "4e6"  # of training for what is only looked at
-LATER = 14              # ticks of drips.gif left out: it opens on drops caught and spilt
 
 
 def products() -> dict[str, Path]:
@@ -35,7 +32,7 @@ def products() -> dict[str, Path]:
     with (folder.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)            # two builds at once make them once
         if not folder.is_dir():
-            print("docs: making the games and pictures of the tutorial", file=sys.stderr)
+            print("docs: making the games of the tutorial", file=sys.stderr)
             for old in folder.parent.iterdir():
                 if old.is_dir():
                     shutil.rmtree(old)
@@ -64,55 +61,18 @@ def make(out: Path, work: Path) -> None:
     variants = (SOUND, *measure.faults())
     for variant in variants:
         steps = () if variant == SOUND and not BRIEF else ("--train.total-timesteps", STEPS)
-        train(measure.place(variant, work), NAME, *steps)
+        train(measure.place(variant, work), *steps)
     # the first page compiles raylib for the web, which the others share
     page(out, work, SOUND)
     with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(page, out, work, variant) for variant in variants[1:]]
-        jobs.append(pool.submit(opening, out, work / SOUND))
-        for name, options in RECORDED.items():
-            jobs.append(pool.submit(scaffold, out, work, name, options))
-        for job in jobs:
+        for job in [pool.submit(page, out, work, variant) for variant in variants[1:]]:
             job.result()
 
 
-def train(project: Path, name: str, *options: str) -> None:
-    measure.run(["train", name, "--train.seed", SEED, *options], project)
+def train(project: Path, *options: str) -> None:
+    measure.run(["train", NAME, "--train.seed", SEED, *options], project)
 
 
 def page(out: Path, work: Path, variant: str) -> None:
     measure.run(["build", "--web", NAME], work / variant)
     shutil.copytree(work / variant / NAME / "build" / "web", out / "tutorials" / "games" / variant)
-
-
-def scaffold(out: Path, work: Path, name: str, options: list[str]) -> None:
-    project = work / f"new_{name}"
-    project.mkdir()
-    measure.run(["new", name, *options], project)
-    train(project, name, "--train.total-timesteps", STEPS)
-    record(out, project, name)
-
-
-def opening(out: Path, project: Path) -> None:
-    """The picture of the first page. It starts later, so that its still shows a game at work."""
-    from PIL import Image, ImageSequence
-
-    from puffer_sdk.pictures.gif import GifWriter
-
-    record(out, project, NAME, "--episodes", "1", "--beside", "random", "--ticks", "150")
-    path = out / "assets" / f"{NAME}.gif"
-    with Image.open(path) as film:
-        told = [(frame.info["duration"], np.asarray(frame.convert("RGB")))
-                for frame in ImageSequence.Iterator(film)]
-    tick = min(duration for duration, _ in told)        # a frame that nothing changed lasts longer
-    ticks = [frame for duration, frame in told for _ in range(round(duration / tick))]
-    writer = GifWriter(path, 1000 / tick)
-    for frame in ticks[LATER:]:
-        writer.write(frame)
-    writer.close()
-
-
-def record(out: Path, project: Path, name: str, *options: str) -> None:
-    (out / "assets").mkdir(exist_ok=True)
-    measure.run(["eval", name, "--gif", str(out / "assets" / f"{name}.gif"), "--eval.episodes",
-                 "16", *options], project, fails=(1,))

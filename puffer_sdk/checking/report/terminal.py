@@ -5,6 +5,7 @@
     exercised       how much was played, and what saw it
     not tested      rules that had nothing to look at
     allowed         what the author allows, and what is wrong with those marks
+    to read         the page of the manual, unless it passed
     verdict         one line, the last one
 """
 from __future__ import annotations
@@ -40,6 +41,8 @@ def lines(result: CheckResult, *, strict: bool = False, stats: bool = False, wid
         yield "", None
     for section in (_exercised, _not_tested, _allowed):
         yield from _wrapped(section(result), width)
+    if result.verdict != "pass":
+        yield f"{'to read':<{LABEL - 1}} {paths.page('guides/check.md')}", None
     yield _verdict(result, strict), "bold green" if result.verdict == "pass" else "bold red"
 
 

@@ -20,5 +20,4 @@ Read registry first: @rule tells everything else about a rule. Then, in order of
     secrets         PUF506: what an agent must not see
     speed           PUF601: slow steps
     learning        PUF701, 702: training, with --learn
-    __main__        docs/reference/rules.md
 """

@@ -1,0 +1,77 @@
+"""`make docs-tables`: what pages show is written into them.  the code, docs/data, games -> *.md
+
+    python tools/site/pages.py      renews every page that is stale, and names it
+
+A page holds what is made between two comments, which nobody sees where Markdown is rendered:
+
+    <!-- fill: WHAT WORDS -->           fills.py lists what there is
+    ...
+    <!-- filled by `make docs-tables` -->
+
+Four pages of docs/reference are made whole, by reference.py.
+"""
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import fills  # noqa: E402
+import reference  # noqa: E402
+
+END = "<!-- filled by `make docs-tables` -->"
+FILL = re.compile(rf"^<!-- fill: (\S+)((?: \S+)*) -->\n.*?^{re.escape(END)}$", re.M | re.S)
+MARK = re.compile(r"^<!-- fill(?:ed|:).*-->$", re.M)
+
+
+def tracked() -> list[str]:
+    """Every page of the repository, from its root."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted(name for name in listed.stdout.splitlines() if (ROOT / name).is_file())
+
+
+def filled(text: str, page: str) -> str:
+    """A page with its fills made again. Raises ValueError where a mark is unknown or not closed."""
+    def fill(found):
+        try:
+            made = getattr(fills, found[1].replace("-", "_"))(*found[2].split(), page=page)
+        except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+            raise ValueError(f"{page}: cannot fill '{found[1]}{found[2]}': {error!r}") from error
+        first = found[0].partition("\n")[0]
+        return f"{first}\n\n{made.strip()}\n\n{END}"
+    made = FILL.sub(fill, text)
+    if len(MARK.findall(text)) != 2 * len(FILL.findall(text)):
+        raise ValueError(f"{page}: a fill has no end: {END}")
+    return made
+
+
+def wanted() -> dict[str, str]:
+    """Every page that holds something made, as it should be: {"docs/tutorials/first.md": text}."""
+    made = {f"docs/{name}": text for name, text in reference.pages().items()}
+    for name in tracked():
+        text = (ROOT / name).read_text()
+        if name not in made and MARK.search(text):
+            made[name] = filled(text, name)
+    return made
+
+
+def stale() -> dict[str, str]:
+    """Those of them that differ from what is in the repository."""
+    return {name: text for name, text in wanted().items()
+            if not (ROOT / name).is_file() or (ROOT / name).read_text() != text}
+
+
+def main() -> int:
+    for name, text in stale().items():
+        (ROOT / name).write_text(text)
+        print(f"wrote    {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

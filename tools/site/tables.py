@@ -1,0 +1,49 @@
+"""Tables of what was measured.  docs/data/NAME.json -> Markdown, for `<!-- fill: table NAME -->`"""
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+from measure import ROOT
+
+for folder in ("tools", "benchmarks", "benchmarks/peers"):
+    if str(ROOT / folder) not in sys.path:
+        sys.path.append(str(ROOT / folder))
+
+# name: the function that makes it, and the file of docs/data that it is given
+TABLES = {
+    "ablations": ("ablate.table", "ablations"),
+    "benchmarks": ("bench.table", "benchmarks"),
+    "bridges": ("bridges_page.table", "bridges"),
+    "checker": ("bench_check.table", "checker"),
+    "checker-python": ("bench_check_python.table", "checker-python"),
+    "defaults": ("bench_defaults.table", "defaults"),
+    "estimates": ("cuda_budget.estimates_page", "kernels"),
+    "finals": ("finals.table", "finals"),
+    "gallery": ("gallery.page", "ocean"),
+    "gallery-counts": ("gallery.count", "ocean"),
+    "gallery-readme": ("gallery.sentence", "ocean"),
+    "gpu": ("bench_gpu.table", "benchmarks-gpu"),
+    "kernels": ("cuda_budget.kernels_page", "kernels"),
+    "lots": ("bench_check.lots_table", "checker"),
+    "outward": ("outward_page.table", "outward"),
+    "sanitizers": ("sanitizers.table", "sanitizers"),
+    "scale": ("scale_page.table", "scale"),
+    "seeing": ("bench_see.table", "seeing"),
+    "solving": ("bench_train.solving", "training"),
+    "staleness": ("staleness.table", "staleness"),
+    "suites": ("suites.table", "suites"),
+    "sweeps": ("sweep_page.page", "sweep"),
+    "training": ("bench_train.tables", "training"),
+}
+
+
+def table(name: str, *, page: str) -> str:
+    """The table, or that nobody has measured it yet: on a GPU, for one."""
+    function, data = TABLES[name]
+    path = ROOT / "docs" / "data" / f"{data}.json"
+    if not path.is_file():
+        return "Nobody has measured this yet."
+    module, _, function = function.partition(".")
+    return getattr(importlib.import_module(module), function)(json.loads(path.read_text())).strip()
