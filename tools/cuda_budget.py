@@ -2,7 +2,7 @@
 
     python tools/cuda_budget.py        writes docs/data/kernels.json and the tables of docs/trainer
 
-nvcc compiles the kernels for five generations. ptxas says how many registers and how much shared
+nvcc compiles the kernels for six generations. ptxas says how many registers and how much shared
 memory each takes and what it spills; the disassembly says how often it moves single bytes. The
 estimates come from a small model of one epoch, whose assumptions stand in docs/trainer/gpu.md. They
 are no measurements.
@@ -39,7 +39,8 @@ class Generation:
     registers: int = 65536
 
 
-GENERATIONS = {"80": Generation("A100", 64, 32, 164), "86": Generation("RTX 30", 48, 16, 100),
+GENERATIONS = {"75": Generation("T4, RTX 20", 32, 16, 64),
+               "80": Generation("A100", 64, 32, 164), "86": Generation("RTX 30", 48, 16, 100),
                "89": Generation("RTX 40", 48, 24, 100), "90": Generation("H100", 64, 32, 228),
                "120": Generation("RTX 50", 48, 24, 100)}
 

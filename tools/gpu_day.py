@@ -184,10 +184,10 @@ def build_probe(folder: Path, *, emulated: bool) -> Path:
                    "-Wall", "-Wextra", "-Werror", *places, "-x", "c++", *files, probe, "-x", "none",
                    "-o", made, "-lstdc++", "-lm", "-ldl"]
     else:
-        driver = cuda_finding.find_driver()
-        nvcc = cuda_finding.find_nvcc(driver)
-        command = [nvcc.path, "-std=c++17", "-O3", "-fmad=false", f"-arch=sm_{driver.gpus[0].arch}",
-                   *places, *files, probe, "-o", made, "-ldl"]
+        nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
+        command = [nvcc.path, *cuda.HOST_FLAGS, "-std=c++17", "-O3", "-fmad=false",
+                   f"-arch=sm_{gpu.list_usable()[0][1].arch}", *places, *files, probe, "-o", made,
+                   "-ldl"]
     compilers.run_compiler([str(word) for word in command], source=probe, what="the probe",
                            timeout=cuda.TIMEOUT)
     return made
@@ -197,7 +197,7 @@ def build_probe(folder: Path, *, emulated: bool) -> Path:
 
 def machine() -> dict[str, object]:
     driver = cuda_finding.find_driver()
-    there = driver.gpus[0] if driver and driver.gpus else None
+    there = next((each for _, each in gpu.list_usable()), None)
     nvcc = cuda_finding.find_nvcc(driver)
     return {"date": datetime.date.today().isoformat(), "cores": os.cpu_count(),
             "system": platform.platform(terse=True),

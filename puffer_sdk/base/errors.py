@@ -28,6 +28,7 @@ class PufferError(Exception):
     exit_status = BUG
     quiet = False       # True: another process of this command says it
     told = False        # True: the target of a child raised it, in place of dying
+    of_gpu = ""         # the kind of a failure that is a GPU's, or its driver's; a CPU may go on
 
     def __init__(self, message: str, *, where: object = None, expected: object = None,
                  actual: object = None, hint: str | None = None, detail: str | None = None,

@@ -46,6 +46,8 @@ def _print(findings, healthy: bool) -> None:
         ui.out(f"  {item.status:<8}  {item.name:<{width}}  {item.found}", style=style)
         if item.get and item.status != "ok":
             ui.out(f"  {'':<8}  {'':<{width}}  get it: {item.get}", style=style)
+        for line in (item.detail or "").splitlines():
+            ui.out(f"  {'':<8}  {'':<{width}}  | {line}", style=style)
     lacking = [item.name for item in findings if item.status in ("missing", "old")]
     ui.out("")
     if healthy:

@@ -14,16 +14,22 @@ def probe_gpu() -> Finding:
     problem, hint = gpu.driver_problem(driver)
     if problem:
         return Finding("gpu", "optional", problem, hint)
-    first, count = driver.gpus[0], len(driver.gpus)
-    return Finding("gpu", "ok", (f"{count} GPUs, the first: " if count > 1 else "")
-                   + f"{first.name} (sm_{first.arch}), {first.memory / 2**30:.0f} GiB, "
-                   "driver for CUDA " + cuda_finding.shown(driver.version))
+    usable, count = gpu.usable_gpus(driver, None), len(driver.gpus)
+    first = driver.gpus[usable[0]]
+    if count == len(usable):
+        several = f"{count} GPUs, the first: " if count > 1 else ""
+    else:
+        several = f"{count} GPUs, of which {len(usable)} can train: "
+    return Finding("gpu", "ok", f"{several}{first.name} (sm_{first.arch}), "
+                   f"{first.memory / 2**30:.0f} GiB, driver for CUDA "
+                   + cuda_finding.shown(driver.version))
 
 
 def probe_nvcc() -> Finding:
-    """The CUDA compiler that would be used; cuda_trainer says whether it fits the driver."""
-    nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
-    problem, hint = gpu.nvcc_problem(nvcc)
+    """The CUDA compiler that would be used, and whether it fits the driver."""
+    driver = cuda_finding.find_driver()
+    nvcc = cuda_finding.find_nvcc(driver)
+    problem, hint = gpu.nvcc_problem(nvcc, driver)
     if nvcc is None:
         return Finding("nvcc", "optional", f"{problem}; training on an NVIDIA GPU needs it", hint)
     return Finding("nvcc", "optional" if problem else "ok", problem or str(nvcc), hint)
@@ -31,12 +37,13 @@ def probe_nvcc() -> Finding:
 
 def probe_cublaslt() -> Finding:
     """The library that multiplies matrices on a GPU."""
-    nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
+    driver = cuda_finding.find_driver()
+    nvcc = cuda_finding.find_nvcc(driver)
     if nvcc is None:
         return Finding("cublaslt", "optional", "not looked for: there is no nvcc",
-                       cuda_finding.INSTALL)
+                       gpu.toolkit_hint(driver))
     found = cuda_finding.find_cublaslt(nvcc.version[0], nvcc)
-    problem, hint = gpu.cublaslt_problem(found, nvcc)
+    problem, hint = gpu.cublaslt_problem(found, nvcc, driver)
     if problem:
         return Finding("cublaslt", "optional",
                        f"{problem}; training on an NVIDIA GPU needs it", hint)
@@ -53,18 +60,17 @@ def probe_nvrtc() -> Finding:
 
 
 def probe_cuda_trainer() -> Finding:
-    """Whether driver, compiler and library fit together, and whether the trainer is compiled."""
-    from ..training.native import cuda
+    """Whether the trainer compiles for this machine's GPU and learns on it: it is tried, whatever
+    was found before."""
+    from ..training.native import gpu_trial
 
     try:
         if gpu.is_emulated():
             return Finding("cuda_trainer", "ok", f"an emulated GPU ({gpu.reason()})")
-        found = gpu.examine()
-        if found.problem:
-            return Finding("cuda_trainer", "optional", f"training runs on the CPU: {found.problem}",
-                           found.hint if found.driver else None)
-        built = cuda.find_built()
+        outcome = gpu_trial.try_gpu(again=True)
     except PufferError as error:
         return unusable("cuda_trainer", error)
-    return Finding("cuda_trainer", "ok", f"{found.reason}; "
-                   + ("compiled" if built else "not compiled yet; the first training does it"))
+    if outcome.problem:
+        return Finding("cuda_trainer", "optional", f"training runs on the CPU: {outcome.problem}",
+                       outcome.hint if cuda_finding.find_driver() else None, outcome.detail)
+    return Finding("cuda_trainer", "ok", f"trains on {gpu.examine().reason}")

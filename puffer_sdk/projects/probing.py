@@ -24,12 +24,14 @@ class Finding:
               optional  not installed; only something optional needs it
     found     what was found, or what would need it
     get       how to get it; None if that is not possible
+    detail    what a compiler said, where something does not compile
     """
 
     name: str
     status: str
     found: str
     get: str | None = None
+    detail: str | None = None
 
     def to_dict(self) -> dict[str, str | None]:
         """The finding as `doctor --format json` prints it."""

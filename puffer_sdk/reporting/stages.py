@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
@@ -271,11 +272,11 @@ def _rates_beside_squared(subject: Subject, keeper: Keeper, chosen: Entry | None
 
     def work() -> tuple[dict, dict]:
         own = subject.job()
-        backends.require(subject.config, verbose=verbose)
+        own = replace(own, config=backends.require(own.config, verbose=verbose))
         with tempfile.TemporaryDirectory(prefix="puffer-report-") as home, ui.Progress() as bar:
             folder = scaffold.new("squared", template="squared", output_dir=home).folder
             beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
-            backends.require(beside, verbose=verbose)
+            beside = backends.require(beside, verbose=verbose)
             job = measuring.RatesJob(own, EnvJob.of(building.build(folder), beside),
                                      measuring.ROUNDS)
             found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
@@ -295,8 +296,9 @@ def _rates_alone(subject: Subject, keeper: Keeper, chosen: Entry | None, model: 
     from ..training import backends
 
     def work() -> tuple[dict, dict]:
-        job = measuring.RatesJob(subject.job(), None, measuring.ROUNDS)
-        backends.require(subject.config, verbose=verbose)
+        own = subject.job()
+        own = replace(own, config=backends.require(own.config, verbose=verbose))
+        job = measuring.RatesJob(own, None, measuring.ROUNDS)
         with ui.Progress() as bar:
             found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
                                 bar.update("rates", payload["done"], payload["total"]))

@@ -69,8 +69,8 @@ def _auto_device(chosen, env) -> tuple[str, str]:
     if chosen["train.backend"] == "native":
         if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
             return "cuda", "vec.device is cuda"
-        from ..toolchain import gpu
-        return gpu.choose_device("auto")
+        from ..toolchain import gpu_kept
+        return gpu_kept.choose_device(chosen["train.precision"])
     if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
         return "cpu", "no GPU on this machine"
     # counted through the driver's own library: a CUDA context here would not survive a fork

@@ -108,7 +108,7 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
         seeds = SEEDS if seeds is None else seeds
         prepared = source.prepare({name: value for name, value in given.items()
                                    if not name.startswith("sweep.")}, ini=ini)
-        backends.require(prepared.config, prepared.folder)
+        prepared = replace(prepared, config=backends.require(prepared.config, prepared.folder))
         prepared = prepared.with_sizes()
         plan = read(source, given, prepared.config, prepared.spec, prepared.count_agents(), ini)
         if plan.cost == "compute":

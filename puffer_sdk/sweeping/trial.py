@@ -12,7 +12,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..base import files
@@ -100,7 +100,8 @@ class Bench:
         run = self.make_run(number)
         try:
             prepared = self.prepare(settings, seed)
-            backends.require(prepared.config, prepared.folder)
+            prepared = replace(prepared,
+                               config=backends.require(prepared.config, prepared.folder))
             outcome = _Watch(self, run, prepared, on_row).train()
         except Cut:
             shutil.rmtree(run.folder, ignore_errors=True)
@@ -173,6 +174,9 @@ class _Watch:
             for kind, payload in events:
                 if kind == "metrics":
                     self.take(payload)
+                elif kind == "device":
+                    self.config = backends.on_cpu(self.config, payload["reason"])
+                    files.save(run.config_path, self.config.to_ini(), what="the settings")
                 elif kind == "goal":
                     self.reached = True
                     self.cost = self.cost_of(payload)

@@ -21,6 +21,7 @@ from pathlib import Path
 from ..base import ui
 
 INSTALL = "pip install 'puffer-sdk[cuda]'"
+WHEELS_CUDA = 13            # which that installs; NVIDIA's wheels of CUDA 12 hold no nvcc
 WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime")
 SECONDS = 20                # what a driver or a compiler may take to answer
 PATIENCE = 180              # and a driver whose GPUs the system lists: the first call may be slow
@@ -60,6 +61,9 @@ class Gpu:
         """As nvcc calls it: "90"."""
         return "{}{}".format(*self.capability)
 
+    def __str__(self) -> str:
+        return f"{'an' if self.name[:1] in 'AEINO' else 'a'} {self.name} (sm_{self.arch})"
+
 
 @dataclass(frozen=True)
 class Driver:
@@ -68,11 +72,13 @@ class Driver:
     version   the newest CUDA that it runs, None if it did not say
     gpus      those that this process may use
     problem   why there is no GPU, in a few words, where the driver says so
+    build     what changes when another driver is installed: its own version, or its file
     """
 
     version: tuple[int, int] | None
     gpus: tuple[Gpu, ...] = ()
     problem: str | None = None
+    build: str = ""
 
 
 def shown(version: tuple[int, int] | None) -> str:
@@ -146,11 +152,12 @@ def list_archs(nvcc: Nvcc) -> list[str]:
     return re.findall(r"\bsm_(\d+)\b", said)
 
 
-def _wheel_files(name: str) -> list[Path]:
-    """NAME in each of the folders that NVIDIA's wheels share: site-packages/nvidia/cu13."""
+def _wheel_files(name: str, folders: str = "cu*") -> list[Path]:
+    """NAME in the folders of NVIDIA's wheels: site-packages/nvidia/cu13, which they share, and
+    before CUDA 13 one for each wheel, such as nvidia/cublas."""
     spec = util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or ()) if spec else []
-    return [path for root in roots for path in sorted(Path(root).glob(f"cu*/{name}"),
+    return [path for root in roots for path in sorted(Path(root).glob(f"{folders}/{name}"),
                                                       reverse=True) if path.exists()]
 
 
@@ -200,7 +207,7 @@ def find_library(name: str, variable: str, nvcc: Nvcc | None = None) -> Path | N
     if nvcc:
         folders += [nvcc.home / part for part in ("lib64", "lib")]
         folders += sorted((nvcc.home / "targets").glob("*/lib"))
-    folders += [path.parent for path in _wheel_files(f"lib/{name}")]
+    folders += [path.parent for path in _wheel_files(f"lib/{name}", "*")]
     for folder in folders:
         if (folder / name).is_file():
             return (folder / name).absolute()
@@ -217,7 +224,7 @@ def _system_library(name: str) -> Path | None:
 # ---- the driver -------------------------------------------------------------------------------
 
 _ASK_DRIVER = r"""
-import ctypes, json, sys
+import ctypes, json, os, sys
 try:
     cuda = ctypes.CDLL("libcuda.so.1")
 except OSError:
@@ -229,7 +236,18 @@ def words(status):
     text = ctypes.c_char_p()
     cuda.cuGetErrorString(status, ctypes.byref(text))
     return (text.value or b"error %d" % status).decode()
-out = {"version": number("cuDriverGetVersion"), "gpus": [], "problem": None}
+def build():
+    try:
+        return open("/sys/module/nvidia/version").read().strip()
+    except OSError:
+        pass
+    try:
+        file = [line.split(None, 5)[5].strip() for line in open("/proc/self/maps")
+                if "/libcuda.so" in line][0]
+        return "%s %d" % (file, os.stat(file).st_mtime_ns)
+    except (OSError, IndexError):
+        return ""
+out = {"version": number("cuDriverGetVersion"), "gpus": [], "problem": None, "build": build()}
 status = cuda.cuInit(0)
 if status:
     out["problem"] = words(status)
@@ -275,7 +293,8 @@ def _find_driver(*_surroundings: str | None) -> Driver | None:
     version = said["version"]
     return Driver((version // 1000, version % 1000 // 10) if version else None,
                   tuple(Gpu(name, tuple(capability), memory)
-                        for name, capability, memory in said["gpus"]), said["problem"])
+                        for name, capability, memory in said["gpus"]), said["problem"],
+                  said["build"])
 
 
 def _await_answer(asking: subprocess.Popen) -> bytes:

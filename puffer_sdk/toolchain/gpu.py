@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..base import ui
 from ..base.errors import UsageError
 from . import compilers
 from .cuda_finding import (
     INSTALL,
+    WHEELS_CUDA,
     Driver,
     Gpu,
     Nvcc,
@@ -18,13 +18,13 @@ from .cuda_finding import (
     find_driver,
     find_nvcc,
     list_archs,
-    list_gpus,
     shown,
     wheels_problem,
 )
 
-OLDEST_GPU = (8, 0)                     # the first with bf16
-OLDEST_NVCC = (12, 0)                   # older ones create graphs with another call
+OLDEST_GPU = (7, 5)                     # the oldest that CUDA 13 compiles for
+OLDEST_BF16 = (8, 0)                    # the first that multiplies in bf16
+OLDEST_CUDA = (12, 0)                   # of driver and nvcc: older ones create graphs otherwise
 ON_CPU = "--train.device cpu"            # options that train on the CPU instead
 
 
@@ -40,22 +40,23 @@ class Readiness:
 
     @property
     def gpu(self) -> Gpu | None:
-        """The one that is trained on: the first."""
-        return self.driver.gpus[0] if self.driver and self.driver.gpus else None
+        """The one that is trained on: the first that can be."""
+        numbers = usable_gpus(self.driver, self.nvcc)
+        return self.driver.gpus[numbers[0]] if numbers else None
 
     @property
     def reason(self) -> str:
         """Why it can run here, or why not."""
         if self.problem:
             return self.problem
-        return f"an {self.gpu.name} (sm_{self.gpu.arch}), driver for CUDA " \
-               f"{shown(self.driver.version)}"
+        return f"{self.gpu}, driver for CUDA {shown(self.driver.version)}"
 
 
-def examine(on_cpu: str = ON_CPU) -> Readiness:
+def examine(on_cpu: str = ON_CPU, precision: str = "fp32") -> Readiness:
     """Looks in the order in which things are needed; quick where there is no driver.
 
-    on_cpu    the options that train on the CPU instead, for the hint
+    on_cpu      the options that train on the CPU instead, for the hint
+    precision   of the matrix products
     """
     driver = find_driver()
     problem, hint = driver_problem(driver, on_cpu)
@@ -66,8 +67,27 @@ def examine(on_cpu: str = ON_CPU) -> Readiness:
     if problem:
         return Readiness(problem, hint, driver, nvcc)
     cublaslt = find_cublaslt(nvcc.version[0], nvcc)
-    problem, hint = cublaslt_problem(cublaslt, nvcc)
-    return Readiness(problem, hint, driver, nvcc, cublaslt)
+    problem, hint = cublaslt_problem(cublaslt, nvcc, driver)
+    found = Readiness(problem, hint, driver, nvcc, cublaslt)
+    if problem or precision != "bf16" or found.gpu.capability >= OLDEST_BF16:
+        return found
+    return replace(found, problem=f"the {found.gpu.name} (compute capability "
+                   f"{shown(found.gpu.capability)}) has no bf16, which {shown(OLDEST_BF16)} "
+                   "brought", hint="--train.precision fp32 trains on it")
+
+
+def usable_gpus(driver: Driver | None, nvcc: Nvcc | None) -> list[int]:
+    """The numbers, as CUDA counts, of the GPUs that are new enough and that nvcc compiles for."""
+    archs = list_archs(nvcc) if nvcc else []
+    return [number for number, gpu in enumerate(driver.gpus if driver else ())
+            if gpu.capability >= OLDEST_GPU and (not archs or gpu.arch in archs)]
+
+
+def list_usable() -> list[tuple[int, Gpu]]:
+    """(number, GPU) of those on this machine that can train; empty where there is none."""
+    driver = find_driver()
+    return [(number, driver.gpus[number])
+            for number in usable_gpus(driver, find_nvcc(driver) if driver else None)]
 
 
 def driver_problem(driver: Driver | None,
@@ -80,45 +100,72 @@ def driver_problem(driver: Driver | None,
         return f"the NVIDIA driver finds no GPU that it can use: {driver.problem}", hint
     if not driver.gpus:
         return "the NVIDIA driver finds no GPU", "look at CUDA_VISIBLE_DEVICES"
-    gpu = driver.gpus[0]
-    if gpu.capability < OLDEST_GPU:
+    if not usable_gpus(driver, None):
+        gpu = driver.gpus[0]
         return (f"the {gpu.name}'s compute capability {shown(gpu.capability)} is below "
                 f"{shown(OLDEST_GPU)}", f"train on the CPU: {on_cpu}")
+    if driver.version and driver.version < OLDEST_CUDA:
+        return (f"the driver is for CUDA {shown(driver.version)}, and {shown(OLDEST_CUDA)} or "
+                "newer is needed", f"update the driver, or train on the CPU: {on_cpu}")
     return None, None
 
 
+def toolkit_hint(driver: Driver | None) -> str:
+    """How to get a compiler whose programs this driver runs."""
+    if runs_wheels(driver):
+        return f"{INSTALL}, or install NVIDIA's CUDA toolkit"
+    return (f"install NVIDIA's newest CUDA toolkit {driver.version[0]}, which this driver runs: "
+            f"{INSTALL} brings CUDA {WHEELS_CUDA}, which needs a newer driver")
+
+
+def library_hint(driver: Driver | None, name: str, wheel: str, major: int) -> str:
+    """How to get one of CUDA's libraries, for a compiler of this major version."""
+    if major < WHEELS_CUDA:
+        return f"pip install {wheel}-cu{major}, or install {name} of CUDA {major}"
+    if runs_wheels(driver):
+        return f"{INSTALL}, or install {name} of CUDA {major}"
+    return toolkit_hint(driver)
+
+
+def runs_wheels(driver: Driver | None) -> bool:
+    """Whether what INSTALL brings would run: an unknown driver may be new enough."""
+    return driver is None or driver.version is None or driver.version[0] >= WHEELS_CUDA
+
+
 def nvcc_problem(nvcc: Nvcc | None, driver: Driver | None = None) -> tuple[str | None, str | None]:
-    """Whether nvcc is there, and makes what this driver and its first GPU run."""
+    """Whether nvcc is there, and makes what this driver and one of its GPUs run."""
     if nvcc is None:
         if os.environ.get("PUFFER_NVCC"):
             return "PUFFER_NVCC names no nvcc that runs", "correct it, or unset it"
         wheels = wheels_problem()
         return ("no nvcc" + ("" if wheels in (None, "not installed")
-                             else f" (of NVIDIA's wheels, {wheels})"),
-                f"{INSTALL}, or install NVIDIA's CUDA toolkit")
-    if nvcc.version < OLDEST_NVCC:
-        return (f"nvcc is {shown(nvcc.version)}, and {shown(OLDEST_NVCC)} or newer is needed",
-                f"{INSTALL}, or install a newer CUDA toolkit")
+                             else f" (of NVIDIA's wheels, {wheels})"), toolkit_hint(driver))
+    if nvcc.version < OLDEST_CUDA:
+        return (f"nvcc is {shown(nvcc.version)}, and {shown(OLDEST_CUDA)} or newer is needed",
+                toolkit_hint(driver))
     if driver and driver.version and nvcc.version[0] > driver.version[0]:
         return (f"the driver is for CUDA {shown(driver.version)}, nvcc is "
                 f"{shown(nvcc.version)}: it would not run",
-                f"update the driver, or point PUFFER_NVCC at an nvcc {driver.version[0]}")
-    archs = list_archs(nvcc)
-    if driver and driver.gpus and archs and driver.gpus[0].arch not in archs:
-        return (f"nvcc {shown(nvcc.version)} does not know this GPU (sm_{driver.gpus[0].arch})",
-                f"{INSTALL}, or install a newer CUDA toolkit")
+                f"update the driver, or install NVIDIA's CUDA toolkit {driver.version[0]}; "
+                "PUFFER_NVCC names an nvcc that is not on PATH")
+    new = usable_gpus(driver, None)
+    if new and not usable_gpus(driver, nvcc):
+        return (f"nvcc {shown(nvcc.version)} does not know this GPU "
+                f"(sm_{driver.gpus[new[0]].arch})", toolkit_hint(driver))
     if host_compiler() is None:
         return "nvcc needs g++, which is not there", compilers.install_hint("g++")
     return None, None
 
 
-def cublaslt_problem(cublaslt: Path | None, nvcc: Nvcc) -> tuple[str | None, str | None]:
+def cublaslt_problem(cublaslt: Path | None, nvcc: Nvcc,
+                     driver: Driver | None = None) -> tuple[str | None, str | None]:
     if cublaslt is not None:
         return None, None
     if os.environ.get("PUFFER_CUBLASLT"):
         return "PUFFER_CUBLASLT names no library that is there", "correct it, or unset it"
-    return (f"no cuBLASLt (libcublasLt.so.{nvcc.version[0]})",
-            f"{INSTALL}, or install cuBLAS of CUDA {nvcc.version[0]}")
+    major = nvcc.version[0]
+    return (f"no cuBLASLt (libcublasLt.so.{major})",
+            library_hint(driver, "cuBLAS", "nvidia-cublas", major))
 
 
 def require_gpus(count: int) -> None:
@@ -132,8 +179,7 @@ def require_gpus(count: int) -> None:
         there = int(said)
         hint = "set PUFFER_CUDA_EMULATED_GPUS"
     else:
-        driver = find_driver()
-        there = len(driver.gpus) if driver else 0
+        there = len(list_usable())
         hint = "look at CUDA_VISIBLE_DEVICES, or lower train.gpus"
     if count > there:
         verb = "is" if there == 1 else "are"
@@ -165,35 +211,26 @@ def reason() -> str:
     return examine().reason
 
 
-def choose_device(setting: str, asked: str = "train.device cuda",
-                  on_cpu: str = ON_CPU) -> tuple[str, str]:
+def choose_device(setting: str, asked: str = "train.device cuda", on_cpu: str = ON_CPU,
+                  precision: str = "fp32") -> tuple[str, str]:
     """train.device of the native trainer -> ("cuda" or "cpu", why). auto imitates no GPU.
 
-    asked     what asks for a GPU, if one is asked for
-    on_cpu    the options that train on the CPU instead, for the hint
+    asked       what asks for a GPU, if one is asked for
+    on_cpu      the options that train on the CPU instead, for the hint
+    precision   train.precision
     Raises UsageError where a GPU is asked for and cannot be used.
     """
     if setting == "cpu":
         return "cpu", "train.device is cpu"
     if setting == "cuda" and is_emulated():
         return "cuda", reason()
-    found = examine(on_cpu)
+    found = examine(on_cpu, precision)
     if not found.problem:
         return "cuda", found.reason
     if setting == "cuda":
         raise UsageError(f"cannot train on a GPU: {found.problem}", where=asked,
                          hint=found.hint)
     return "cpu", found.problem
-
-
-def warn_of_unused(resolved_device: str) -> None:
-    """A warning where `auto` chose the CPU on a machine whose GPUs nobody has hidden."""
-    if resolved_device != "cpu" or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") \
-            or not list_gpus():
-        return
-    found = examine()
-    ui.warn_once(f"this machine lists a GPU, and the network trains on the CPU: {found.reason}",
-                 hint=found.hint)
 
 
 def host_compiler() -> str | None:

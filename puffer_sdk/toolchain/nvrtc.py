@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..base.errors import BuildError, RunError
 from .cuda_finding import INSTALL, find_driver, find_library, find_nvcc, shown
+from .gpu import library_hint
 
 NAME = "libnvrtc.so"
 FLAGS = ("--device-as-default-execution-space", "-fmad=false", "--std=c++20", "-w")
@@ -46,29 +47,31 @@ class Nvrtc:
 
 def find_file() -> Path | None:
     """libnvrtc: PUFFER_NVRTC (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside
-    nvcc, NVIDIA's wheels, the system's. First of the CUDA that the trainer is compiled with, then
-    of one that the driver knows."""
+    nvcc, NVIDIA's wheels, the system's."""
+    nvcc = find_nvcc(find_driver())
+    found = (find_library(f"{NAME}.{major}", "PUFFER_NVRTC", nvcc) for major in _majors())
+    return next(filter(None, found), None)
+
+
+def _majors() -> list[int]:
+    """First that of the CUDA that the trainer is compiled with, then one that the driver knows."""
     driver = find_driver()
     nvcc = find_nvcc(driver)
     known = driver.version[0] if driver and driver.version else MAJORS[0]
-    for major in sorted(MAJORS, key=lambda major: (not nvcc or major != nvcc.version[0],
-                                                   major > known)):
-        found = find_library(f"{NAME}.{major}", "PUFFER_NVRTC", nvcc)
-        if found:
-            return found
-    return None
+    return sorted(MAJORS, key=lambda major: (not nvcc or major != nvcc.version[0], major > known))
 
 
 def find() -> Nvrtc:
     """NVRTC, opened. Raises BuildError where there is none."""
     path = find_file()
     if path is None:
-        given = os.environ.get("PUFFER_NVRTC")
+        given, major = os.environ.get("PUFFER_NVRTC"), _majors()[0]
+        get = library_hint(find_driver(), "NVRTC", "nvidia-cuda-nvrtc", major)
         raise BuildError("environments cannot be compiled for a GPU: "
                          + ("PUFFER_NVRTC names no library that is there" if given else
-                            f"no NVRTC ({NAME}.{MAJORS[0]})"),
+                            f"no NVRTC ({NAME}.{major})"),
                          hint="correct it, or unset it" if given else
-                         f"{INSTALL}; or leave environments on the CPU: --vec.device cpu")
+                         f"{get}; or leave environments on the CPU: --vec.device cpu")
     return _open(path)
 
 

@@ -11,32 +11,75 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base import extras
+from ..base.errors import PufferError
 from ..scaling.group import Alone
 from ..settings.values import Config
 
 if TYPE_CHECKING:
     import numpy as np
 
+AUTO = "auto: "         # how the origin of a value that was chosen begins
 SMALL_WORK = 1 << 19    # agent steps of a minibatch x hidden size, below which one thread is faster
 
 
-def require(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> None:
+def require(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> Config:
     """Check for what the settings' trainer needs: PyTorch, or the native trainer, compiled here.
 
     folder    the environment's, which is compiled too if it runs on the GPU
-    Raises UsageError where PyTorch is missing or no GPU is usable and the settings need one,
-    BuildError where the native trainer or the environment does not compile.
+    Returns the settings to train with: those given, but on the CPU where train.device = auto chose
+    a GPU on which nothing can be trained. Raises UsageError where PyTorch is missing or no GPU is
+    usable and the settings need one, BuildError where the native trainer or the environment does
+    not compile.
     """
     if resolved.train.backend == "torch":
         require_torch(resolved)
+        return resolved
+    if may_leave_gpu(resolved):
+        from .native import gpu_trial
+        problem = gpu_trial.try_gpu(verbose=verbose).problem
+        if problem is None:
+            return resolved
+        resolved = on_cpu(resolved, problem)
     elif resolved.train.device == "cuda":
         require_gpu(resolved, folder, verbose=verbose)
-    else:
-        from .native.library import build_trainer
-        if resolved.origin.get("train.device", "").startswith("auto"):
-            from ..toolchain import gpu
-            gpu.warn_of_unused(resolved.train.device)
-        build_trainer(verbose=verbose)
+        return resolved
+    from .native.library import build_trainer
+    if is_auto(resolved):
+        from ..toolchain import gpu_kept
+        gpu_kept.warn_of_unused(reason_of(resolved))
+    build_trainer(verbose=verbose)
+    return resolved
+
+
+def is_auto(resolved: Config) -> bool:
+    """Whether train.device was chosen, and nobody asked for it."""
+    return resolved.origin.get("train.device", "").startswith(AUTO)
+
+
+def may_leave_gpu(resolved: Config) -> bool:
+    """Whether the CPU may stand in for the GPU: nobody asked for one, or for what needs one."""
+    train = resolved.train
+    return (train.device == "cuda" and is_auto(resolved) and resolved.vec.device == "cpu"
+            and train.gpus == 1 and not train.async_)
+
+
+def on_cpu(resolved: Config, reason: str) -> Config:
+    """The same settings for the CPU; why: a part of a sentence."""
+    return resolved.with_auto("train.device", "cpu", reason)
+
+
+def reason_of(resolved: Config) -> str:
+    """Why train.device is what it was chosen to be."""
+    return resolved.origin["train.device"].removeprefix(AUTO)
+
+
+def as_chosen(resolved: Config, past: Mapping) -> Config:
+    """A resumed run's settings: its ini holds the device, and `past`, the settings of its
+    checkpoint, whether that was chosen."""
+    origin = past.get("origin", {}).get("train.device", "")
+    if not origin.startswith(AUTO) or past["train"]["device"] != resolved.train.device:
+        return resolved
+    return resolved.with_auto("train.device", resolved.train.device, origin.removeprefix(AUTO))
 
 
 def require_gpu(resolved: Config, folder: Path | None = None, *, verbose: bool = False) -> None:
@@ -45,10 +88,10 @@ def require_gpu(resolved: Config, folder: Path | None = None, *, verbose: bool =
     from .native import cuda
 
     envs_too = resolved.vec.device == "cuda"
-    on_cpu = [gpu.ON_CPU, *(["--vec.device cpu"] if envs_too else []),
-              *(["--train.gpus 1"] if resolved.train.gpus > 1 else [])]
+    instead = [gpu.ON_CPU, *(["--vec.device cpu"] if envs_too else []),
+               *(["--train.gpus 1"] if resolved.train.gpus > 1 else [])]
     gpu.choose_device("cuda", "vec.device cuda" if envs_too else "train.device cuda",
-                      " ".join(on_cpu))
+                      " ".join(instead), resolved.train.precision)
     gpu.require_gpus(resolved.train.gpus)
     cuda.build(verbose=verbose)
     if envs_too and folder is not None:
@@ -104,9 +147,7 @@ def where_trained(resolved: Config) -> str:
             where, given = gpu.emulated_name(where), gpu.reason()
         if resolved.vec.device == "cuda":
             return f"on {where}, environments too ({given})"
-    origin = resolved.origin.get("train.device", "")
-    why = origin.removeprefix("auto: ") if origin.startswith("auto: ") else given
-    return f"on {where} ({why})"
+    return f"on {where} ({reason_of(resolved) if is_auto(resolved) else given})"
 
 
 def available_paths(resolved: Config) -> list[str]:
@@ -125,7 +166,39 @@ def make_trainer(vec, resolved: Config, *, timed: bool = False, path: str = "aut
 
     path     an instruction set of the CPU
     group    of the processes that share the run; resolved is of this one's part
+    The trainer's `config` is resolved, or the same on the CPU (leave_gpu).
     """
+    try:
+        return _make_trainer(vec, resolved, timed, path, group)
+    except (PufferError, RuntimeError) as error:
+        there = leave_gpu(resolved, error, group)
+        if there is None:
+            raise
+    return _make_trainer(vec, there, timed, path, group)
+
+
+def as_made(resolved: Config, trainer) -> Config:
+    """These settings with the device that make_trainer took for this trainer."""
+    made = trainer.config
+    if made.train.device == resolved.train.device:
+        return resolved
+    return on_cpu(resolved, reason_of(made))
+
+
+def leave_gpu(resolved: Config, error: Exception, group: Alone | None = None) -> Config | None:
+    """The settings to go on with on the CPU after this error; None where that would not help, or
+    where a GPU was asked for."""
+    reason = None
+    if isinstance(error, PufferError):
+        reason = error.message if error.of_gpu else None
+    elif resolved.train.backend == "torch" and "CUDA" in str(error):    # PyTorch has no type of it
+        reason = str(error).partition("\n")[0]
+    if reason is None or not may_leave_gpu(resolved) or (group and group.size > 1):
+        return None
+    return on_cpu(resolved, reason)
+
+
+def _make_trainer(vec, resolved: Config, timed: bool, path: str, group: Alone | None):
     if resolved.train.backend == "torch":
         from .reference.ppo import TorchPPO
         use_threads(resolved)

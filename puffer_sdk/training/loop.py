@@ -14,6 +14,7 @@ from ..scaling import dividing
 from ..scaling.group import over
 from ..settings import config
 from ..settings.values import Config
+from ..toolchain import gpu_kept
 from . import backends, checkpoint
 
 if TYPE_CHECKING:
@@ -47,9 +48,14 @@ class Trainer:
                  group=None):
         self._group = over(group)
         self._made_group = self._group is not group
-        self.config = _config_for(vec, config, self._group.size)
+        wanted = _config_for(vec, config, self._group.size)
+        if backends.may_leave_gpu(wanted):
+            wanted = backends.require(wanted)
         self._trainer = backends.make_trainer(
-            vec, dividing.part_of(self.config, self._group.size), group=self._group)
+            vec, dividing.part_of(wanted, self._group.size), group=self._group)
+        self.config = backends.as_made(wanted, self._trainer)
+        if self.config is not wanted:
+            gpu_kept.warn_of_failure(backends.reason_of(self.config))
         self._env_facts = _facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts

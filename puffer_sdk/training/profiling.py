@@ -107,8 +107,8 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: 
                          where=resolved.origin.get("train.backend"),
                          expected="train.backend = native", actual=resolved.train.backend,
                          hint="leave out what asks for PyTorch: its own profiler sees more of it")
-    backends.require(resolved, prepared.folder, verbose=verbose)
-    job = prepared.job(ProfileJob, seconds=seconds, place=place)
+    resolved = backends.require(resolved, prepared.folder, verbose=verbose)
+    job = prepared.job(ProfileJob, config=resolved, seconds=seconds, place=place)
     leads = place is None or place.rank == 0
 
     def on_event(kind: str, payload: dict) -> None:

@@ -22,6 +22,7 @@ from ..env import child
 from ..scaling import dividing, places
 from ..settings.goal import parse_goal
 from ..settings.values import Config
+from ..toolchain import gpu_kept
 from . import backends, checkpoint, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
@@ -106,8 +107,11 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     if place is not None:
         prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,
                                                               place.local_size))
-    backends.require(prepared.config, prepared.folder, verbose=verbose)
-    prepared = prepared.with_sizes()
+    if past and "train.device" not in (settings or {}):
+        prepared = replace(prepared, config=backends.as_chosen(
+            prepared.config, past.checkpoint.facts["config"]))
+    prepared = replace(prepared, config=backends.require(prepared.config, prepared.folder,
+                                                         verbose=verbose)).with_sizes()
     resolved, spec = prepared.config, prepared.spec
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
@@ -234,11 +238,22 @@ class _Parent:
             self.goal = (payload["step"], payload["seconds"])
         elif kind == "note":
             ui.warn(payload["text"])
+        elif kind == "device":
+            self.leave_gpu(payload["reason"])
         elif kind == "checkpoint":
             self.saved = Path(payload["path"])
         if self.board:
             self.board.stopping = bool(self.signals.received)
             self.board.tick()
+
+    def leave_gpu(self, reason: str) -> None:
+        """The child goes on on the CPU."""
+        self.config = backends.on_cpu(self.config, reason)
+        gpu_kept.warn_of_failure(reason)
+        if self.ready or not self.past:
+            files.save(self.run.config_path, self.config.to_ini(), what="the settings")
+        if self.board:
+            self.board.where = backends.where_trained(self.config)
 
     def interrupted(self, error: Interrupted) -> Interrupted:
         why = "" if self.signals.received else f"{error.message}: "

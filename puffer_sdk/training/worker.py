@@ -82,8 +82,7 @@ class _Worker:
         self.first_env = self.joint.first_env(self.library, self.part, link)
         link.emit("first_env", number=self.first_env)
         self.vec = self.make_vec(self.start)
-        self.trainer = backends.make_trainer(self.vec, self.part, path=self.path,
-                                             group=group)
+        self.make_trainer()
         if model:
             with model.named():
                 self.trainer.load_weights(model.tensors)
@@ -112,6 +111,18 @@ class _Worker:
             if self.leads and not past.facts.get("kept", True):
                 self.passing = past.path
             self.go_on(past)
+
+    def make_trainer(self) -> None:
+        """For these envs: on the GPU that was chosen, or on the CPU where it fails."""
+        self.trainer = backends.make_trainer(self.vec, self.part, path=self.path, group=self.group)
+        made = backends.as_made(self.part, self.trainer)
+        if made is not self.part:
+            self.take_device(made)
+
+    def take_device(self, part: Config) -> None:
+        reason = backends.reason_of(part)
+        self.part, self.config = part, backends.on_cpu(self.config, reason)
+        self.link.emit("device", reason=reason)
 
     # -- the envs of a resumed run
 
@@ -176,7 +187,7 @@ class _Worker:
             with self.saving:
                 self.save()
         while not self.is_over() and not self.stopping:
-            self.train_epoch()
+            self.train_epoch() if self.epoch else self.train_first_epoch()
             if self.needs_snapshot():
                 self.snapshot = self.state()
             if not self.is_over():
@@ -273,6 +284,23 @@ class _Worker:
         except PufferError as error:
             self.link.emit_error(error)
         os._exit(0)
+
+    def train_first_epoch(self) -> None:
+        """Where a GPU fails in it, the run begins again on the CPU: nothing was learned yet."""
+        try:
+            self.train_epoch()
+        except (PufferError, RuntimeError) as error:
+            part = backends.leave_gpu(self.part, error, self.group)
+            if part is None:
+                raise
+            self.take_device(part)
+            _, tensors, facts = self.snapshot
+            self.vec.close()
+            self.vec = self.make_vec(self.start)
+            self.make_trainer()
+            self.trainer.load_state_tensors(tensors)
+            self.trainer.load_counters(facts["counters"])
+            self.snapshot = self.state(started=True)
 
     def train_epoch(self) -> None:
         began = time.perf_counter()

@@ -16,7 +16,7 @@ case "$*" in
 *--version*) echo "Cuda compilation tools, release {version}, V{version}.99" ;;
 *--list-gpu-code*) printf '{archs}' ;;
 *--dryrun*) echo "#\\$ TOP={home}/bin/.." >&2 ;;
-*) while [ $# -gt 1 ]; do shift; [ "$prior" = -o ] && cat /bin/true > "$1"; prior=$1; done ;;
+*) while [ $# -gt 1 ]; do shift; [ "$prior" = -o ] && cat {makes} > "$1"; prior=$1; done ;;
 esac
 """
 
@@ -88,10 +88,10 @@ def no_cuda(tmp_path, monkeypatch):
     return SimpleNamespace(tools=tools, root=tmp_path)
 
 
-def write_nvcc(home, version, archs="sm_80\\nsm_90\\n"):
+def write_nvcc(home, version, archs="sm_80\\nsm_90\\n", makes="/bin/true"):
     (home / "bin").mkdir(parents=True, exist_ok=True)
     nvcc = home / "bin" / "nvcc"
-    nvcc.write_text(NVCC.format(version=version, archs=archs, home=home))
+    nvcc.write_text(NVCC.format(version=version, archs=archs, home=home, makes=makes))
     nvcc.chmod(0o755)
     return home
 

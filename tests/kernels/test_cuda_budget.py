@@ -1,4 +1,4 @@
-"""What the GPU's compiler makes of the kernels, on five generations: a budget that holds without a
+"""What the GPU's compiler makes of the kernels, on six generations: a budget that holds without a
 GPU, and the tables that are made of it."""
 import json
 import re
@@ -41,7 +41,7 @@ def over(budget, arch, kernel) -> list[str]:
 
 
 def test_every_kernel_keeps_its_budget_on_every_generation(budget, measured):
-    assert list(measured) == ["80", "86", "89", "90", "120"]
+    assert list(measured) == ["75", "80", "86", "89", "90", "120"]
     for arch, kernels in measured.items():
         assert list(kernels) == budget.kernel_names() and len(kernels) > 25
         for kernel in kernels.values():

@@ -33,7 +33,7 @@ def run(tmp_path_factory):
     device = sources.home() / "trainer" / "device" / "cuda" / "device.cu"
     arch = next(iter(cuda_finding.list_archs(nvcc)))
     compilers.compile_to(
-        program, [nvcc.path, "-cudart", "none", "-O1", "-Xcompiler", "-rdynamic",
+        program, [nvcc.path, *cuda.HOST_FLAGS, "-cudart", "none", "-O1", "-Xcompiler", "-rdynamic",
                   f"-arch=sm_{arch}", f"-I{HERE}",
                   *(f"-I{place}" for place in sources.include_dirs()), device,
                   HERE / "fake_cuda.cc",

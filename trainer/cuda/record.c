@@ -18,7 +18,8 @@ int32_t error_kind(int32_t fault) {
     static const int32_t kinds[DEVICE_FAULTS] = {
         [DEVICE_STOPPED] = PUFFER_TRAINER_GPU_STOPPED,
         [DEVICE_OUT_OF_MEMORY] = PUFFER_TRAINER_OUT_OF_MEMORY,
-        [DEVICE_NO_BF16] = PUFFER_TRAINER_NO_BF16};    // else PUFFER_TRAINER_FAILED, which is 0
+        [DEVICE_NO_BF16] = PUFFER_TRAINER_NO_BF16,
+        [DEVICE_BUSY] = PUFFER_TRAINER_GPU_BUSY};    // else PUFFER_TRAINER_FAILED, which is 0
     return kinds[fault];
 }
 

@@ -47,6 +47,7 @@ enum {    // kinds of failures
     DEVICE_STOPPED,
     DEVICE_OUT_OF_MEMORY,
     DEVICE_NO_BF16,
+    DEVICE_BUSY,    // another process has it to itself
     DEVICE_FAULTS
 };
 

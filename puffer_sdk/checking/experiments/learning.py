@@ -50,7 +50,7 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
     built = build.build(facts.folder, verbose=verbose)
     config, step_cost = sizes(facts, seconds)
     try:
-        backends.require(config, verbose=verbose)
+        config = backends.require(config, verbose=verbose)
     except UsageError as error:         # a network in PyTorch, which is not installed
         facts.learning = {"skipped": f"{error.message}: {error.hint}"}
         return

@@ -18,8 +18,7 @@ from ...base import files, paths
 from ...base.errors import BuildError, UsageError
 from ...base.spec import Spec
 from ...raylib import headers
-from ...toolchain import compilers, messages, nvrtc
-from ...toolchain.cuda_finding import find_driver
+from ...toolchain import compilers, gpu, messages, nvrtc
 from ...toolchain.libraries import SHARED, compile_library, digest, digest_file, is_intact, prune
 from .. import binding, header
 from ..build import EXACT
@@ -56,9 +55,9 @@ class Program:
 
 
 def default_arch() -> str:
-    """The first GPU's, of this machine; else that of an H100."""
-    driver = find_driver()
-    return driver.gpus[0].arch if driver and driver.gpus else ARCH
+    """That of the GPU that trains on this machine; else that of an H100."""
+    usable = gpu.list_usable()
+    return usable[0][1].arch if usable else ARCH
 
 
 def build_program(env: Spec | Path, arch: str | None, *, verbose: bool = False) -> Program:

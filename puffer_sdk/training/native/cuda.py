@@ -1,13 +1,14 @@
 """Compile the trainer for GPUs.  kernels/cuda, trainer/{common,cuda,device} -> puffer_cuda-KEY.so
 
 One nvcc command, once for a machine and its GPUs; nothing of an environment goes into it. Neither
-a GPU nor a driver is needed to compile: `make cuda` does so for three generations. With
+a GPU nor a driver is needed to compile: `make cuda` does so for four generations. With
 PUFFER_CUDA=emulated the same trainer is compiled for the CPU, where a GPU is emulated.
 """
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -23,13 +24,17 @@ from ...toolchain.cuda_finding import (
     find_driver,
     find_nvcc,
 )
-from ...toolchain.libraries import compile_once, is_intact, key_of
+from ...toolchain.libraries import compile_once, key_of
 from . import sources
 
-ARCHS = ("80", "90", "120")             # compute capabilities: A100, H100 and H200, RTX 50
-FLAGS = ("-std=c++17", "-O3", "-fmad=false",       # multiply-adds where the source says so
+ARCHS = ("75", "80", "90", "120")       # compute capabilities: T4, A100, H100 and H200, RTX 50
+# g++ defines _GNU_SOURCE, under which glibc 2.41 and newer declare C23's functions (sinpi, rsqrt)
+# otherwise than CUDA's own headers do
+HOST_FLAGS = ("-U_GNU_SOURCE",)
+FLAGS = (*HOST_FLAGS, "-std=c++17", "-O3",
+         "-fmad=false",                 # multiply-adds where the source says so
          "-shared", "-Xcompiler", "-fPIC,-Wall,-Wextra")
-TRAINER_FLAGS = ("-O3", "-fmad=false", "-shared", "--threads", "0", "-Xcompiler",
+TRAINER_FLAGS = (*HOST_FLAGS, "-O3", "-fmad=false", "-shared", "--threads", "0", "-Xcompiler",
                  "-fPIC,-Wall,-Wextra,-ffp-contract=off,-fvisibility=hidden,-pthread",
                  "-Xlinker", "--no-undefined")
 EMULATED_FLAGS = ("-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall",
@@ -55,6 +60,14 @@ def _open(path: Path):
 
 def library():
     """That library, opened; compiled first where that is needed."""
+    try:
+        return _library()
+    except PufferError as error:
+        error.of_gpu = "FAILED"
+        raise
+
+
+def _library():
     path = build()
     try:
         return _open(path)
@@ -80,13 +93,6 @@ def build_cuda_trainer(archs: Sequence[str] | None = None, *, verbose: bool = Fa
     return _compile(folder / _name(nvcc, command), command, archs, verbose=verbose, fresh=fresh)
 
 
-def find_built(archs: Sequence[str] | None = None) -> Path | None:
-    """What build_cuda_trainer would return without compiling; leaves no trace."""
-    nvcc, _, command = _plan(archs, strict=False)
-    library = paths.cache_dir() / "trainer" / _name(nvcc, command)
-    return library if is_intact(library) else None
-
-
 def _plan(archs: Sequence[str] | None, strict: bool) -> tuple[Nvcc, list[str], list[str]]:
     driver = find_driver()
     nvcc = find_nvcc(driver)
@@ -94,7 +100,7 @@ def _plan(archs: Sequence[str] | None, strict: bool) -> tuple[Nvcc, list[str], l
     if problem:
         raise BuildError(f"the trainer for GPUs cannot be compiled: {problem}", hint=hint)
     if archs is None:
-        archs = sorted({gpu.arch for gpu in driver.gpus}) if driver else []
+        archs = sorted({found.arch for _, found in gpu.list_usable()})
         if not archs:
             raise BuildError("there is no GPU to compile the trainer for",
                              hint="name one: python -m puffer_sdk.training.native.cuda FILE "
@@ -155,11 +161,21 @@ def _compile(library: Path, command: Sequence[str], archs: Sequence[str], *, ver
                             timeout=TIMEOUT,
                             said=f"compiling the trainer for {names}, once for this machine ...")
     except BuildError as error:
-        error.hint = ("point NVCC_CCBIN at an older g++"
-                      if "unsupported GNU version" in (error.detail or "") else
-                      "these are our own sources: please report this with the lines above; "
-                      "until then, --train.device cpu")
+        error.hint = _what_helps(error.detail or "")
         raise
+
+
+def _what_helps(said: str) -> str:
+    """The next step, by where nvcc's first error is."""
+    if "unsupported GNU version" in said:
+        return "point NVCC_CCBIN at an older g++"
+    place = re.search(r"^(\S+?)[(:]\d+\)?:.*\berror\b", said, re.M)
+    ours = {sources.home() / name for name in ("kernels", "trainer")}
+    if place and ours & set(Path(place[1]).parents):
+        return "these are our own sources: please report this with the lines above; until then, " \
+               f"{gpu.ON_CPU}"
+    return "this nvcc does not work with this system's compiler and headers: install a newer CUDA " \
+           f"toolkit, or point NVCC_CCBIN at an older g++; until then, {gpu.ON_CPU}"
 
 
 def build_emulated(*, verbose: bool = False, fresh: bool = False,

@@ -24,11 +24,16 @@ HINTS = {
     "BAD_NUMBER": BAD_HINT,
     "OVERFLOW": SCALE_HINT,
     "GPU_STOPPED": None,                # PLAY_HINT where envs run on the GPU
+    "GPU_BUSY": "nvidia-smi shows who uses it",
     "GPU_ENV_FAILED": PLAY_HINT,
     "GPU_ENV_HEAP": "allocate less in init, or lower vec.total_agents",
     "EXCHANGE_FAILED": None,            # its owner knows why (exchange.py)
     "GPU_STEP_HEAP": "free what c_reset and c_step allocate, or lower vec.total_agents",
 }
+
+# What a CPU would not have failed with, or may not
+OF_GPU = ("FAILED", "OUT_OF_MEMORY", "NO_BF16", "GPU_STOPPED", "GPU_BUSY")
+PASSING = ("OUT_OF_MEMORY", "GPU_BUSY")         # of them, what depends on who else uses it
 
 
 def kinds() -> dict[int, str]:
@@ -37,15 +42,18 @@ def kinds() -> dict[int, str]:
     return {number: name.removeprefix(PREFIX) for number, name in elements.items()}
 
 
-def refusal(error) -> PufferError:
-    """Why puffer_trainer_create made no trainer."""
+def refusal(error, *, on_gpu: bool) -> PufferError:
+    """Why puffer_trainer_create made no trainer.
+
+    on_gpu   whether it is the trainer for GPUs
+    """
     kind = kinds()[error.kind]
     what, where = _texts(error)
     made = RunError if kind == "NO_THREADS" else UsageError
-    return made(what, where=where, hint=HINTS[kind])
+    return _blamed(made(what, where=where, hint=HINTS[kind]), kind, on_gpu)
 
 
-def failure(error, act_sizes: Sequence[int], *, plays: bool) -> RunError:
+def failure(error, act_sizes: Sequence[int], *, plays: bool, on_gpu: bool) -> RunError:
     """Why a call failed, with the hints that the PyTorch trainer gives.
 
     plays    whether the envs run on the GPU
@@ -56,7 +64,12 @@ def failure(error, act_sizes: Sequence[int], *, plays: bool) -> RunError:
     if kind == "NO_LEGAL_ACTION":
         parts |= {"expected": f"a nonzero byte among this head's {act_sizes[error.head]} in "
                               "action_mask", "actual": "zeros only"}
-    return RunError(what, where=where, **parts)
+    return _blamed(RunError(what, where=where, **parts), kind, on_gpu)
+
+
+def _blamed(error: PufferError, kind: str, on_gpu: bool) -> PufferError:
+    error.of_gpu = kind if on_gpu and kind in OF_GPU else ""
+    return error
 
 
 def _texts(error) -> tuple[str, str | None]:

@@ -25,9 +25,11 @@ class Handle:
     The arrays hold the handle, and the C side is destroyed with the last of them.
     """
 
-    def __init__(self, fields: Mapping[str, object], lib=None):
-        """fields: of PufferTrainerConfig. lib: the opened library, or the CPU trainer's"""
+    def __init__(self, fields: Mapping[str, object], lib=None, *, on_gpu: bool = False):
+        """fields: of PufferTrainerConfig. lib: the opened library, or the CPU trainer's. on_gpu:
+        whether it is that of the trainer for GPUs"""
         self.ffi, self.lib = abi.trainer_ffi(), lib or library()
+        self.on_gpu = on_gpu
         self.act_sizes = tuple(fields["act_sizes"])
         config = self.ffi.new("PufferTrainerConfig*")
         config.struct_size = self.ffi.sizeof("PufferTrainerConfig")
@@ -41,7 +43,7 @@ class Handle:
         self.error = self.ffi.new("PufferTrainerError*")
         made = self.lib.puffer_trainer_create(config, self.error)
         if made == self.ffi.NULL:
-            raise refusal(self.error)
+            raise refusal(self.error, on_gpu=self.on_gpu)
         self.trainer = self.ffi.gc(made, self.lib.puffer_trainer_destroy)
         self.counters = self.lib.puffer_trainer_counters(self.trainer)
         self.plays = False              # whether its envs are on the GPU
@@ -49,7 +51,7 @@ class Handle:
     def call(self, name: str, *args) -> None:
         """One of the calls that return 0, or -1 with an error. Raises RunError."""
         if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
-            raise failure(self.error, self.act_sizes, plays=self.plays)
+            raise failure(self.error, self.act_sizes, plays=self.plays, on_gpu=self.on_gpu)
 
     def invoke(self, name: str, *args):
         """One of the calls that cannot fail."""

@@ -36,6 +36,15 @@ def library_for(device: str):
     return library()
 
 
+def choose_gpus(device: str, count: int) -> list[int]:
+    """The numbers of the first `count` GPUs that can train; where there are fewer, those from 0 on,
+    and opening them says what is wrong."""
+    from ...toolchain import gpu
+    usable = [] if device == "cpu" or gpu.is_emulated() else \
+        [number for number, _ in gpu.list_usable()]
+    return usable[:count] if len(usable) >= count else list(range(count))
+
+
 def count_slices(vec) -> int:
     """Parts of equal size that a GPU infers in turn: those that the envs were created in."""
     whole = getattr(getattr(vec, "description", None), "whole_steps", True)
@@ -51,8 +60,8 @@ class NativePPO(Schedules):
 
     threads         workers; [vec] num_threads unless given
     device          "cpu", or "cuda": the same loop with its numbers on the GPU
-    gpus            CUDA: the numbers of those that share the work; [train] gpus of them from 0 on
-                    unless given. The slices of the vec are dealt to them in their order
+    gpus            CUDA: the numbers of those that share the work; the first [train] gpus that can
+                    train unless given. The slices of the vec are dealt to them in their order
     path            CPU: instruction set: "auto", "generic", "avx2", "avx512", "neon"
     block_agents    CPU: agents that a worker steps and infers in turn; 0 = auto
     timed           CUDA: time every kernel by itself (kernels()), which takes longer
@@ -77,7 +86,7 @@ class NativePPO(Schedules):
         check_sizes(vec, train := self.settings)
         plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
         self.program = find_program(vec, device, program) if plays or program else None
-        self.gpus = list(range(train.gpus) if gpus is None else gpus)
+        self.gpus = choose_gpus(device, train.gpus) if gpus is None else list(gpus)
         most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
         if not 1 <= len(self.gpus) <= most:
             raise UsageError("that many GPUs cannot share a run", expected=f"1 to {most}",
@@ -97,7 +106,7 @@ class NativePPO(Schedules):
             "total_epochs": self.total_epochs, "slices": count_slices(vec),
             "timed": int(timed), "gpus": len(self.gpus), "devices": self.gpus,
             "plays": int(self.program is not None), "overlap": int(train.async_),
-            "threads": self.threads}, library_for(device))
+            "threads": self.threads}, library_for(device), on_gpu=device == "cuda")
         self._parameters = self._handle.arrays("WEIGHT")
         self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
         self._meter = Meter(self._handle, self.ranks > 1)

@@ -171,8 +171,10 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu",
     try:
         return policy.to(device)
     except (RuntimeError, AssertionError) as error:     # no such device, or torch built without it
-        raise UsageError(f"torch cannot use the device '{device}'", hint="use --train.device cpu",
-                         detail=str(error).splitlines()[0]) from error
+        refused = UsageError(f"torch cannot use the device '{device}'",
+                             hint="use --train.device cpu", detail=str(error).splitlines()[0])
+        refused.of_gpu = "FAILED"
+        raise refused from error
 
 
 def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None) -> nn.Module:

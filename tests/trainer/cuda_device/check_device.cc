@@ -95,6 +95,14 @@ static void opening() {
     CHECK(loaded == before + 1);
     fake::refuse["cudaSetDevice"] = cudaErrorMemoryAllocation;
     CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY && fake::living() == 0);
+    fake::refuse["cudaSetDevice"] = cudaErrorDevicesUnavailable;    // another has it to itself
+    CHECK(!device_open(0, &fault, error) && fault == DEVICE_BUSY && fake::living() == 0);
+    for (int status : {1, 3, 15}) {                     // the first two are what a full GPU gives
+        number("fake_refusal") = status;
+        CHECK(!device_open(0, &fault, error) && has(error, "cuBLASLt does not begin"));
+        CHECK(fault == (status < 15 ? DEVICE_OUT_OF_MEMORY : DEVICE_FAILED));
+    }
+    number("fake_refusal") = 0;
     const std::string right = getenv("PUFFER_CUBLASLT");
     setenv("PUFFER_CUBLASLT", "/nowhere/libcublasLt.so", 1);
     CHECK(!device_open(0, &fault, error) && fault == DEVICE_FAILED);

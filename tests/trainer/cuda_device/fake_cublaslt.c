@@ -8,6 +8,7 @@ enum { OK = 0, INVALID = 7, UNSUPPORTED = 15 };
 enum { INPLACE = 1, HUNGRY, FIXED, FAST, SLOW };    // algorithms; the last two are the ones to take,
                                                     // and FIXED where C is D
 
+int fake_refusal;                                   // of Create
 int fake_living, fake_heuristics, fake_products, fake_last, fake_only_inplace;
 
 typedef struct { int compute, scale; int32_t trans[2]; } Desc;
@@ -26,7 +27,10 @@ static int put(void* field, const void* value, size_t given, size_t size) {
     return OK;
 }
 
-int cublasLtCreate(void** out) { *out = make(1); return OK; }
+int cublasLtCreate(void** out) {
+    if (!fake_refusal) *out = make(1);
+    return fake_refusal;
+}
 int cublasLtDestroy(void* handle) { return drop(handle); }
 size_t cublasLtGetVersion(void) { return 130100; }
 const char* cublasLtGetStatusName(int status) {

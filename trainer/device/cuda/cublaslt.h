@@ -21,6 +21,11 @@ enum {    // cudaDataType, cublasComputeType_t, cublasOperation_t
     LT_OP_T = 1
 };
 
+enum {    // cublasStatus_t
+    LT_NOT_INITIALIZED = 1,
+    LT_ALLOC_FAILED = 3
+};
+
 enum {                     // attributes, and how many bytes each takes
     LT_DESC_TRANSA = 3,    // int32_t
     LT_DESC_TRANSB = 4,
@@ -150,6 +155,8 @@ LT_SAME(LT_REDUCTION_INPLACE, CUBLASLT_REDUCTION_SCHEME_INPLACE);
 LT_SAME(LT_REDUCTION_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
 LT_SAME(LT_REDUCTION_OUTPUT_TYPE, CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
 LT_SAME(0, CUBLAS_STATUS_SUCCESS);
+LT_SAME(LT_NOT_INITIALIZED, CUBLAS_STATUS_NOT_INITIALIZED);
+LT_SAME(LT_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED);
 LT_SAME(sizeof(LtAlgorithm), sizeof(cublasLtMatmulAlgo_t));
 LT_SAME(sizeof(LtHeuristic), sizeof(cublasLtMatmulHeuristicResult_t));
 LT_SAME(offsetof(LtHeuristic, workspace), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));

@@ -64,7 +64,8 @@ static void open_products(Device* device) {
     const int status = device->lt.Create(&device->handle);
     if (status) {
         device->handle = NULL;
-        fail(device, "cuBLASLt does not begin: %s", device->lt.GetStatusName(status));
+        fail_as(device, lt_fault(status, DEVICE_FAILED), "cuBLASLt does not begin: %s",
+                device->lt.GetStatusName(status));
     }
 }
 
@@ -342,7 +343,7 @@ void stream_after(Stream* stream, Event* event) {
 static int32_t waited(Device* device, cudaError_t error, const char* last) {
     if (error != cudaSuccess) {
         cudaGetLastError();
-        fail_as(device, DEVICE_STOPPED,
+        fail_as(device, fault_of(error, DEVICE_STOPPED),
                 "the GPU stopped: %s (%s); the last that it was given was %s",
                 cudaGetErrorString(error), cudaGetErrorName(error), last);
     }

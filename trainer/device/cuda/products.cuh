@@ -26,10 +26,15 @@ static uint32_t line_of(int64_t row, int64_t stride, int32_t batch, int32_t byte
     return line;
 }
 
+// A GPU that is full lets cuBLASLt allocate nothing; what it lets begin fails likewise
+static int32_t lt_fault(int status, int32_t other) {
+    return status == LT_ALLOC_FAILED || status == LT_NOT_INITIALIZED ? DEVICE_OUT_OF_MEMORY : other;
+}
+
 static bool lt_agreed(Device* device, int status, const Product* product, const char* what) {
     const ProductShape* shape = &product->shape;
     if (status == 0) return true;
-    fail_as(device, shape->narrow ? DEVICE_NO_BF16 : DEVICE_FAILED,
+    fail_as(device, lt_fault(status, shape->narrow ? DEVICE_NO_BF16 : DEVICE_FAILED),
             "cuBLASLt refused the product %s (%d x %d x %d, %s), %s: %s", shape->label, shape->m,
             shape->n, shape->k, shape->narrow ? "bf16" : "fp32", what,
             device->lt.GetStatusName(status));

@@ -146,12 +146,17 @@ static void fail(Device* device, const char* format, ...) {
     va_end(list);
 }
 
+static int32_t fault_of(cudaError_t error, int32_t other) {
+    return error == cudaErrorMemoryAllocation ? DEVICE_OUT_OF_MEMORY
+         : error == cudaErrorDevicesUnavailable ? DEVICE_BUSY
+                                                : other;
+}
+
 // True if CUDA agreed. what: "the kernel", which: "gates_step"
 static bool agreed(Device* device, cudaError_t error, const char* what, const char* which) {
     if (error == cudaSuccess) return true;
-    fail_as(device, error == cudaErrorMemoryAllocation ? DEVICE_OUT_OF_MEMORY : DEVICE_FAILED,
-            "CUDA refused %s %s: %s (%s)", what, which, cudaGetErrorString(error),
-            cudaGetErrorName(error));
+    fail_as(device, fault_of(error, DEVICE_FAILED), "CUDA refused %s %s: %s (%s)", what, which,
+            cudaGetErrorString(error), cudaGetErrorName(error));
     cudaGetLastError();    // said; the next call's error is its own
     return false;
 }
