@@ -60,6 +60,8 @@ def list_command(env, sweep, format_, runs_dir):
         ui.out(json.dumps({"runs": rows}, indent=2))
     elif not rows:
         ui.say(f"no runs yet; make one: puffer-sdk train {env or ''}".rstrip())
+        for folder in folders if not sweep else ():
+            _list_others(env, folder)
     else:
         _print_list(rows, several=len(folders) > 1)
 
@@ -87,6 +89,19 @@ def compare_command(ctx, first, second, env, format_, runs_dir):
     from ..training import plotting
     with suppress(UsageError):          # nothing was logged yet
         _draw(*plotting.curves(pair, together=False))
+
+
+def _list_others(env: str | None, folder: Path) -> None:
+    """Runs of other names in the project: a renamed folder leaves its policies under the old one.
+    """
+    others = runs.under_other_names(folder)
+    if not others:
+        return
+    ui.say("under other names there are:")
+    _print_list([_row(run.env, run) for other in others for run in
+                 runs.list_runs(other.folder.parent)], several=True)
+    ui.say(f"a policy of the same sizes can be used: puffer-sdk eval{f' {env}' if env else ''} "
+           f"--load-model-path {paths.shown(others[-1].folder)}")
 
 
 def _not_two(words: list[str]) -> UsageError:

@@ -37,7 +37,8 @@ class Description:
     def facts(self) -> dict:
         """What a checkpoint says about the rows and heads that its network is made for."""
         facts = {"obs_size": self.obs_size, "obs_dtype": self.obs_dtype.name,
-                 "act_sizes": list(self.act_sizes)}
+                 "act_sizes": list(self.act_sizes), "masked": self.mask_size > 0,
+                 "comes_and_goes": self.has_alive}
         return facts if self.layout is None else {**facts, "layout": self.layout.to_dict()}
 
 

@@ -40,6 +40,15 @@ def fill_empty(rows: np.ndarray | None, alive: np.ndarray | None, value=0) -> np
                     rows.dtype.type(value))
 
 
+def forget_empty(actor, alive: np.ndarray | None) -> None:
+    """After an act: rows without an agent carry nothing over to one that comes, as in training.
+
+    actor   has ended(terminals)
+    """
+    if alive is not None and not np.all(alive):
+        actor.ended((np.asarray(alive) == 0).astype(np.float32))
+
+
 def random_actions(vec, rng, drawn: int = 0):
     """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head.
 

@@ -34,7 +34,9 @@
  *
  *   net->greedy = 1;                    the likeliest action (a continuous one: its mean) instead
  *                                       of a draw
- *   net->rng = seed;                    the draws' generator; it starts at 1
+ *   net->rng = seed;                    of the draws; 1 at first, as eval.seed is. A draw depends on
+ *                                       the seed, net->tick, the agent and the head alone
+ *   net->tick = 0;                      acts so far; each act adds 1
  *   net->mask = env.action_mask;        (agents, A), 0 where an action is illegal; read in every
  *                                       act. NULL: all are legal
  *   net->alive = env.alive;             (agents), 0 where a row has no agent: it acts with zeros
@@ -131,7 +133,8 @@ typedef struct MinGRU {
 typedef struct PufferNet {    // one allocation, but for weights that it owns
     // yours to set
     int greedy;                    // 1: likeliest actions. 0: draws
-    unsigned int rng;              // generator of the draws
+    unsigned long long rng;        // seed of the draws, below 2^56
+    unsigned long long tick;       // acts so far
     const unsigned char* mask;     // (agents, A) legal actions, the caller's; or NULL
     const unsigned char* alive;    // (agents) 0 without an agent, the caller's; or NULL
     float* obs;                    // (agents, D) room for the caller; not read by itself
@@ -498,24 +501,47 @@ static inline void puffernet_forward_agent(PufferNet* net, int agent) {
     net->values[agent] = gates[A];
 }
 
-// A uniform number in [0, 1), of 24 bits: a Weyl sequence, its bits well mixed
+// [0, 1), a multiple of 2^-24
+static inline float puffernet_unit(uint32_t word) {
+    return (float)(word >> 8) * (1.0f / 16777216.0f);
+}
+
+// The next uniform number of random play: a Weyl sequence, its bits well mixed
 static inline float puffernet_uniform(unsigned int* rng) {
     uint32_t bits = *rng += 0x9e3779b9u;
     bits = (bits ^ bits >> 16) * 0x21f0aaadu;
     bits = (bits ^ bits >> 15) * 0x735a2d97u;
     bits ^= bits >> 15;
-    return (float)(bits >> 8) * (1.0f / 16777216.0f);
+    return puffernet_unit(bits);
 }
 
-static inline float puffernet_normal(unsigned int* rng) {    // Box-Muller; 1 - u is never 0
-    float radius = sqrtf(-2.0f * logf(1.0f - puffernet_uniform(rng)));
-    return radius * cosf(6.28318531f * puffernet_uniform(rng));
+// Two uniform numbers in [0, 1) of this tick, for one agent and head: those that training and eval
+// draw from the same seed (Philox4x32-10; base/philox.py says how it is keyed)
+static inline void puffernet_draw(const PufferNet* net, int agent, int head, float out[2]) {
+    uint32_t c0 = (uint32_t)agent, c1 = (uint32_t)net->tick, c2 = (uint32_t)(net->tick >> 32);
+    uint32_t c3 = (uint32_t)head, k0 = (uint32_t)net->rng;
+    uint32_t k1 = (uint32_t)(net->rng >> 32) << 8 | 1u;
+    for (int round = 0; round < 10; round++) {
+        uint64_t first = (uint64_t)c0 * 0xD2511F53u, second = (uint64_t)c2 * 0xCD9E8D57u;
+        c0 = (uint32_t)(second >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(first >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)second;
+        c3 = (uint32_t)first;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = puffernet_unit(c0);
+    out[1] = puffernet_unit(c1);
+}
+
+static inline float puffernet_normal(const float u[2]) {    // Box-Muller; 1 - u is never 0
+    return sqrtf(-2.0f * logf(1.0f - u[0])) * cosf(6.28318531f * u[1]);
 }
 
 // The id of one head. legal (width) or NULL. The draw is the number of partial sums <= u total, so
 // an id of probability 0 never comes; where nothing is legal, every id counts as if it were
 static inline int puffernet_pick(const float* logits, int width, const unsigned char* legal,
-                                 int greedy, unsigned int* rng) {
+                                 int greedy, float uniform) {
     int best = -1;
     int any = 0;
     for (int i = 0; legal && i < width; i++) any |= legal[i];
@@ -526,7 +552,7 @@ static inline int puffernet_pick(const float* logits, int width, const unsigned 
     float most = logits[best], total = 0, sum = 0;
     for (int i = 0; i < width; i++)
         if (!legal || legal[i]) total += expf(logits[i] - most);
-    float bound = puffernet_uniform(rng) * total;
+    float bound = uniform * total;
     for (int i = 0; i < width; i++) {
         if (legal && !legal[i]) continue;
         sum += expf(logits[i] - most);
@@ -542,14 +568,16 @@ static inline void puffernet_choose(PufferNet* net, int agent, float* actions,
     float* out = actions + (size_t)agent * net->num_actions;
     for (int head = 0, column = 0, dim = 0; head < net->num_actions; head++) {
         int width = net->act_sizes[head];
+        float draws[2];
+        puffernet_draw(net, agent, head, draws);
         if (width == 1) {
             float logstd = net->logstd[dim++];
             logstd = logstd < -20.0f ? -20.0f : logstd > 2.0f ? 2.0f : logstd;
             out[head] = logits[column];
-            if (draw_continuous) out[head] += expf(logstd) * puffernet_normal(&net->rng);
+            if (draw_continuous) out[head] += expf(logstd) * puffernet_normal(draws);
         } else {
             out[head] = (float)puffernet_pick(logits + column, width, legal ? legal + column : NULL,
-                                              net->greedy, &net->rng);
+                                              net->greedy, draws[0]);
         }
         column += width;
     }
@@ -602,6 +630,7 @@ static inline void puffernet_tick(PufferNet* net, const float* floats, const uns
                     agent);
         puffernet_rest(net, agent, actions);
     }
+    net->tick++;
 }
 
 static inline void puffernet_act_floats(PufferNet* net, const float* observations, float* actions,

@@ -520,7 +520,8 @@ static inline void puffernet_ids(Multidiscrete* layer, const float* input, float
         const float* logits = input + (size_t)b * layer->stride;
         for (int a = 0; a < layer->num_actions; a++) {
             int width = layer->logit_sizes[a], at = b * layer->num_actions + a;
-            int id = puffernet_pick(logits, width, NULL, greedy, &layer->rng);
+            float uniform = greedy ? 0 : puffernet_uniform(&layer->rng);
+            int id = puffernet_pick(logits, width, NULL, greedy, uniform);
             if (floats) floats[at] = (float)id;
             if (ints) ints[at] = id;
             logits += width;

@@ -205,6 +205,7 @@ def record_options(options: Options, env, settings, *, model="latest", greedy: b
             child.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
                       log=folder_of_run / "eval.log" if folder_of_run else None,
                       cwd=prepared.cwd, step_timeout=prepared.patience)
+            checkpoint.warn_of_other_name(past, prepared.spec.name)
             return compositor.finish(prepared.spec.name)
 
 

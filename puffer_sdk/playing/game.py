@@ -10,7 +10,7 @@ from collections import deque
 import numpy as np
 
 from ..env.library import Library
-from ..env.living import ended, fill_empty, living
+from ..env.living import ended, fill_empty, forget_empty, living
 from ..env.vec import VecEnv
 from ..policy.players import random_actions
 from ..settings.values import Config
@@ -46,6 +46,7 @@ class PolicyPlayer:
     def propose(self, vec: VecEnv) -> tuple[np.ndarray, np.ndarray | None]:
         actions, _, values = self.actor.forward(fill_empty(vec.observations, vec.alive),
                                                 fill_empty(vec.action_mask, vec.alive, 1))
+        forget_empty(self.actor, vec.alive)
         return fill_empty(actions, vec.alive), fill_empty(values, vec.alive)
 
     def ended(self, over: np.ndarray) -> None:

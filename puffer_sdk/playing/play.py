@@ -55,9 +55,10 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
         from .watching import watch as watch_play
         prepared = source.prepare(settings, verbose=verbose)
         prepared = prepared.as_trained(past and past.facts["env"])
-        return Played(**watch_play(
-            prepared, found, greedy=greedy, ticks=ticks,
-            seed=prepared.config.eval.seed if seed is None else seed))
+        played = watch_play(prepared, found, greedy=greedy, ticks=ticks,
+                            seed=prepared.config.eval.seed if seed is None else seed)
+        checkpoint.warn_of_other_name(past, prepared.spec.name)
+        return Played(**played)
     folder = source.folder
     served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
     overrides = {name: str(value) for name, value in (settings or {}).items()}

@@ -328,6 +328,9 @@ def work(job: PlayJob, link) -> dict:
     past = checkpoint.load(job.model) if job.model else None
     game = Game(job.open(), job.config, past, job.seed, job.greedy, link.watches())
     window = Window(game, screen, job, link)
+    renamed = checkpoint.other_name(past, job.name)
+    if renamed:
+        link.emit("said", text=renamed)
     rebuilder = Rebuilder(job) if job.watch else None
     try:
         window.run(rebuilder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import UsageError
 from ..bridges import layouts
-from ..env.living import fill_empty
+from ..env.living import fill_empty, forget_empty
 from ..training import backends, checkpoint
 from ..training.models import find_model
 
@@ -92,8 +92,7 @@ class Policy:
             alive = np.asarray(alive).reshape(len(rows))
         rows, mask = fill_empty(rows, alive), fill_empty(mask, alive, 1)
         actions = fill_empty(self._actor.act(np.ascontiguousarray(rows), mask), alive)
-        if alive is not None and not alive.all():
-            self._actor.ended((alive == 0).astype(np.float32))
+        forget_empty(self._actor, alive)
         return actions[0] if single else actions
 
     def ended(self, terminals: np.ndarray) -> None:

@@ -44,16 +44,15 @@ def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | No
     while NAME.c.orig is there; what export_policy raises, otherwise.
     """
     spec = header.read(paths.find_env(env))
-    path, name = export.find_checkpoint(spec.folder, model, runs_dir)
+    path, _ = export.find_checkpoint(spec.folder, model, runs_dir)
     policy = export.read_policy(path)
-    if policy.name != name:
-        raise UsageError("this checkpoint belongs to another environment", where=path,
-                         expected=name, actual=policy.name)
+    if policy.name != spec.name:
+        policy = export.fitted(policy, spec, policy.config.env)
     source = spec.folder / f"{spec.name}.c"
     if not source.is_file():
         raise UsageError(f"there is no {source.name}: a demo is made of it", where=spec.folder)
     old = source.read_text()
-    new, weights = rewritten(old, policy, source)
+    new, weights = rewritten(old, policy, source, masked=spec.has_mask and not spec.mask_at)
     target = paths.working_dir(spec.folder) / weights
     kept = source.with_name(f"{source.name}.orig")
     if new != old and kept.exists():
@@ -71,8 +70,12 @@ def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | No
     return Demo(source, target, policy, list(diff))
 
 
-def rewritten(text: str, policy: export.TrainedPolicy, source: Path) -> tuple[str, str]:
-    """The program with PufferNet's calls, and the file that it loads weights from."""
+def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: bool = False
+              ) -> tuple[str, str]:
+    """The program with PufferNet's calls, and the file that it loads weights from.
+
+    masked  the environment has a field action_mask
+    """
     bare = hide(text)
     loads = [arguments(bare, found.end()) for found in LOAD.finditer(bare)]
     calls = [(found, arguments(bare, found.end())) for found in CALL.finditer(bare)]
@@ -98,7 +101,7 @@ def rewritten(text: str, policy: export.TrainedPolicy, source: Path) -> tuple[st
         if found[1] == "make":
             changes.append((*inside, _of_make(found[2], words, policy)))
         elif found[1] == "forward" and len(words) == 3:
-            changes.append((*inside, _of_forward(words)))
+            changes.append((*inside, _of_forward(words, masked)))
     for kind, name in TYPES.items():
         if any(found[2] == kind for found, _ in makes):
             changes += [(*found.span(), "PufferNet")
@@ -118,12 +121,16 @@ def _of_make(kind: str, words: list[str], policy: export.TrainedPolicy) -> str:
             f"{sizes}, {len(policy.act_sizes)}")
 
 
-def _of_forward(words: list[str]) -> str:
-    """Policies of ours forget at the end of an episode: they are told of it."""
+def _of_forward(words: list[str], masked: bool) -> str:
+    """Policies of ours forget at the end of an episode, and choose what the mask allows: the call
+    with five arguments says both."""
     net, observations, actions = words
     owner = re.fullmatch(r"(.+?)(\.|->)actions", actions)
-    told = f", NULL, {owner[1]}{owner[2]}terminals" if owner else ""
-    return f"{net}, {observations}, {actions}{told}"
+    if not owner:
+        return f"{net}, {observations}, {actions}"
+    env = owner[1] + owner[2]
+    mask = f"{env}action_mask" if masked else "NULL"
+    return f"{net}, {observations}, {actions}, {mask}, {env}terminals"
 
 
 def arguments(text: str, start: int) -> list[tuple[int, int]]:

@@ -83,7 +83,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     ini           settings, in place of the environment's own file
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
-    Raises UsageError for a checkpoint that is damaged, or of another environment or size.
+    Raises UsageError for a checkpoint that is damaged, or of other sizes.
     """
     source = sources.find(env)
     found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
@@ -112,6 +112,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     scores = child.run("puffer_sdk.policy.scoring:work", job, on_event,
                        log=home / "eval.log" if home else None,
                        cwd=prepared.cwd, step_timeout=prepared.patience)
+    checkpoint.warn_of_other_name(past, prepared.spec.name)
     result = Evaluation(prepared.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal))

@@ -16,7 +16,8 @@ import io
 import json
 import struct
 import zlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,10 +25,13 @@ import numpy as np
 
 from ..base import files, paths
 from ..base.errors import RunError, UsageError
+from ..base.spec import Spec
 from ..bridges import layouts
+from ..env import header, row
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.models import find_model
+from . import usage
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -53,6 +57,8 @@ class TrainedPolicy:
     weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
     layout: object | None = field(default=None, repr=False)     # of a Python environment's rows
     best: dict | None = None        # {"metric", "value", "step"} of a run's best weights
+    masked: bool | None = None      # it saw masks; None: an older checkpoint does not say
+    comes_and_goes: bool | None = None      # rows may have no agent; None likewise
 
     @property
     def chosen(self) -> str:
@@ -84,19 +90,8 @@ class Exported:
     policy: TrainedPolicy
 
     def usage(self) -> list[str]:
-        shown, policy = json.dumps(paths.shown(self.path)), self.policy
-        if self.to == "c":
-            sizes = ", ".join(map(str, policy.act_sizes))
-            return [f"int sizes[] = {{{sizes}}};",
-                    f"PufferNet* net = puffernet_load({shown}, env.num_agents, {policy.obs_size}, "
-                    f"sizes, {len(policy.act_sizes)});",
-                    "puffernet_act(net, env.observations, env.actions, env.terminals);"]
-        if self.to == "onnx":
-            return [f"session = onnxruntime.InferenceSession({shown})",
-                    "logits, value, state = session.run(None, {'observations': observations, "
-                    "'state': state})"]
-        return [f"policy = torch.export.load({shown}).module()",
-                "logits, value, state = policy(observations, state)"]
+        lines = {"c": usage.c_lines, "onnx": usage.onnx_lines, "torch": usage.torch_lines}
+        return lines[self.to](self.policy, json.dumps(paths.shown(self.path)))
 
 
 def export(run=None, to: str = "c", output: str | Path | None = None, *,
@@ -119,11 +114,10 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
     if to not in SUFFIXES:
         raise UsageError("there is no such export format", expected=" or ".join(SUFFIXES),
                          actual=to)
-    path, env = find_checkpoint(run, model, runs_dir)
+    path, folder = find_checkpoint(run, model, runs_dir)
     policy = read_policy(path)
-    if env is not None and policy.name != env:
-        raise UsageError("this checkpoint belongs to another environment", where=path,
-                         expected=env, actual=policy.name)
+    if folder is not None and policy.name != folder.name:
+        policy = fitted(policy, header.read(folder), policy.config.env)
     target = Path(output) if output else Path(f"{policy.name}_policy{SUFFIXES[to]}")
     target = target.expanduser().absolute()
     if target.is_dir() or not target.parent.is_dir():
@@ -136,8 +130,8 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
 
 
 def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
-                    ) -> tuple[Path, str | None]:
-    """The checkpoint to export, and the environment's name if one was named."""
+                    ) -> tuple[Path, Path | None]:
+    """The checkpoint to export, and the environment's folder if one was named."""
     path = Path(run).expanduser() if run is not None else None
     if path is not None and (path.is_file() or path.suffix == ".safetensors"
                              or (path / "run.json").is_file()):
@@ -149,8 +143,8 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
     home = paths.runs_dir(folder, runs_dir).resolve()
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         raise UsageError("there is no trained policy yet", where=home,
-                         hint=f"puffer-sdk train {home.name}")
-    return find_model(home, model or "best", best=True), folder.name
+                         hint=runs.hint_to_train(home))
+    return find_model(home, model or "best", best=True), folder
 
 
 def read_policy(path: Path) -> TrainedPolicy:
@@ -166,7 +160,8 @@ def read_policy(path: Path) -> TrainedPolicy:
             scale_obs=bool(config.train.scale_obs) and env["obs_dtype"] == "uint8",
             settings_hash=hashlib.sha256(settings).hexdigest()[:31], config=config,
             weights=past.tensors, layout=layouts.from_dict(env.get("layout")),
-            best=past.facts.get("best"))
+            best=past.facts.get("best"), masked=env.get("masked"),
+            comes_and_goes=env.get("comes_and_goes"))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError("this checkpoint does not say what it was trained on", where=path,
                          detail=f"{type(error).__name__}: {error}") from None
@@ -179,6 +174,22 @@ def read_policy(path: Path) -> TrainedPolicy:
                              where=path, expected=shape,
                              actual="nothing" if found is None else found.shape)
     return policy
+
+
+def fitted(policy: TrainedPolicy, spec: Spec, env_settings: Mapping[str, float]) -> TrainedPolicy:
+    """The policy for the environment of this header, under its name; warns if it had another one.
+
+    Raises UsageError where it is known not to fit. The program itself checks the sizes that only
+    the compiled header knows, when it loads the file.
+    """
+    past = checkpoint.load(policy.path)
+    size, env = row.size_of(spec, env_settings), {**past.facts["env"], "name": spec.name}
+    env["obs_dtype"] = {"u8": "uint8"}.get(spec.obs_dtype, "float32")
+    env["obs_size"] = env["obs_size"] if size is None else size
+    env["act_sizes"] = list(spec.act_widths or env["act_sizes"])
+    checkpoint.check_fits(past, env, env_settings)
+    checkpoint.warn_of_other_name(past, spec.name)
+    return replace(policy, name=spec.name)
 
 
 def shapes(policy: TrainedPolicy) -> dict[str, tuple[int, ...]]:

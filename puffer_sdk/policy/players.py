@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..base.errors import UsageError
 from ..env.job import EnvJob
-from ..env.living import ended, fill_empty, random_actions
+from ..env.living import ended, fill_empty, forget_empty, random_actions
 from ..settings.texts import parse_action
 from ..settings.values import Config
 from ..training import backends, checkpoint
@@ -92,6 +92,7 @@ def trained_player(past: checkpoint.Checkpoint, greedy: bool):
             first[0] = False
             actions = actor.act(fill_empty(vec.observations, vec.alive),
                                 fill_empty(vec.action_mask, vec.alive, 1))
+            forget_empty(actor, vec.alive)
             vec.actions[:] = fill_empty(actions, vec.alive)
 
         return play

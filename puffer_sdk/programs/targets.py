@@ -24,7 +24,7 @@ from pathlib import Path
 from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
-from ..env import binding, build, dialects, header, row
+from ..env import binding, build, dialects, header
 from ..raylib import drawing
 from ..raylib.drawing import Served
 from ..settings import config
@@ -326,8 +326,8 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     if model in USUAL and runs.latest_run(home, with_checkpoint=True) is None:
         return (target, "") if target.is_file() else (None, "")     # the author's own, perhaps
     try:
-        policy = export.read_policy(find_model(home, model, best=True))
-        _check_fits(policy, spec, env_settings)
+        policy = export.fitted(export.read_policy(find_model(home, model, best=True)), spec,
+                               env_settings)
         data = export.pack(policy)
     except UsageError as error:
         target.unlink(missing_ok=True)
@@ -339,17 +339,3 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     if not target.is_file() or target.read_bytes() != data:
         files.save(target, data, what="the policy")
     return target, policy.chosen
-
-
-def _check_fits(policy, spec: Spec, env_settings: Mapping[str, float]) -> None:
-    """Raises UsageError if a policy is known not to fit. The program itself checks the sizes that
-    only the compiled header knows, when it loads the file."""
-    expected = {"environment": (spec.name, policy.name),
-                "observation size": (row.size_of(spec, env_settings), policy.obs_size),
-                "observation type": ({"u8": "uint8"}.get(spec.obs_dtype, "float32"),
-                                     policy.obs_dtype),
-                "action heads": (spec.act_widths, policy.act_sizes)}
-    for what, (now, then) in expected.items():
-        if now is not None and now != then:
-            raise UsageError(f"the policy was trained with another {what}", where=policy.path,
-                             expected=now, actual=then)

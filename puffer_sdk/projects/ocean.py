@@ -200,7 +200,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         if model is not None:
             raise UsageError("there is no trained policy yet", where=home,
-                             hint=f"puffer-sdk train {folder.name}, or leave the option out")
+                             hint=f"{runs.hint_to_train(home)}, or leave the option out")
         return None
     path, _ = export.find_checkpoint(folder, model, runs_dir)
     return export.read_policy(path)
@@ -269,7 +269,7 @@ def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     demo = binding.template("projects/ocean_demo.c.jinja").render(
         spec=spec, settings=values, obs_size=sizes.obs_size, act_sizes=_braces(sizes),
         num_atns=len(sizes.act_sizes), policy=policy, keys=function_text(text, "c_keys"),
-        obs_type=observations.rstrip("* "))
+        obs_type=observations.rstrip("* "), masked=spec.mask_size > 0 and not spec.mask_at)
     (home / f"{spec.name}.c").write_text(demo)
 
 
@@ -357,6 +357,7 @@ def play_work(job: EnvJob, link: Link) -> dict:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 
+    from ..env.living import random_actions
     from ..env.vec import VecEnv
 
     library, settings = job.open(), job.config.env
@@ -366,9 +367,7 @@ def play_work(job: EnvJob, link: Link) -> dict:
                 watches=link.watches()) as vec:
         digest.update(vec.reset())
         for _ in range(STEPS):
-            for head, width in enumerate(vec.act_sizes):
-                vec.actions[:, head] = (draw.integers(width, size=agents) if width > 1
-                                        else draw.uniform(-1, 1, agents))
+            vec.actions[:] = random_actions(vec, draw)
             observations, rewards, terminals, _ = vec.step()
             for array in (observations, rewards, terminals):
                 digest.update(array)

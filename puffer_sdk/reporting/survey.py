@@ -233,6 +233,7 @@ def step_work(job: EnvJob, link: Link) -> dict:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 
+    from ..env.living import random_actions
     from ..env.vec import VecEnv
 
     library, settings = job.open(), job.config.env
@@ -243,9 +244,7 @@ def step_work(job: EnvJob, link: Link) -> dict:
         vec.reset()
         began, steps = time.perf_counter(), 0
         while steps < STEPS:
-            for head, width in enumerate(vec.act_sizes):
-                vec.actions[:, head] = (rng.integers(width, size=total) if width > 1
-                                        else rng.uniform(-1, 1, total))
+            vec.actions[:] = random_actions(vec, rng)
             vec.step()
             steps += total
         seconds = time.perf_counter() - began

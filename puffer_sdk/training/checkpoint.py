@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import files
+from ..base import files, ui
 from ..base.errors import PufferError, RunError, UsageError
 from ..settings.goal import Goal
 from ..settings.values import Config
@@ -162,21 +162,38 @@ def leads_back(path: Path) -> bool:
 
 
 def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float]) -> None:
-    """Raises UsageError if a checkpoint is of another environment or other sizes.
+    """Raises UsageError if a checkpoint is of other sizes. The name may differ: a folder can be
+    renamed, and other_name() says so.
 
     env         the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
     settings    [env] as it would be now
     """
     theirs = checkpoint.facts["env"]
-    if theirs.get("name") != env["name"]:
-        raise UsageError("this checkpoint belongs to another environment", where=checkpoint.path,
-                         expected=env["name"], actual=theirs.get("name"))
     for key, what in (("obs_size", "observation size"), ("obs_dtype", "observation type"),
                       ("act_sizes", "set of action heads")):
-        if theirs.get(key) != env[key]:
-            raise UsageError(f"this checkpoint was trained with another {what}",
-                             where=checkpoint.path, expected=env[key], actual=theirs.get(key),
-                             hint=_settings_hint(checkpoint, settings))
+        if theirs.get(key) == env[key]:
+            continue
+        if theirs.get("name") != env["name"]:
+            raise UsageError(f"this checkpoint belongs to another environment, {theirs['name']}, "
+                             f"with another {what}", where=checkpoint.path, expected=env[key],
+                             actual=theirs.get(key))
+        raise UsageError(f"this checkpoint was trained with another {what}",
+                         where=checkpoint.path, expected=env[key], actual=theirs.get(key),
+                         hint=_settings_hint(checkpoint, settings))
+
+
+def other_name(checkpoint: Checkpoint | None, name: str) -> str | None:
+    """What to say of a checkpoint that fits, if its environment had another name then."""
+    theirs = checkpoint.facts["env"].get("name") if checkpoint else name
+    return None if theirs == name else (
+        f"the policy was trained as {theirs}: its sizes are those of {name}, so it is used")
+
+
+def warn_of_other_name(checkpoint: Checkpoint | None, name: str) -> None:
+    """other_name(), as a warning."""
+    said = other_name(checkpoint, name)
+    if said:
+        ui.warn_once(said)
 
 
 def _settings_hint(checkpoint: Checkpoint, settings: Mapping[str, float]) -> str:

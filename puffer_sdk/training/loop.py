@@ -124,6 +124,7 @@ class Trainer:
         past = checkpoint.load(Path(path))
         vec = self._trainer.vec
         checkpoint.check_fits(past, self._env_facts, vec.env_settings)
+        checkpoint.warn_of_other_name(past, str(self._env_facts["name"]))
         with past.named():
             self._trainer.load_state_tensors(past.tensors)
         self._trainer.load_counters(past.facts["counters"])

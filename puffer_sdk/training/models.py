@@ -20,7 +20,7 @@ def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:
         run = runs.latest_run(home, with_checkpoint=True)
         if run is None:
             raise UsageError("there is no trained policy yet", where=home,
-                             hint=f"puffer-sdk train {home.name}; or evaluate the baselines: "
+                             hint=f"{runs.hint_to_train(home)}; or evaluate the baselines: "
                                   "--baselines")
     elif path.suffix == ".safetensors" or (len(path.parts) > 1 and not path.exists()):
         raise checkpoint.missing(path)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ..base import files
+from ..base import files, paths
 from ..base.errors import PufferError, RunError, UsageError
 from ..settings import inifile
 
@@ -49,6 +49,12 @@ class Run:
         """The environment's name, as commands take it: my_env, gymnasium:CartPole-v1."""
         name = self.settings().get("base.env_name", "")
         return name if ":" in name else self.folder.parent.name
+
+    @property
+    def is_orphan(self) -> bool:
+        """No environment of this name is at hand: perhaps its folder was renamed."""
+        beside = self.folder.parents[2] / self.env
+        return not (":" in self.env or paths.is_env_folder(beside) or paths.is_env(self.env))
 
     @property
     def info(self) -> dict:
@@ -226,6 +232,24 @@ def latest_run(runs_dir: Path, *, with_checkpoint: bool = False) -> Run | None:
                  if not with_checkpoint or run.checkpoints()), None)
 
 
+def under_other_names(runs_dir: Path) -> list[Run]:
+    """The newest run with a policy of each other environment beside this one's runs, newest last.
+
+    A renamed folder leaves its runs under the old name: those whose environment is gone come last.
+    """
+    found = [run for folder in folders_of_runs(runs_dir.parent) if folder != runs_dir
+             and (run := latest_run(folder, with_checkpoint=True))]
+    return sorted(found, key=lambda run: (run.is_orphan, str(run.info.get("started"))))
+
+
+def hint_to_train(runs_dir: Path) -> str:
+    """What to do where an environment has no runs."""
+    orphans = [run for run in under_other_names(runs_dir) if run.is_orphan]
+    return f"puffer-sdk train {runs_dir.name}" + (
+        f"; or, if it was called {orphans[-1].env}: --load-model-path "
+        f"{paths.shown(orphans[-1].folder)}" if orphans else "")
+
+
 def find_run(runs_dir: Path, text: str) -> Run:
     """The run that '7', '0007', 'latest' or a path names. Raises UsageError."""
     runs = list_runs(runs_dir)
@@ -240,8 +264,7 @@ def find_run(runs_dir: Path, text: str) -> Run:
         if re.fullmatch(r"\d{4,}", path.name) and (path / "run.json").is_file():
             return Run(path)
     if not runs:
-        raise UsageError("there are no runs yet", where=runs_dir,
-                         hint=f"puffer-sdk train {runs_dir.name}")
+        raise UsageError("there are no runs yet", where=runs_dir, hint=hint_to_train(runs_dir))
     numbers = ", ".join(str(run.number) for run in runs[-12:])
     raise UsageError(f"there is no run '{text}'", where=runs_dir,
                      expected=("the newest of " if len(runs) > 12 else "one of ") + numbers,

@@ -77,6 +77,9 @@ class _Worker:
         model = self.joint.checkpoint(job.model)
         for found in filter(None, (past, model)):
             checkpoint.check_fits(found, self.env_facts, self.config.env)
+            said = checkpoint.other_name(found, job.name)
+            if said and self.leads:
+                link.emit("note", text=said)
         self.past = past
         self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)

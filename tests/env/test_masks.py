@@ -4,7 +4,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from helpers.places import ROOT, SPECIMENS
+from helpers.ladder import FIELD, IN_SIGHT, LADDER, copy_ladder
+from helpers.places import ROOT
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
@@ -15,8 +16,6 @@ from puffer_sdk.projects import ocean
 from puffer_sdk.settings import config
 from puffer_sdk.training import train
 
-LADDER = SPECIMENS / "correct" / "ladder"
-FIELD = "    unsigned char* action_mask;"
 PROGRAM = """
 #include "ladder.h"
 #include "build/ladder_config.h"
@@ -42,18 +41,7 @@ int main(int argc, char** argv) {
 @pytest.fixture
 def ladder(tmp_path):
     """ladder(old=new, ...) -> a copy of the specimen with these changes of its header."""
-    def make(*changes):
-        folder = tmp_path / "ladder"
-        shutil.copytree(LADDER, folder, dirs_exist_ok=True,     # a library that is open stays
-                        ignore=shutil.ignore_patterns("build"))
-        text = (folder / "ladder.h").read_text()
-        for old, new in changes:
-            assert old in text, old
-            text = text.replace(old, new)
-        (folder / "ladder.h").write_text(text)
-        return folder
-
-    return make
+    return lambda *changes: copy_ladder(tmp_path / "ladder", *changes)
 
 
 @pytest.fixture(scope="module")
@@ -149,14 +137,6 @@ def test_the_macro_may_be_stated_and_needs_the_field(ladder):
     gone = [("#define ACT_SIZES", "#define MY_ACTION_MASK 3\n#define ACT_SIZES"), (FIELD, "")]
     with pytest.raises(BuildError, match="MY_ACTION_MASK needs a field 'action_mask'"):
         header.read(ladder(*gone))
-
-
-IN_SIGHT = [                # the observation says what is legal, and there is no field
-    ("OBS_RUNG, OBS_BELL, OBS_COUNT };", "OBS_RUNG, OBS_BELL, OBS_LEGAL, OBS_COUNT = 5 };"),
-    ("#define ACT_SIZES", "#define ACTION_MASK_AT OBS_LEGAL\n#define ACT_SIZES"), (FIELD, ""),
-    ("env->action_mask[ACT_UP]", "env->observations[OBS_LEGAL + ACT_UP]"),
-    ("env->action_mask[ACT_DOWN]", "env->observations[OBS_LEGAL + ACT_DOWN]"),
-    ("env->action_mask[ACT_RING]", "env->observations[OBS_LEGAL + ACT_RING]")]
 
 
 def test_a_part_of_the_observation_may_be_the_mask(ladder):

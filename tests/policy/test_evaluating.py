@@ -182,7 +182,8 @@ def test_ways_to_name_a_policy(which, faulty, trained, tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "text"), [
-    ({"name": "other"}, "another environment"), ({"obs_size": 9}, "another observation size"),
+    ({"name": "other", "obs_size": 9}, "another environment, other, with"),
+    ({"obs_size": 9}, "another observation size"),
     ({"act_sizes": [2, 2]}, "another set of action heads")])
 def test_a_checkpoint_that_does_not_fit_is_refused_before_a_step(settings, text, faulty, trained,
                                                                  tmp_path):
@@ -194,6 +195,17 @@ def test_a_checkpoint_that_does_not_fit_is_refused_before_a_step(settings, text,
     with pytest.raises(UsageError, match=text):
         evaluate.evaluate(faulty, deadly, model=bad)
     assert [item.name for item in tmp_path.iterdir()] == ["bad.safetensors"]
+
+
+def test_a_policy_of_another_name_plays(faulty, trained, tmp_path, capsys):
+    """The folder of the environment was renamed."""
+    good = checkpoint.load(next((trained / "checkpoints").iterdir()))
+    facts = {**good.facts, "env": {**good.facts["env"], "name": "flawed"}}
+    renamed = checkpoint.save(tmp_path / "renamed.safetensors", good.tensors, facts)
+    scores = [evaluate.evaluate(faulty, model=model, output=tmp_path / "out.json").scores
+              for model in (good.path, renamed)]
+    assert scores[0]["trained"] == scores[1]["trained"]
+    assert capsys.readouterr().err.count("the policy was trained as flawed") == 1
 
 
 def test_weights_of_another_network_are_refused(faulty, trained, tmp_path):

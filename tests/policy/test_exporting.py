@@ -328,6 +328,7 @@ def test_the_printed_lines_work(standing, tmp_path, capsys):
         if to == "torch":
             scope.update(observations=torch.from_numpy(observations), state=torch.from_numpy(state))
         exec(lines, scope)
+        assert scope["actions"].shape == (1, 1) and 0 <= int(scope["actions"][0, 0]) < 5
         assert [float(scope["logits"][0][3]), float(scope["value"][0])] \
             == pytest.approx(seen, abs=1e-4)
         assert scope["state"].shape == (1, 1, 8) and scope["state"].any()
@@ -351,9 +352,16 @@ def test_what_cannot_be_done_is_refused_with_2(standing, arguments, text, capsys
 
 def test_a_checkpoint_of_another_environment_is_refused(standing, tmp_path):
     other = make_policy(tmp_path, name="other")
-    with pytest.raises(UsageError, match="belongs to another environment") as caught:
+    with pytest.raises(UsageError, match="belongs to another environment, other, with") as caught:
         export.export("squared", model=other.path)
-    assert (caught.value.expected, caught.value.actual) == ("squared", "other")
+    assert (caught.value.expected, caught.value.actual) == ("uint8", "float32")
+
+
+def test_a_checkpoint_of_another_name_is_exported_under_this_one(standing, tmp_path, capsys):
+    other = make_policy(tmp_path, name="quadrat", obs_size=121, dtype=np.uint8)
+    done = export.export_policy("squared", model=other.path)
+    assert done.path == standing / "squared_policy.bin" and done.policy.name == "squared"
+    assert capsys.readouterr().err.count("trained as quadrat: its sizes are those of squared") == 1
 
 
 def test_the_checkpoint_itself_is_not_replaced(tmp_path):

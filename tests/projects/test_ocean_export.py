@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.ladder import copy_ladder
 from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
@@ -120,6 +121,22 @@ def test_the_policy_goes_along_as_pufferlib_reads_it(squared, tmp_path):
     assert any("train.scale_obs" in item for item in second.todo)
     assert not (second.folder / "resources").exists()
     run_demo(second.folder, "squared", tmp_path)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_demo_obeys_the_mask(trained, tmp_path):
+    """The environment aborts at an illegal action. PufferLib's binding makes the mask, and here
+    the demo does."""
+    folder = copy_ladder(tmp_path / "ladder", ("#include <string.h>", "#include <stdlib.h>"),
+                         ("    env->rewards[0] = 0;",
+                          "    if (!env->action_mask[action]) abort();\n    env->rewards[0] = 0;"))
+    runs = tmp_path / "runs"
+    if trained:
+        puffer_sdk.train(folder, {"train.total_timesteps": 20_000, "vec.total_agents": 64,
+                                  "train.minibatch_size": 512}, runs_dir=runs)
+    done = ocean.export_ocean(folder, tmp_path / "pr", runs_dir=runs)
+    assert trained != any("plays at random" in item for item in done.todo)
+    run_demo(done.folder, "ladder", tmp_path)
 
 
 # -- bind ---------------------------------------------------------------------------

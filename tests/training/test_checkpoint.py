@@ -91,7 +91,7 @@ def test_weights_that_are_not_finite_are_a_failed_run(saved, bad):
 
 
 @pytest.mark.parametrize(("change", "text"), [
-    ({"name": "other"}, "another environment"), ({"obs_size": 5}, "another observation size"),
+    ({"obs_size": 5}, "another observation size"),
     ({"obs_dtype": "uint8"}, "another observation type"),
     ({"act_sizes": [2]}, "another set of action heads")])
 def test_a_checkpoint_of_something_else_is_refused(saved, change, text):
@@ -101,6 +101,22 @@ def test_a_checkpoint_of_something_else_is_refused(saved, change, text):
         checkpoint.check_fits(loaded, {**ENV, **change}, {"size": 9.0})
     key = next(iter(change))
     assert caught.value.expected == change[key] and caught.value.actual == ENV[key]
+
+
+def test_another_name_is_said_and_another_environment_is_refused(saved, capsys):
+    loaded = checkpoint.load(saved)
+    checkpoint.check_fits(loaded, {**ENV, "name": "other"}, {})
+    checkpoint.warn_of_other_name(loaded, ENV["name"])
+    checkpoint.warn_of_other_name(None, "other")
+    assert capsys.readouterr().err == ""
+    checkpoint.warn_of_other_name(loaded, "other")
+    assert capsys.readouterr().err == (
+        f"warning: the policy was trained as {ENV['name']}: its sizes are those of other, so it is "
+        "used\n")
+    with pytest.raises(UsageError) as caught:
+        checkpoint.check_fits(loaded, {**ENV, "name": "other", "act_sizes": [2]}, {"size": 9.0})
+    assert caught.value.message == (f"this checkpoint belongs to another environment, "
+                                    f"{ENV['name']}, with another set of action heads")
 
 
 def test_the_setting_that_made_the_difference_is_named(saved):

@@ -15,6 +15,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training import runs
+from puffer_sdk.training.models import find_model
 from puffer_sdk.training.runs import create_run, find_run, latest_run, list_runs
 
 
@@ -252,6 +253,34 @@ def test_listing_projects_that_lie_side_by_side(tmp_path, capsys):
     assert cli.main(["runs"]) == 0
     rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
     assert rows == [["env", "run"], ["one", "1"], ["two", "1"]]
+
+
+def test_runs_of_an_environment_that_was_renamed(tmp_path, capsys, monkeypatch):
+    """They stand under the old name: the list shows them, and errors say how to use them."""
+    for name in ("boxes", "ships"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.h").touch()
+    (tmp_path / "pyproject.toml").touch()
+    for name in ("crates", "ships", "crates"):
+        run = finished(tmp_path / "runs" / name)
+        (run.checkpoints_path / "1.safetensors").touch()
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["runs", "boxes"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["env", "run"], ["ships", "1"], ["crates", "1"], ["crates", "2"]]
+    assert err.startswith("no runs yet; make one: puffer-sdk train boxes\n")
+    assert err.endswith(" puffer-sdk eval boxes --load-model-path runs/crates/0002\n")
+    with pytest.raises(UsageError) as caught:
+        find_model(tmp_path / "runs" / "boxes", "latest")
+    assert "if it was called crates: --load-model-path runs/crates/0002" in caught.value.hint
+    (tmp_path / "crates").mkdir()           # an environment of its own
+    (tmp_path / "crates" / "crates.h").touch()
+    with pytest.raises(UsageError) as caught:
+        find_model(tmp_path / "runs" / "boxes", "latest")
+    assert "crates" not in caught.value.hint
+    assert cli.main(["runs", "boxes", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"runs": []}
 
 
 def test_comparing(three, capsys):

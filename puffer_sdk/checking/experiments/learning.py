@@ -17,7 +17,7 @@ from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
 from ...env.job import EnvJob
 from ...env.link import Link
-from ...env.living import ended, fill_empty, living
+from ...env.living import ended, fill_empty, forget_empty, living
 from ...policy.entries import Entries
 from ...policy.players import random_player, same_actions
 from ...settings.texts import parse_action
@@ -243,6 +243,7 @@ class _Probe:
                     eyes.mix()
                 actions = actor.act(fill_empty(eyes.observations, vec.alive),
                                     fill_empty(vec.action_mask, vec.alive, 1))
+                forget_empty(actor, vec.alive)
                 vec.actions[:] = fill_empty(actions, vec.alive)
             return play
         return make
