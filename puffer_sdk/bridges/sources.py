@@ -49,7 +49,7 @@ class Prepared:
     spec    name, hash(), to_dict() for a run's spec.json, no_finals
     folder  of a compiled environment; None for a Python one
     cwd     where its code runs
-    source  what it was prepared from, and ini: in place of its own
+    source  what it was prepared from, and ini: a file that was read alone, in place of its own
     """
 
     opener: CompiledEnv | PythonEnv
@@ -154,35 +154,45 @@ class Prepared:
             binding.write_config_header(self.spec, self.config.env, self.opener.library.parent)
 
 
-def find(env=None) -> CompiledSource | PythonSource:
-    """What ENV means. Raises UsageError with the nearest name."""
+def find(env=None, ini: Path | str | None = None) -> CompiledSource | PythonSource:
+    """What ENV means; ini: settings over those of its own ini. Raises UsageError with the nearest
+    name."""
+    over = (Path(ini).absolute(),) if ini else ()
     if makers.is_name(env):
-        return PythonSource(env)
-    return CompiledSource(paths.find_env(env))
+        return PythonSource(env, over)
+    return CompiledSource(paths.find_env(env), over)
 
 
 @dataclass(frozen=True)
 class CompiledSource:
-    """A folder with a header."""
+    """A folder with a header; over: files of settings over those of its own ini."""
 
     folder: Path
+    over: tuple[Path, ...] = ()
 
     name = property(lambda self: self.folder.name)
     label = property(lambda self: self.folder.name, doc="its name in names of files")
     ref = property(lambda self: self.folder, doc="what commands take as ENV")
-    in_c, inis_alone, ranges, defaults = True, False, {}, {}
+    in_c, ranges, defaults = True, {}, {}
 
     @property
     def lenient(self) -> bool:
         """Whether its ini is one of PufferLib's, which holds what has no effect here."""
         return (self.folder / "binding.c").is_file()
 
-    def inis(self, ini: Path | None = None) -> list[Path]:
-        """The files that its settings come from, the last one counts; ini: in place of its own."""
+    def own_inis(self) -> list[Path]:
+        """Its own files of settings; the last one counts."""
         from ..settings import config
 
-        own = ini or config.find_ini(self.folder)
-        return [path for path in (config.shared_ini(self.folder, own), own) if path]
+        return config.own_inis(self.folder)
+
+    def resolve(self, settings: Mapping[str, object] | None = None, spec=None, *,
+                ini: Path | None = None, warn_unread: bool = True) -> Config:
+        """Its settings; ini: read alone, in place of its own files."""
+        from ..settings import config
+
+        return config.resolve(self.folder, settings, spec, ini=ini, over=self.over,
+                              warn_unread=warn_unread)
 
     @staticmethod
     def read_value(text: str) -> object:
@@ -194,21 +204,17 @@ class CompiledSource:
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
                 raylib_headers: Path | None = None, verbose: bool = False) -> Prepared:
-        """Built, and its settings resolved; ini: in place of its own. Raises UsageError,
-        BuildError."""
+        """Built, and its settings resolved; ini: read alone, in place of its own files. Raises
+        UsageError, BuildError."""
         from ..env import build
-        from ..settings import config
 
         built = build.build(self.folder, raylib_headers=raylib_headers, verbose=verbose)
-        resolved = config.resolve(self.folder, settings, spec=built.spec, ini=ini)
-        return Prepared(CompiledEnv.of(built), resolved, built.spec, self.folder,
-                        paths.working_dir(self.folder), self, ini)
+        return Prepared(CompiledEnv.of(built), self.resolve(settings, built.spec, ini=ini),
+                        built.spec, self.folder, paths.working_dir(self.folder), self, ini)
 
     def again(self, before: Prepared, settings: Mapping[str, object] | None) -> Prepared:
-        from ..settings import config
-
-        return replace(before, config=config.resolve(self.folder, settings, spec=before.spec,
-                                                     ini=before.ini, warn_unread=False))
+        return replace(before, config=self.resolve(settings, before.spec, ini=before.ini,
+                                                   warn_unread=False))
 
     def count_agents(self, prepared: Prepared) -> int:
         from ..env.job import count_agents
@@ -218,13 +224,13 @@ class CompiledSource:
 
 @dataclass(frozen=True)
 class PythonSource:
-    """A name with a colon (makers.py)."""
+    """A name with a colon (makers.py); over: files of settings over those of its own ini."""
 
     name: str
+    over: tuple[Path, ...] = ()
     ref = property(lambda self: self.name)
     label = property(lambda self: "-".join(self.place.parts))
     in_c, lenient, ranges, defaults = False, False, RANGES, DEFAULTS
-    inis_alone = True           # it has none of its own that settings are copied into
     read_value = staticmethod(literal)
 
     @property
@@ -252,20 +258,20 @@ class PythonSource:
                 return path
         return None
 
-    def inis(self, ini: Path | None = None) -> list[Path]:
-        own = ini or self.ini
-        return [own] if own else []
+    def own_inis(self) -> list[Path]:
+        return [self.ini] if self.ini else []
 
     def resolve(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
                 rows: int = 1) -> Config:
-        """Its settings; rows: agents of one copy."""
+        """Its settings; ini: read alone, in place of its own file. rows: agents of one copy."""
         from ..settings import config
 
         agents = math.ceil(AGENTS / rows) * rows
         why = WHY if rows == 1 else f"{WHY} of {rows} agents"
         defaults = {**{full: (value, WHY) for full, value in DEFAULTS.items()},
                     "vec.total_agents": (agents, why)}
-        return config.resolve_python(self.name, settings, ini or self.ini, defaults)
+        files = [*([ini] if ini else self.own_inis()), *self.over]
+        return config.resolve_python(self.name, settings, files, defaults)
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
                 verbose: bool = False) -> Prepared:

@@ -40,8 +40,9 @@ SEED = 42
 
 
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
-          strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
-          deep: bool = False, learn: bool = False, learn_seconds: float = learning.SECONDS,
+          ini: Path | None = None, strict: bool = False, seed: int = SEED,
+          budget: float = 1.0, prove: bool = True, deep: bool = False, learn: bool = False,
+          learn_seconds: float = learning.SECONDS,
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
@@ -49,6 +50,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     rule is asked that has a meaning for objects and arrays.
 
     settings    overrides, {'env.size': 9}
+    ini         a file of settings over the environment's own ini
     strict      warnings count as well
     budget      factor on the length of every experiment
     prove       write build/check/repro_PUFnnn.c for the first finding of each error
@@ -63,8 +65,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     if makers.is_name(env):
         if deep or learn:
             raise UsageError(f"{'deep' if deep else 'learn'} is for environments in C", where=env)
-        return checking.check(env, settings=settings, strict=strict, seed=seed, budget=budget,
-                              memory=int(memory * GIB),
+        return checking.check(env, settings=settings, ini=ini, strict=strict, seed=seed,
+                              budget=budget, memory=int(memory * GIB),
                               on_progress=on_progress or (lambda *progress: None))
     began = time.perf_counter()
     folder = paths.find_env(env)
@@ -72,7 +74,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     spec, problems, unit = header.examine(folder)
     if refused := header.refusal(problems):
         raise refused
-    config = resolve(folder, settings, spec, warn_unread=False)
+    config = resolve(folder, settings, spec, over=[ini] if ini else [], warn_unread=False)
     facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files,
                   memory=int(memory * GIB))
     if deep:

@@ -37,7 +37,7 @@ from .pages import Page
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
+def command(env, settings, ini, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
     """Compile ENV into the library that check, train and Python use, or into programs.
 
     Each takes one compiler command, which --verbose shows. What has not changed is not compiled
@@ -49,18 +49,18 @@ def command(env, settings, local, fast, web, cuda, arch, model, runs_dir, format
                          "--arch needs --cuda: only that build is for a GPU",
                          hint="run one after the other" if cuda else "add --cuda")
     if cuda:
-        _for_gpu(env, settings, arch, format_, verbose)
+        _for_gpu(env, settings, ini, arch, format_, verbose)
     elif asked:
-        _programs(env, settings, asked, None if model == "none" else model, runs_dir, format_,
+        _programs(env, settings, ini, asked, None if model == "none" else model, runs_dir, format_,
                   verbose)
     else:
-        _library(env, settings, format_, verbose)
+        _library(env, settings, ini, format_, verbose)
 
 
-def _library(env, settings, format_, verbose):
+def _library(env, settings, ini, format_, verbose):
     from ..env.opening import build
 
-    built = build(env, settings)
+    built = build(env, settings, ini=ini)
     if verbose:
         ui.say(shlex.join(built.command))
     if format_ == "json":
@@ -70,12 +70,12 @@ def _library(env, settings, format_, verbose):
     _tell(built.library, built.cached, built.seconds, built.warnings)
 
 
-def _programs(env, settings, targets, model, runs_dir, format_, verbose):
+def _programs(env, settings, ini, targets, model, runs_dir, format_, verbose):
     from ..programs.targets import build_programs
 
     bar = ui.Progress()
     with bar:
-        made = build_programs(env, settings, targets, model=model, runs_dir=runs_dir,
+        made = build_programs(env, settings, targets, model=model, ini=ini, runs_dir=runs_dir,
                               verbose=verbose, on_progress=bar.update)
     for program in made:
         if verbose:
@@ -97,14 +97,14 @@ def _programs(env, settings, targets, model, runs_dir, format_, verbose):
         ui.say(f"to see the page: python3 -m http.server -d {page}")
 
 
-def _for_gpu(env, settings, arch, format_, verbose):
+def _for_gpu(env, settings, ini, arch, format_, verbose):
     from ..env import header
     from ..env.gpu import programs
     from ..settings import config
     from ..toolchain import gpu
 
     spec = header.read(paths.find_env(env))
-    config.resolve(spec.folder, settings, spec=spec)
+    config.resolve(spec.folder, settings, spec=spec, over=[ini] if ini else [])
     if arch is None and not gpu.is_emulated():
         arch = programs.default_arch()
     made = programs.build_program(spec, arch, verbose=verbose)

@@ -62,7 +62,7 @@ from .pages import Page
               show_default=True,
               help="With --learn: about how long to train. It sets the number of steps.")
 @verbose_option
-def command(env, settings, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
+def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
             **options):
     """Find the bugs that silently ruin training.
 
@@ -87,12 +87,12 @@ def command(env, settings, fix, yes, watch, format_, stats, output, replay, muta
                            learn=options["learn"])
     folder = env if python else paths.find_env(env)
     if mutate:
-        return _mutate(folder, settings, format_, mutants, **options)
+        return _mutate(folder, settings, ini, format_, mutants, **options)
 
     def check():
         with ui.Progress() as progress:
-            return checking.check(folder, settings=settings, on_progress=progress.update,
-                                  **options)
+            return checking.check(folder, settings=settings, ini=ini,
+                                  on_progress=progress.update, **options)
 
     def lines(result):
         return terminal.lines(result, strict=options["strict"], stats=stats,
@@ -150,13 +150,13 @@ def _replay(file: str, env, verbose: bool) -> int:
     return replayed.exit_status
 
 
-def _mutate(folder, settings, format_: str, count: int, *, strict, seed, budget, **_) -> int:
+def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, budget, **_) -> int:
     """Plant faults: 1 if, with --strict, one of them went unnoticed."""
     from ..checking.mutants import score, table
 
     with ui.Progress() as progress:
-        result = score.run(folder, settings=settings, count=count, seed=seed, budget=budget,
-                              on_progress=progress.update)
+        result = score.run(folder, settings=settings, ini=ini, count=count, seed=seed,
+                           budget=budget, on_progress=progress.update)
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:

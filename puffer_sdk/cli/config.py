@@ -5,10 +5,11 @@ import json
 
 import click
 
-from ..base import paths, ui
+from ..base import ui
 from ..base.errors import PufferError
-from ..bridges.makers import is_name
-from ..settings.config import find_ini, resolve, shared_ini, sized_for_a_gpu
+from ..bridges import sources
+from ..settings import inifile
+from ..settings.config import sized_for_a_gpu
 from ..settings.table import AUTO, KEYS
 from ..settings.texts import show
 from ..settings.values import Config
@@ -19,31 +20,32 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk config my_env", "every setting and its origin"),
     ("puffer-sdk config my_env --explain", "also what each one means"),
-    ("puffer-sdk config my_env --train.seed 7", "what would train do with this?")])
+    ("puffer-sdk config my_env --config best.ini", "what would train do with this?")])
 @env_argument
 @takes_settings
 @click.option("--explain", is_flag=True, help="Print what each setting means.")
 @format_option
-def command(env, settings, explain, format_):
+def command(env, settings, ini, explain, format_):
     """Show every setting of ENV and where it came from.
 
-    Takes the same --section.key options as train, so you can see their effect first.
+    Takes the same --section.key options and --config FILE as train, so you can see their effect
+    first.
     """
-    if is_name(env):
-        from ..bridges import sources
-        source = sources.find(env)
-        prepared = source.prepare(settings)
-        folder, ini, spec, config = None, source.ini, prepared.spec, prepared.config
-        sizes, found = {}, spec.row()
-    else:
-        folder = paths.find_env(env)
-        ini, spec = find_ini(folder), _spec(folder)
-        config = resolve(folder, settings, spec)
-        sizes = sized_for_a_gpu(config) if shared_ini(folder, ini) else {}
+    source = sources.find(env, ini)
+    files = [*source.own_inis(), *source.over]
+    if source.in_c:
+        folder, spec = source.folder, _spec(source.folder)
+        config = source.resolve(settings, spec)
+        sizes = sized_for_a_gpu(config) if len(source.own_inis()) > 1 else {}
         found = _row(spec, config)
-    if format_ == "json":
-        ui.out(json.dumps(_document(folder, ini, config, sizes, found, spec), indent=2))
     else:
+        prepared = source.prepare(settings)
+        folder, spec, config = None, prepared.spec, prepared.config
+        sizes, found = {}, spec.row()
+    if format_ == "json":
+        ui.out(json.dumps(_document(folder, files, config, sizes, found, spec), indent=2))
+    else:
+        _print_files(files)
         _print(config, explain)
         _print_sizes(config, sizes)
         if found:
@@ -71,19 +73,29 @@ def _row(spec, config: Config):
     return row.read(spec, None, spec.act_widths or (), config.env) if spec else None
 
 
-def _document(folder, ini, config: Config, sizes, row, spec) -> dict:
+def _document(folder, files, config: Config, sizes, row, spec) -> dict:
     rows = {}
     for full, value in config.items():
         key = KEYS.get(full)
         rows[full] = {"value": value, "origin": config.origin.get(full, "default"),
                       "help": key.help if key else None}
     return {"env": folder.name if folder else spec.name,
-            "folder": str(folder) if folder else None, "ini": str(ini) if ini else None,
+            "folder": str(folder) if folder else None, "inis": [str(file) for file in files],
             "settings": rows, "ignored": dict(config.skipped),
             "sized_for_a_gpu": {full: {"value": value, "ours": ours}
                                 for full, (value, ours) in sizes.items()},
             "row": row.to_dict() if row else None,
             "final_observations": str(spec.finals) if spec and spec.finals else None}
+
+
+def _print_files(files) -> None:
+    """The files that were read, where one lies over another."""
+    if len(files) > 1:
+        shown = [inifile.where(file) for file in files]
+        ui.out("files, each over those before it", style="bold")
+        for file in shown:
+            ui.out(f"  {file}")
+        ui.out("")
 
 
 def _print(config: Config, explain: bool) -> None:

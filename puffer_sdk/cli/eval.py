@@ -9,7 +9,6 @@ import click
 from ..base import paths, ui
 from ..bridges.makers import is_name
 from .options import (
-    config_option,
     env_argument,
     format_option,
     model_option,
@@ -66,7 +65,6 @@ def recording_options(command):
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
               help="The file for the episodes.  [default: episodes.json in the run's folder]")
 @recording_options
-@config_option
 @runs_dir_option
 @format_option
 @verbose_option
@@ -97,7 +95,7 @@ def command(env, settings, model, baselines, greedy, output, ini, runs_dir, form
     if shot:
         from ..pictures.record import record_options
         with ui.Progress() as bar:
-            film = record_options(shot, env, settings, model=model, greedy=greedy,
+            film = record_options(shot, env, settings, model=model, greedy=greedy, ini=ini,
                                   runs_dir=runs_dir, on_progress=bar.update, verbose=verbose)
         print_recording(film, shot, text=format_ == "text")
     if format_ == "json":

@@ -30,9 +30,6 @@ format_option = click.option("--format", "format_", type=click.Choice(["text", "
                              help="text for people, json for programs.")
 runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path),
                                help="The folder of all runs.  [default: runs/ of the project]")
-config_option = click.option(
-    "--config", "ini", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE", help="Settings, in place of the environment's own ini.")
 model_option = click.option(
     "--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
     shell_complete=completing.models,
@@ -54,14 +51,18 @@ _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
 
 def takes_settings(command):
-    """Decorator: the command accepts --section.key options and gets them as `settings`."""
+    """Decorator: the command accepts --section.key options and gets them as `settings`, and the
+    file of --config as `ini`."""
+    file = click.Option(["--config", "ini"], metavar="FILE", help="Settings over those of the "
+                        "environment's own ini, such as a sweep's best.ini.",
+                        type=click.Path(exists=True, dir_okay=False, path_type=Path))
     option = _Settings(["--section.key", "settings"], metavar="VALUE", type=click.UNPROCESSED,
                        help="Any setting, such as --train.learning-rate 0.01; "
                             "`puffer-sdk config ENV` shows them all.")
     if isinstance(command, click.Command):
-        command.params.append(option)
+        command.params += [option, file]
     else:
-        command.__dict__.setdefault("__click_params__", []).append(option)
+        command.__dict__.setdefault("__click_params__", []).extend([file, option])
     return command
 
 

@@ -18,7 +18,7 @@ import click
 from . import completing
 
 # Options that many commands have: they come last, under one title
-SHARED = ("settings", "runs_dir", "format_", "verbose", "help")
+SHARED = ("settings", "ini", "runs_dir", "format_", "verbose", "help")
 SHARED_TITLE = "Shared options"
 
 

@@ -29,7 +29,7 @@ from .pages import Page
 @click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after N ticks.")
 @runs_dir_option
 @verbose_option
-def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, verbose):
+def command(env, settings, ini, model, watch, seed, greedy, paused, ticks, runs_dir, verbose):
     """Open a window and play ENV. Hold SHIFT to drive; otherwise the policy drives.
 
     \b
@@ -47,8 +47,8 @@ def command(env, settings, model, watch, seed, greedy, paused, ticks, runs_dir, 
 
     bar = ui.Progress()
     with bar:
-        played = play(env, settings, model=None if model == "none" else model, runs_dir=runs_dir,
-                      seed=seed, greedy=greedy, watch=watch, paused=paused, ticks=ticks,
-                      on_said=ui.say, on_progress=bar.update, verbose=verbose)
+        played = play(env, settings, model=None if model == "none" else model, ini=ini,
+                      runs_dir=runs_dir, seed=seed, greedy=greedy, watch=watch, paused=paused,
+                      ticks=ticks, on_said=ui.say, on_progress=bar.update, verbose=verbose)
     ui.out(f"played  {ui.plural(played.ticks, 'tick')}, "
            f"{ui.plural(played.episodes, 'episode')}")

@@ -22,7 +22,7 @@ BAR = 24                # columns of the longest bar
               help="How long to train.")
 @format_option
 @verbose_option
-def command(env, settings, seconds, format_, verbose):
+def command(env, settings, ini, seconds, format_, verbose):
     """Show where training time on ENV goes.
 
     Trains for some seconds with the given settings, in its own process. It writes no run.
@@ -30,7 +30,8 @@ def command(env, settings, seconds, format_, verbose):
     from ..training.profiling import profile
 
     with ui.Progress() as bar:
-        found = profile(env, settings, seconds=seconds, on_progress=bar.update, verbose=verbose)
+        found = profile(env, settings, ini=ini, seconds=seconds, on_progress=bar.update,
+                        verbose=verbose)
     if found is None:
         return                      # rank 0 says it
     if format_ == "json":

@@ -32,7 +32,7 @@ from .pages import Page
               help="Measure everything again, also what an earlier report measured.")
 @format_option
 @verbose_option
-def command(env, settings, seeds, compare, output, fresh, format_, verbose):
+def command(env, settings, ini, seeds, compare, output, fresh, format_, verbose):
     """Measure all that a reviewer of ENV asks for, and write a page about it.
 
     Checks, trains with several seeds, evaluates, records, compares speeds with the Squared
@@ -45,7 +45,7 @@ def command(env, settings, seeds, compare, output, fresh, format_, verbose):
     from ..reporting import summary
     from ..reporting.report import report
 
-    done = report(env, settings, seeds=seeds, compare=compare, output=output, fresh=fresh,
+    done = report(env, settings, ini=ini, seeds=seeds, compare=compare, output=output, fresh=fresh,
                   verbose=verbose)
     if format_ == "json":
         ui.out(json.dumps(done.data))

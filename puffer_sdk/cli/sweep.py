@@ -10,7 +10,6 @@ import click
 from ..base import paths, ui
 from ..base.errors import UsageError
 from .options import (
-    config_option,
     env_argument,
     format_option,
     runs_dir_option,
@@ -68,7 +67,6 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.option("--tag", default="", help="A label for the trials' runs.")
 @click.option("--wandb", is_flag=True, help="Also log trials to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
-@config_option
 @runs_dir_option
 @format_option
 @click.pass_context

@@ -8,7 +8,6 @@ import click
 from ..base import paths, ui
 from . import completing
 from .options import (
-    config_option,
     env_argument,
     format_option,
     runs_dir_option,
@@ -37,7 +36,6 @@ from .pages import Page
                    "'best' of the newest run, a run's number or folder, or a checkpoint file.")
 @click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
-@config_option
 @runs_dir_option
 @format_option
 @verbose_option
@@ -86,8 +84,9 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
     if result.missed:
         ui.out(f"missed   the goal {result.missed}")
     ui.out(f"run      {paths.shown(result.folder)}")
-    # settings of the environment that differ from the ini
-    place = [word for name, value in (settings or {}).items() if name.startswith("env.")
+    # what the environment is made with, besides its own ini
+    place = ["--config", str(ini)] if ini else []
+    place += [word for name, value in (settings or {}).items() if name.startswith("env.")
              for word in (f"--{name.replace('_', '-')}", str(value))]
     place += ["--runs-dir", str(runs_dir)] if runs_dir else []
     ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from ..base import paths
 from ..base.errors import UsageError
@@ -13,29 +14,32 @@ from .library import Library
 from .vec import VecEnv
 
 
-def build(env=None, settings: Mapping[str, object] | None = None, *,
+def build(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
           verbose: bool = False) -> building.Build:
     """Compile ENV (a folder or a name) into its library; write build/NAME_config.h.
 
     settings    {"env.size": 9}: over the ini's, for NAME_config.h
+    ini         a file of settings over the environment's own ini
     Raises UsageError for a refused setting, BuildError with the author's file and line.
     """
     folder = paths.find_env(env)
     built = building.build(folder, verbose=verbose)
-    resolved = config.resolve(folder, settings, spec=built.spec)
+    resolved = config.resolve(folder, settings, spec=built.spec, over=[ini] if ini else [])
     building.binding.write_config_header(built.spec, resolved.env, built.library.parent)
     return built
 
 
-def configure(env=None, settings: Mapping[str, object] | None = None) -> Config:
-    """Every setting of ENV (a folder or a name): defaults, its ini, and these over both.
+def configure(env=None, settings: Mapping[str, object] | None = None, *,
+              ini: Path | None = None) -> Config:
+    """Every setting of ENV (a folder or a name): defaults, its ini, the file `ini`, and these
+    settings, each over those before.
 
         config = puffer_sdk.configure("my_env", {"train.learning_rate": 0.02})
         config.train.learning_rate, config["train.gamma"], config.env["size"]
 
     Raises UsageError naming the setting, what was expected and the nearest valid one.
     """
-    return config.resolve(paths.find_env(env), settings)
+    return config.resolve(paths.find_env(env), settings, over=[ini] if ini else [])
 
 
 def load(env, *, verbose: bool = False) -> Library:

@@ -139,7 +139,8 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
            episodes: int | None = None, ticks: int | None = None, fps: float | None = None,
            env_index: int = 0, grid: str | tuple[int, int] = (1, 1), beside: str | None = None,
            width: int | None = None, greedy: bool = False, force: bool = False,
-           runs_dir: Path | None = None, on_progress=None, verbose: bool = False) -> Recording:
+           ini: Path | None = None, runs_dir: Path | None = None, on_progress=None,
+           verbose: bool = False) -> Recording:
     """Record ENV as the trained policy plays it: into a GIF, a film or a folder of frames.
 
     model         "latest", a run's number or folder, a checkpoint file; None: random play
@@ -152,6 +153,7 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
     grid          "4x4" or (rows, columns): this many envs, from env_index on
     beside        "random" or "idle": the same seeds, played that way, on the right side
     width         pixels [the window's size, made smaller if it exceeds 1280]
+    ini           a file of settings over the environment's own ini
     on_progress   called as on_progress(what, done, total)
     Raises UsageError, BuildError, and RunError if the environment fails.
     """
@@ -160,8 +162,8 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
     gif, mp4, frames = (Path(path).absolute() if path else None for path in (gif, mp4, frames))
     options = Options(gif, mp4, frames, episodes, ticks, fps, env_index, grid, beside, width,
                       force)
-    return record_options(options, env, settings, model=model, greedy=greedy, runs_dir=runs_dir,
-                          on_progress=on_progress, verbose=verbose)
+    return record_options(options, env, settings, model=model, greedy=greedy, ini=ini,
+                          runs_dir=runs_dir, on_progress=on_progress, verbose=verbose)
 
 
 def parse_grid(text: str) -> tuple[int, int]:
@@ -174,11 +176,11 @@ def parse_grid(text: str) -> tuple[int, int]:
 
 
 def record_options(options: Options, env, settings, *, model="latest", greedy: bool = False,
-                   runs_dir: Path | None = None, on_progress=None,
+                   ini: Path | None = None, runs_dir: Path | None = None, on_progress=None,
                    verbose: bool = False) -> Recording:
     """record(), for Options."""
     options.check()
-    source = sources.find(env)
+    source = sources.find(env, ini)
     found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
     policies = ["trained" if found else "random"] + ([options.beside] if options.beside else [])
     if len(set(policies)) < len(policies):

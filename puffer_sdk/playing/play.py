@@ -25,13 +25,14 @@ class Played:
 
 
 def play(env=None, settings: Mapping[str, object] | None = None, *,
-         model: str | Path | None = "latest", runs_dir: Path | None = None, seed: int | None = None,
-         greedy: bool = False, watch: bool = False, paused: bool = False,
+         model: str | Path | None = "latest", ini: Path | None = None, runs_dir: Path | None = None,
+         seed: int | None = None, greedy: bool = False, watch: bool = False, paused: bool = False,
          ticks: int | None = None, on_said: Callable[[str], None] = print, on_progress=None,
          verbose: bool = False) -> Played:
     """Open a window and play ENV: the policy does, or you while you hold SHIFT.
 
     model     as for evaluate; dice play if it is None, or if "latest" finds none
+    ini       a file of settings over the environment's own ini
     seed      of the first game; default: [eval] seed
     watch     rebuild when a file is saved, and continue
     ticks     end after this many
@@ -41,7 +42,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     from ..pictures.screen import canvas
     from ..raylib import drawing
 
-    source = sources.find(env)
+    source = sources.find(env, ini)
     _require_display(source.name)
     found = _find_policy(source.runs_dir(runs_dir), model, on_said)
     past = checkpoint.load(found) if found else None
@@ -62,11 +63,11 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     folder = source.folder
     served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
     overrides = {name: str(value) for name, value in (settings or {}).items()}
-    built, resolved = build_player(folder, served.headers, overrides, verbose=verbose)
+    built, resolved = build_player(source, served.headers, overrides, verbose=verbose)
     job = PlayJob.of(built, resolved, model=found, greedy=greedy,
                      director=canvas.build(served, verbose=verbose), raylib=served.library,
-                     headers=served.headers, settings=overrides, spec=built.spec, watch=watch,
-                     paused=paused, ticks=ticks, pictures=Path.cwd(),
+                     headers=served.headers, source=source, settings=overrides, spec=built.spec,
+                     watch=watch, paused=paused, ticks=ticks, pictures=Path.cwd(),
                      seed=resolved.eval.seed if seed is None else seed)
 
     def on_event(kind: str, payload: dict) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ..base.errors import PufferError
 from ..base.spec import Spec
+from ..bridges.sources import CompiledSource
 from ..env import build, header, watch
 from ..policy.players import PlayersJob
-from ..settings import config
 from ..settings.values import Config
 
 EVERY = 0.05            # seconds between two looks at the folder
@@ -37,7 +37,8 @@ class PlayJob(PlayersJob):
     director: Path          # our library around raylib
     raylib: Path
     headers: Path           # raylib's, to rebuild with
-    settings: dict[str, str]        # over the ini's
+    source: CompiledSource
+    settings: dict[str, str]        # over the inis'
     watch: bool
     paused: bool
     ticks: int | None       # end after so many
@@ -77,7 +78,7 @@ class Rebuilder:
                 self._newest = found
 
     def _rebuild(self, began: float) -> Rebuilt:
-        built, resolved = build_player(self.folder, self.job.headers, self.job.settings)
+        built, resolved = build_player(self.job.source, self.job.headers, self.job.settings)
         same = self._spec is not None and resolved.env == self._config.env and \
             _state(built.spec) == _state(self._spec)
         self._spec, self._config = built.spec, resolved
@@ -88,14 +89,14 @@ def _state(spec: Spec) -> list[tuple[str, str]]:
     return [(field.name, field.type) for field in (*spec.fields, *spec.log_fields)]
 
 
-def build_player(folder: Path, headers: Path, settings: dict[str, object], *,
+def build_player(source: CompiledSource, headers: Path, settings: dict[str, object], *,
                  verbose: bool = False) -> tuple[build.Build, Config]:
     """The library for play, compiled quickly, with the keys that NAME.c reads.
 
     headers     of the raylib for the desktop
-    settings    over the ini's values
+    settings    over the inis' values
     """
-    wanted = config.resolve(folder, settings, warn_unread=False)
-    built = build.build(folder, env_settings=wanted.env, opt="-O1", raylib_headers=headers,
+    wanted = source.resolve(settings, warn_unread=False)
+    built = build.build(source.folder, env_settings=wanted.env, opt="-O1", raylib_headers=headers,
                         keys=True, verbose=verbose)
-    return built, config.resolve(folder, settings, spec=built.spec)
+    return built, source.resolve(settings, built.spec)

@@ -80,12 +80,12 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
 
     model         "latest", a run's number or folder, a checkpoint file; None: only baselines
     output        the JSON file; default: the run's episodes.json
-    ini           settings, in place of the environment's own file
+    ini           a file of settings over the environment's own ini
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
     Raises UsageError for a checkpoint that is damaged, or of other sizes.
     """
-    source = sources.find(env)
+    source = sources.find(env, ini)
     found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
     past = checkpoint.load(found) if found else None
     if past:
@@ -100,7 +100,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
             home = output = None
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("there is no such folder to write to", where=Path(output).parent)
-    prepared = source.prepare(settings, ini=ini, verbose=verbose)
+    prepared = source.prepare(settings, verbose=verbose)
     prepared = prepared.as_trained(past and past.facts["env"])
     resolved = prepared.config
     job = prepared.job(PlayersJob, model=found, greedy=greedy)

@@ -95,17 +95,18 @@ class _Plan:
 
 def build_programs(env=None, settings: Mapping[str, object] | None = None,
                    targets: Sequence[str] = ("fast",), *, model: str | Path | None = "best",
-                   runs_dir: Path | None = None, verbose: bool = False,
+                   ini: Path | None = None, runs_dir: Path | None = None, verbose: bool = False,
                    on_progress: Callable[[str, int, int], None] | None = None) -> list[Program]:
     """Make programs of ENV (a folder or a name), one per target.
 
     model    the policy that they play: "best" or "latest", a run's number or folder (its best), a
              checkpoint file; None for random play. Without a run they play at random.
+    ini      a file of settings over the environment's own ini
     Raises UsageError for a refused setting or model, BuildError with the author's file and line.
     """
     folder = paths.find_env(env)
     spec = header.read(folder)
-    resolved = config.resolve(folder, settings, spec=spec)
+    resolved = config.resolve(folder, settings, spec=spec, over=[ini] if ini else [])
     return [build_program(folder, target, env_settings=resolved.env, model=model,
                           runs_dir=runs_dir, verbose=verbose, on_progress=on_progress)
             for target in targets]

@@ -47,12 +47,14 @@ class Report:
         return FINDINGS if self.problems else OK
 
 
-def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int = SEEDS,
+def report(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
+           seeds: int = SEEDS,
            compare: str | os.PathLike | None = None, output: str | os.PathLike | None = None,
            fresh: bool = False, verbose: bool = False) -> Report:
     """Measure ENV (a folder, a name, or a Python environment: "gymnasium:ID"), and write the
     results.
 
+    ini       a file of settings over the environment's own ini
     seeds     number of trainings, with seeds from train.seed on
     compare   an earlier report's .html or .json, or another environment, which is measured too
     output    the page, or a folder for it; the summary (.md) and the data (.json) go next to it
@@ -66,9 +68,9 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, seeds: int
     began = time.perf_counter()
     if not 1 <= seeds <= MOST_SEEDS:
         raise UsageError("--seeds is out of range", expected=f"1 to {MOST_SEEDS}", actual=seeds)
-    subject = open_subject(env, settings, verbose=verbose)
+    subject = open_subject(env, settings, ini, verbose=verbose)
     target = _target(output, subject.made)
-    base = _open_base(compare, settings, verbose)
+    base = _open_base(compare, settings, ini, verbose)
     try:
         keeper = Keeper(subject.kept, fresh=fresh)
         data = stages.measure(subject, keeper, seeds, verbose=verbose)
@@ -102,14 +104,14 @@ def _target(output: str | os.PathLike | None, made: Path) -> Path:
 
 
 def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object] | None,
-               verbose: bool) -> dict | Subject | None:
+               ini: Path | None, verbose: bool) -> dict | Subject | None:
     """The base's data, or the environment to measure for it."""
     if compare is None:
         return None
     if Path(compare).is_file():
         return comparing.load(Path(compare))
     try:
-        return open_subject(compare, settings, verbose=verbose)
+        return open_subject(compare, settings, ini, verbose=verbose)
     except UsageError as error:
         error.message = f"--compare {os.fspath(compare)}: {error.message}"
         raise

@@ -100,7 +100,8 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     from ..checking.check import check
 
     def work(entry: Entry) -> tuple[dict, dict]:
-        result = check(subject.ref, settings=subject.settings, budget=BUDGET, verbose=verbose)
+        result = check(subject.ref, settings=subject.settings, ini=subject.ini, budget=BUDGET,
+                       verbose=verbose)
         document = result.to_dict()
         coverage = document["coverage"]
         seconds = coverage.pop("seconds")
@@ -160,8 +161,8 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
     run, resume = _unfinished(subject.source.runs_dir(home), entry.key)
     if run is None or run.status != "finished":
         result = train(subject.ref, {**subject.settings, "train.seed": seed}, tag=entry.key,
-                       resume=str(run.number) if resume else None, runs_dir=home,
-                       verbose=verbose)
+                       resume=str(run.number) if resume else None, ini=subject.ini,
+                       runs_dir=home, verbose=verbose)
         run = runs.Run(result.folder)
     last = run.checkpoints()[-1]
     path = run.best_path if run.best_path.is_file() else last
@@ -220,7 +221,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
     def work() -> tuple[dict, dict]:
         subject.job()
         with ui.Progress() as bar:
-            result = evaluate(subject.ref, subject.settings, model=model,
+            result = evaluate(subject.ref, subject.settings, model=model, ini=subject.ini,
                               output=Path(os.devnull), on_progress=bar.update)
         facts = result.to_dict()
         for name in ("env", "checkpoint"):
@@ -247,7 +248,8 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
         for _ in range(3):
             with ui.Progress() as bar:
                 film = record(subject.ref, subject.settings, gif=entry.path(".gif"),
-                              model=model, ticks=ticks, on_progress=bar.update, verbose=verbose)
+                              ini=subject.ini, model=model, ticks=ticks, on_progress=bar.update,
+                              verbose=verbose)
             size = entry.path(".gif").stat().st_size
             if size <= MOST_GIF:
                 break
@@ -318,8 +320,8 @@ def _profile(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path
     def work() -> tuple[dict, dict]:
         subject.job()
         with ui.Progress() as bar:
-            found = profile(subject.ref, subject.settings, seconds=PROFILE, on_progress=bar.update,
-                            verbose=verbose)
+            found = profile(subject.ref, subject.settings, ini=subject.ini, seconds=PROFILE,
+                            on_progress=bar.update, verbose=verbose)
         return {"seconds": PROFILE}, {
             "phases": [{"name": phase.name, "share": phase.share, "ns": phase.ns_per_step}
                        for phase in found.phases],

@@ -19,7 +19,6 @@ from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..env import build as building
 from ..env import child, header, watch
 from ..env.job import CompiledEnv, EnvJob
-from ..settings import config
 from ..settings.values import Config
 from ..toolchain import compilers
 from ..training import backends
@@ -34,6 +33,7 @@ MADE = {".md", ".html", ".gif", ".mp4"}     # made from an environment, not part
 class Subject:
     """An environment under settings, and all that results depend on. One class for each kind.
 
+    ini         a file of settings over the environment's own
     settings    as the user gave them
     spec        as its source or its spaces state it; None if that cannot be told
     broken      why it cannot be opened
@@ -41,6 +41,7 @@ class Subject:
     """
 
     source: CompiledSource | PythonSource
+    ini: Path | None
     settings: Mapping[str, object]
     config: Config
     spec: object | None
@@ -229,24 +230,26 @@ def described(part) -> str:
     return "a number" if part.count == 1 else f"{part.count} numbers"
 
 
-def open_subject(env, settings: Mapping[str, object] | None, *, verbose: bool) -> Subject:
-    """Read, configure and open ENV. A header that breaks the contract, or Python that raises
-    something when it is made, leaves `broken` set.
+def open_subject(env, settings: Mapping[str, object] | None, ini: Path | None = None, *,
+                 verbose: bool) -> Subject:
+    """Read, configure and open ENV; ini: settings over those of its own ini. A header that breaks
+    the contract, or Python that raises something when it is made, leaves `broken` set.
 
     Raises UsageError for a refused setting and a name that leads nowhere; BuildError if compiling
     fails for reasons that no rule of `check` covers.
     """
-    source = sources.find(env)
+    source = sources.find(env, ini)
     opened = _open_compiled if source.in_c else _open_python
-    return opened(source, dict(settings or {}), verbose)
+    return opened(source, ini, dict(settings or {}), verbose)
 
 
-def _open_compiled(source: CompiledSource, settings: dict, verbose: bool) -> CompiledSubject:
+def _open_compiled(source: CompiledSource, ini: Path | None, settings: dict,
+                   verbose: bool) -> CompiledSubject:
     folder = source.folder
     spec, problems, _ = header.examine(folder)
     if refused := header.refusal(problems):
         raise refused
-    resolved = config.resolve(folder, settings, spec=spec, warn_unread=False)
+    resolved = source.resolve(settings, spec, warn_unread=False)
     built, broken = None, next(iter(problems), None)
     if broken is None:
         try:
@@ -255,19 +258,20 @@ def _open_compiled(source: CompiledSource, settings: dict, verbose: bool) -> Com
             if error.code is None:
                 raise
             broken = error
-    return CompiledSubject(source, settings, resolved, spec, built and CompiledEnv.of(built),
+    return CompiledSubject(source, ini, settings, resolved, spec, built and CompiledEnv.of(built),
                            broken, hash_files(folder), built)
 
 
-def _open_python(source: PythonSource, settings: dict, verbose: bool) -> PythonSubject:
+def _open_python(source: PythonSource, ini: Path | None, settings: dict,
+                 verbose: bool) -> PythonSubject:
     try:
         prepared = source.prepare(settings, verbose=verbose)
     except RunError as error:
-        return PythonSubject(source, settings, source.resolve(settings), None, None, error,
+        return PythonSubject(source, ini, settings, source.resolve(settings), None, None, error,
                              hash_loaded(source.name, (), {}))
     facts = prepared.opener.facts
-    return PythonSubject(source, settings, prepared.config, prepared.spec, prepared.opener, None,
-                         hash_loaded(source.name, facts.files, facts.packages), prepared)
+    return PythonSubject(source, ini, settings, prepared.config, prepared.spec, prepared.opener,
+                         None, hash_loaded(source.name, facts.files, facts.packages), prepared)
 
 
 def hash_loaded(name: str, files: tuple[str, ...], packages: Mapping[str, str]) -> str:

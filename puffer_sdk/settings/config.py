@@ -1,4 +1,4 @@
-"""Resolve every setting.  defaults < the environment's ini < the command line -> Config
+"""Resolve every setting.  defaults < the environment's ini < --config < command line -> Config
 
     config = resolve(folder, {"train.learning_rate": "0.01"}, spec)
     config.train.learning_rate      0.01
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..base import ui
@@ -49,6 +49,12 @@ def shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
     return shared if os.path.lexists(shared) else None
 
 
+def own_inis(folder: Path) -> list[Path]:
+    """The environment's own files, in the order in which they are read: the last one counts."""
+    own = find_ini(folder)
+    return [path for path in (shared_ini(folder, own), own) if path]
+
+
 def sized_for_a_gpu(config: Config) -> dict[str, tuple[object, object]]:
     """{"vec.total_agents": (value, our default)}: sizes that upstream's config/default.ini gives,
     which are those of a large GPU."""
@@ -59,16 +65,16 @@ def sized_for_a_gpu(config: Config) -> dict[str, tuple[object, object]]:
 
 def defaults(overrides: Mapping[str, object] | None = None) -> Config:
     """A Config without an environment: the table's defaults and these overrides."""
-    return _Resolver(None, None, False).run(None, overrides or {})
+    return _Resolver(None, None, False).run((), overrides or {})
 
 
 def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
-                   ini: Path | None = None, defaults: Mapping[str, object] | None = None
+                   inis: Sequence[Path] = (), defaults: Mapping[str, object] | None = None
                    ) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
     name        "gymnasium:CartPole-v1"
-    ini         its settings, if it has any
+    inis        the files to read; the last one counts
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
     """
     resolver = _Resolver(None, None, False, python=True)
@@ -76,19 +82,21 @@ def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
         resolver.given[full] = Given(value, f"auto: {why}", why, full)
     resolver.given["base.env_name"] = Given(name, "default", "the environment's name",
                                             "base.env_name")
-    return resolver.run(ini, overrides or {})
+    return resolver.run(inis, overrides or {})
 
 
 def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
             spec: Spec | None = None, ocean: bool | None = None,
-            ini: Path | None = None, *, warn_unread: bool = True) -> Config:
+            ini: Path | None = None, *, over: Sequence[Path] = (),
+            warn_unread: bool = True) -> Config:
     """Every setting of the environment in this folder.
 
     overrides   {'train.learning_rate': '0.01'}; dashes or underscores, text or plain values
     spec        lets [env] be checked against the struct's fields
     ocean       be as lenient as upstream's inis need; None: if binding.c stands in the folder
     warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
-    ini         read this file (a run's config.ini, say) in place of the environment's own
+    ini         read this file alone (a run's config.ini, say), none of the environment's own
+    over        files that lie over those, such as --config's; the last one counts
 
     Raises UsageError naming file, line, what was expected and the nearest valid key.
     """
@@ -96,7 +104,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     if ocean is None:
         ocean = (folder / "binding.c").is_file()
     resolver = _Resolver(folder, spec, ocean)
-    config = resolver.run(ini or find_ini(folder), overrides or {})
+    config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()
     return config
@@ -110,16 +118,20 @@ class _Resolver:
         self.given: dict[str, Given] = {}
         self.env: dict[str, float] = {}
         self.skipped: dict[str, str] = {}
+        self.leaves: Path | None = None             # the last file with a key that was skipped
         self.faults: list[UsageError] = []
         self.refused: dict[str, UsageError] = {}    # faults of values of this layer, by their key
         self.earlier: dict[str, UsageError] = {}    # and of earlier layers
 
-    def run(self, ini: Path | None, overrides: Mapping[str, object]) -> Config:
-        if ini is not None:
-            for path in filter(None, (shared_ini(self.folder, ini), ini)):
-                self._read_ini(path)
-            self._warn_of_skipped(ini)
-        elif self.folder is not None:
+    def run(self, inis: Sequence[Path], overrides: Mapping[str, object]) -> Config:
+        inis = list(dict.fromkeys(Path(path).absolute() for path in inis))
+        for path, label in zip(inis, inifile.labels(inis)):
+            before = len(self.skipped)
+            self._read_ini(path, label)
+            if len(self.skipped) > before:
+                self.leaves = path
+        self._warn_of_skipped()
+        if self.folder is not None and not inis:
             self._warn_without_ini()
         self._read_overrides(overrides)
         inifile.raise_all(self.faults)
@@ -129,7 +141,8 @@ class _Resolver:
 
     # -- the ini
 
-    def _read_ini(self, path: Path) -> None:
+    def _read_ini(self, path: Path, label: str) -> None:
+        """label: its name in origins."""
         entries, sections, faults = inifile.read(path)
         self.faults += faults
         self._begin_layer()
@@ -147,7 +160,7 @@ class _Resolver:
             if entry.section == "sweep" or entry.section.startswith("sweep."):
                 continue
             if entry.section in INI_SECTIONS:
-                self._take(entry.section, entry.key, entry.text, f"{path.name}:{entry.line}",
+                self._take(entry.section, entry.key, entry.text, f"{label}:{entry.line}",
                            inifile.where(path, entry.line), layer)
 
     def _warn_without_ini(self) -> None:
@@ -164,13 +177,13 @@ class _Resolver:
         if not self.ocean:
             ui.warn_once(f"{place}: {name} {why}; skipped", hint)
 
-    def _warn_of_skipped(self, ini: Path) -> None:
+    def _warn_of_skipped(self) -> None:
         """One line about all keys without effect; of our own dialect each has had its own."""
         if self.ocean and self.skipped:
-            count, names = len(self.skipped), list(self.skipped)
-            shown = ", ".join(names[:3]) + ", ..." * (count > 3)
-            ui.warn_once(f"{inifile.where(ini)}: {count} setting{'s' * (count > 1)} without effect "
-                         f"here ({shown})", None if ui.verbose else
+            names = list(self.skipped)
+            shown = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+            ui.warn_once(f"{inifile.where(self.leaves)}: {ui.plural(len(names), 'setting')} "
+                         f"without effect here ({shown})", None if ui.verbose else
                          f"puffer-sdk config {self.folder.name} lists them, and so does --verbose",
                          [f"{name}: {place}" for name, place in self.skipped.items()
                           if ui.verbose])

@@ -37,6 +37,16 @@ def where(path: Path, line: int | None = None) -> str:
     return (str(path) if shown.startswith("..") else shown) + (f":{line}" if line else "")
 
 
+def labels(paths: Sequence[Path]) -> list[str]:
+    """A short name for each file that is read: its own, or where two have the same, with its
+    folder, or as `where` has it."""
+    for name in (lambda path: path.name, lambda path: f"{path.parent.name}/{path.name}", where):
+        names = [name(path) for path in paths]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
 def read(path: Path) -> tuple[list[Entry], dict[str, int], list[UsageError]]:
     """Entries in order, the line of each section's header, and the faults.
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
 from ..bridges.sources import CompiledSource, PythonSource
-from ..settings import table
+from ..settings import inifile, table
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
 from ..settings.texts import show, show_literal
@@ -62,9 +61,11 @@ class Plan:
     rows        the space: {"train.gamma": {"distribution": ..., "min": ..., "max": ...}}
     start       the settings that run first: the environment's own, of the names in rows
     fixed       settings of every trial beside those: what the command line says
-    held        settings of every trial that an ini of what was found needs besides, where that is
-                to stand alone, and not to be copied into the environment's
-    ini         the text of the settings that --config names, in place of the environment's own
+    held        settings of every trial that an ini of what was found needs besides: those that do
+                not come from the environment's own ini
+    inis        (name, text) of the files of settings that the sweep began with: all trials read
+                these, whatever becomes of the files. None: the environment's own as they are then,
+                as sweeps of earlier versions do
     metric      a name that the environment logs, or time_to_goal
     cost        "cpu" or "wall": seconds of training; "compute": modelled CPU seconds
     weights     of compute.parts, measured where the sweep began; empty for the other costs
@@ -96,10 +97,19 @@ class Plan:
     base: dict = field(default_factory=dict)    # values that repairs need
     weights: list = field(default_factory=list)
     held: dict = field(default_factory=dict)
-    ini: str = ""
+    inis: list | None = None
 
     def to_dict(self) -> dict:
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: Mapping) -> Plan:
+        """to_dict's way back, also for a sweep that an earlier version began. Raises TypeError."""
+        facts = dict(facts)
+        alone = facts.pop("ini", "")        # of --config, which stood in place of the others
+        if alone:
+            facts["inis"] = [["settings.ini", alone]]
+        return cls(**facts)
 
     @property
     def cost_unit(self) -> str:
@@ -131,17 +141,16 @@ class Plan:
 
 
 def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], resolved: Config,
-         spec, unit: int, ini: Path | None = None) -> Plan:
+         spec, unit: int) -> Plan:
     """The plan for an environment.
 
     settings    of the command line: those of [sweep] are the sweep's, the others hold in all trials
     resolved    the environment's settings, with these
     unit        agents of one environment
-    ini         a file of settings, in place of the environment's own
     Raises UsageError, with the place, for what cannot be searched.
     """
     asked = {name: show(value) for name, value in settings.items() if name.startswith("sweep.")}
-    keys, rows, places = read_inis(source, ini, resolved, spec)
+    keys, rows, places = read_inis(source, resolved, spec)
     keys.update(read_options(asked, keys))
     only = [word for word in keys["only"].replace(",", " ").split() if word]
     if not rows:
@@ -168,6 +177,13 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
                 if is_auto(resolved, name) and name not in rows}
     fixed |= measured
     metric, minimize = _metric(keys, resolved, spec)
+    own = source.own_inis()
+    files = [*own, *source.over]
+    own_labels = inifile.labels(files)[:len(own)]
+
+    def is_own(name: str) -> bool:
+        return resolved.origin[name].rpartition(":")[0] in own_labels
+
     plan = Plan(
         env=source.name, rows=rows, start={}, fixed=fixed,
         method={"protein": "gp"}.get(keys["method"], keys["method"]), metric=metric,
@@ -178,8 +194,9 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
         base={"train.horizon": resolved.train.horizon,
               "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch},
         held={name: text_of(name, value, resolved.of_python) for name, value in resolved.items()
-              if source.inis_alone and name not in rows and is_given(resolved, name)} | measured,
-        ini=ini.read_text(encoding="utf-8") if ini else "")
+              if name not in rows and is_given(resolved, name) and not is_own(name)} | measured,
+        inis=[[path.name, path.read_text(encoding="utf-8-sig")] for path in files]
+        or [["settings.ini", ""]])
     space = plan.space()
     start = {name: resolved[name] for name in rows}
     start = space.settings(space.point(start)) if any(

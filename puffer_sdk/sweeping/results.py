@@ -74,8 +74,7 @@ def result_of(plan: Plan, trial: Stored) -> str:
 
 
 def settings_ini(plan: Plan, settings: Mapping[str, object], head: str) -> str:
-    """A trial's settings as sections of an ini: to copy into the environment's, or to stand in
-    its place."""
+    """A trial's settings as sections of an ini: for --config, or to copy into the environment's."""
     sections: dict[str, list[str]] = {}
     texts = {full: text_of(full, value, ":" in plan.env) for full, value in settings.items()}
     for full, text in {**texts, **{full: text for full, text in plan.held.items()
@@ -94,7 +93,8 @@ def plan_ini(plan: Plan) -> str:
     lines = ["[sweep]", f"method = {plan.method}", f"metric = {plan.metric}", f"goal = {goal}",
              f"cost = {plan.cost}", f"max_runs = {plan.runs}", f"seconds = {show(plan.seconds)}",
              f"workers = {plan.workers}", f"gpus = {plan.gpus}",
-             f"max_suggestion_cost = {show(plan.limit)}"]
+             f"max_suggestion_cost = {show(plan.limit)}",
+             f"only = {', '.join(plan.rows)}"]      # not what else the environment's ini may search
     for name, row in plan.rows.items():
         lines += ["", f"[sweep.{name}]"]
         lines += [f"{key} = {', '.join(map(show, value)) if key == 'choices' else show(value)}"

@@ -5,7 +5,6 @@ Names of settings are those of the table, its aliases and PufferLib's older ones
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
@@ -15,14 +14,15 @@ from ..settings.values import Config
 from .space import DISTRIBUTIONS, Space
 
 
-def read_inis(source, ini: Path | None, resolved: Config, spec) -> tuple[dict, dict, dict]:
-    """([sweep] values, rows of the space, where each row stands) of the environment's inis."""
+def read_inis(source, resolved: Config, spec) -> tuple[dict, dict, dict]:
+    """([sweep] values, rows of the space, where each row stands) of the files that the settings
+    come from."""
     ocean = source.lenient
     keys = {key.name: key.default for key in table.used_keys("sweep")}
     rows: dict[str, dict] = {}
     places: dict[str, str] = {}
     left: list[str] = []
-    for path in source.inis(ini):
+    for path in (*source.own_inis(), *source.over):
         entries, sections, faults = inifile.read(path)
         inifile.raise_all(faults)
         for section, line in sections.items():

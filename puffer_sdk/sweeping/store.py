@@ -141,7 +141,7 @@ class Store:
 
     def plan(self) -> Plan:
         try:
-            return Plan(**self.facts["plan"])
+            return Plan.from_dict(self.facts["plan"])
         except (KeyError, TypeError) as error:
             raise UsageError(f"'{self.name}' is no sweep of this version of puffer-sdk",
                              where=shown(self.address), detail=str(error)) from None

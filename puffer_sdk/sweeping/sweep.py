@@ -86,11 +86,11 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
     resume      "latest", or a sweep's number or folder: go on with it
     storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
     seeds       unseen seeds for the verdict; 0 for none. None: as before, or 5
-    ini         settings and [sweep], in place of the environment's own file
+    ini         a file of settings and [sweep] over the environment's own ini
     Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
     nothing finished is lost, and resume goes on.
     """
-    source = sources.find(env)
+    source = sources.find(env, ini)
     home = sweeps_dir(source, runs_dir)
     given = dict(settings or {})
     if resume:
@@ -107,10 +107,10 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
     else:
         seeds = SEEDS if seeds is None else seeds
         prepared = source.prepare({name: value for name, value in given.items()
-                                   if not name.startswith("sweep.")}, ini=ini)
+                                   if not name.startswith("sweep.")})
         prepared = replace(prepared, config=backends.require(prepared.config, prepared.folder))
         prepared = prepared.with_sizes()
-        plan = read(source, given, prepared.config, prepared.spec, prepared.count_agents(), ini)
+        plan = read(source, given, prepared.config, prepared.spec, prepared.count_agents())
         if plan.cost == "compute":
             ui.say("measuring what the parts of training cost ...")
             plan = replace(plan, weights=calibrate(source, plan))
@@ -175,7 +175,7 @@ def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
                              hint="start a new sweep")
         field, kind = may[name]
         try:
-            plan = Plan(**{**plan.to_dict(), field: kind(float(show(value)))})
+            plan = replace(plan, **{field: kind(float(show(value)))})
         except ValueError:
             raise UsageError(f"{name} is not a number", where="--resume", expected="a number",
                              actual=show(value)) from None

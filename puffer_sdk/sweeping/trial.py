@@ -10,7 +10,6 @@ import contextlib
 import json
 import math
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -130,13 +129,16 @@ class Bench:
 
 
 def prepare(source: CompiledSource | PythonSource, plan: Plan, home: Path) -> Prepared:
-    """The environment of a sweep, with what holds in all its trials. home: an ini that --config
-    named is written there: it need not be on this machine."""
-    ini = None
-    if plan.ini:
-        ini = home / "settings.ini"
-        files.save(ini, plan.ini, what="the settings")
-    return source.prepare(plan.fixed, ini=ini)
+    """The environment of a sweep, with what holds in all its trials. home: the files of settings
+    that the sweep began with are written there: they need not be on this machine."""
+    if plan.inis is None:
+        return source.prepare(plan.fixed)
+    places = []
+    for number, (name, text) in enumerate(plan.inis):
+        places.append(home / "settings" / str(number) / name)       # two may have one name
+        places[-1].parent.mkdir(parents=True, exist_ok=True)
+        files.save(places[-1], text, what="the settings")
+    return replace(source, over=tuple(places[1:])).prepare(plan.fixed, ini=places[0])
 
 
 class _Watch:
@@ -244,7 +246,3 @@ class _Watch:
         if self.score is None or self.first is None or self.first == self.goal.value:
             return 1.0
         return min(1.0, max(0.0, (self.goal.value - self.score) / (self.goal.value - self.first)))
-
-
-def now() -> float:
-    return time.time()

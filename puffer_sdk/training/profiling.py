@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from ..base.errors import UsageError
 from ..bridges import sources
@@ -87,16 +88,18 @@ class Profile:
         return asdict(self)
 
 
-def profile(env=None, settings: Mapping[str, object] | None = None, *, seconds: float = 3.0,
+def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
+            seconds: float = 3.0,
             on_progress: Callable[[str, float, float], None] | None = None,
             verbose: bool = False) -> Profile | None:
     """Train on ENV (a folder or a name) for some seconds, and measure where the time goes.
 
+    ini           a file of settings over the environment's own ini
     on_progress   called as on_progress("training", done, total)
     Under torchrun all processes call this. Rank 0 returns the result, the others None.
     Raises UsageError if the settings ask for the PyTorch trainer, and what train raises.
     """
-    prepared = sources.find(env).prepare(settings, verbose=verbose)
+    prepared = sources.find(env, ini).prepare(settings, verbose=verbose)
     place = places.find()
     if place is not None:
         prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,

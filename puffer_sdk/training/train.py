@@ -64,11 +64,12 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     "FILE.py:NAME", "MODULE:NAME") and return where the result is.
 
     settings    {"train.learning_rate": 0.01, "env.size": 9}: over the ini's values
+    ini         a file of settings over the environment's own ini; over what the run saved, with
+                resume
     resume      "latest", or a run's number or folder: go on from its last good checkpoint
     model       start a new run from these weights: "latest", "best", a run's number or folder, or a
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
-    ini         settings, in place of the environment's own file
     launch      starts the processes of train.processes and returns their exit status, which is
                 returned; without it one process trains, and that setting is refused in `settings`
     Under torchrun all processes call this. Rank 0 returns the result, the others None.
@@ -78,7 +79,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     if tag and not tag.isprintable():
         raise UsageError("the tag holds something that does not print", where="--tag",
                          expected="one line of text", actual=repr(tag))
-    source = sources.find(env)
+    source = sources.find(env, ini)
     home = source.runs_dir(runs_dir).resolve()
     place = places.find()
     leads = place is None or place.rank == 0
@@ -93,7 +94,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     start = find_model(home, model) if model and leads and not past else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
-    prepared = source.prepare(settings, ini=past.run.config_path if past else ini,
+    prepared = source.prepare(settings, ini=past.run.config_path if past else None,
                               verbose=verbose)
     processes = prepared.config.train.processes
     if place is None and processes > 1 and launch:

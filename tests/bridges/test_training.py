@@ -219,6 +219,29 @@ def test_settings_come_from_an_ini_beside_the_runs(here):
     assert config.env["sutton_barto_reward"] is True
 
 
+def test_a_file_lies_over_the_own_ini_but_not_under_what_a_run_saved(here):
+    """--config for both; a run goes on with the bytes of one whose ini has gained no key."""
+    (here / "games").mkdir()
+    own, over = here / "games" / "Count.ini", here / "over.ini"
+    own.write_text("[env]\nslow = 0.0\n[base]\ncheckpoint_interval = 2\n")
+    over.write_text("".join(f"[{name}]\n" + "".join(
+        f"{full.partition('.')[2]} = {value}\n" for full, value in SMALL.items()
+        if full.startswith(name)) for name in ("train", "vec", "policy")))
+    found = sources.find("games.py:Count", over).resolve()
+    assert found.env == {"slow": 0.0} and found.vec.total_agents == 16
+    assert found.origin["env.slow"] == "Count.ini:2"
+    assert found.origin["vec.total_agents"].startswith("over.ini:")
+    whole = puffer_sdk.train("games.py:Count", ini=over)
+    cut = whole.folder.with_name("0002")
+    shutil.copytree(whole.folder, cut)
+    for path in sorted((cut / "checkpoints").glob("*.safetensors"))[1:]:
+        path.unlink()
+    own.write_text(own.read_text().replace("[env]\n", "[env]\nlength = 3\n"))
+    resumed = puffer_sdk.train("games.py:Count", resume="latest")
+    assert resumed.folder == cut and weights(resumed) == weights(whole)
+    assert sources.find("games.py:Count", over).resolve().env == {"length": 3, "slow": 0.0}
+
+
 @pytest.mark.parametrize(("name", "place"), [
     ("gymnasium:CartPole-v1", "gymnasium/CartPole-v1"),
     ("gymnasium:ALE/Pong-v5", "gymnasium/ALE/Pong-v5"),

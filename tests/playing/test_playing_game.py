@@ -9,6 +9,7 @@ import pytest
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
+from puffer_sdk.bridges import sources
 from puffer_sdk.env import build
 from puffer_sdk.env.abi import ffi
 from puffer_sdk.env.library import Library
@@ -203,7 +204,8 @@ def test_keys_are_compiled_in_where_the_program_has_them(mine):
     program.write_text('#include "squared.h"\n#include "build/squared_config.h"\n'
                        "static void c_keys(Squared* env) { env->actions[0] = 3; }\n"
                        "int main(void) { return 0; }\n")
-    built, resolved = rebuilding.build_player(mine, headers.headers(), {"env.size": "9"})
+    source = sources.find(mine)
+    built, resolved = rebuilding.build_player(source, headers.headers(), {"env.size": "9"})
     assert resolved.env["size"] == 9
     assert "env->size = 9;" in (mine / "build/squared_config.h").read_text()
     game = Game(Library(built.library, mine), resolved, None, 1, False, None)
@@ -214,5 +216,5 @@ def test_keys_are_compiled_in_where_the_program_has_them(mine):
     assert game.vec.actions.tolist() == [[3.0]]
 
     program.write_text("int main(void) { return 0; }\n")        # no c_keys: the plain library
-    plain, _ = rebuilding.build_player(mine, headers.headers(), {"env.size": "9"})
+    plain, _ = rebuilding.build_player(source, headers.headers(), {"env.size": "9"})
     assert not hasattr(ctypes.CDLL(str(plain.library)), "puffer_keys")

@@ -83,6 +83,44 @@ def test_layers_override_each_other_and_say_so(folder):
     assert result.base.env_name == "grid"
 
 
+def test_a_file_over_the_environments_own_changes_what_it_names(folder, tmp_path):
+    """--config: each file over those before, a name of its own for each in the origins."""
+    write(folder, "[train]\ngamma = 0.9\nseed = 3\n[env]\nsize = 11\nspeed = 2\n")
+    best, twin = tmp_path / "best.ini", tmp_path / "copies" / "grid.ini"
+    twin.parent.mkdir()
+    best.write_text("[base]\nseed = 4\n[env]\nsize = 9\n[train]\ngamma = 0.8\n")
+    twin.write_text("[train]\ngamma = 0.7\n")
+    result = resolve(folder, {"env.size": "7"}, over=[best, twin])
+    assert result.env == {"size": 7.0, "speed": 2.0}
+    assert (result.train.gamma, result.train.seed) == (0.7, 4)
+    assert {name: result.origin[name] for name in (
+        "train.gamma", "train.seed", "env.size", "env.speed")} == {
+        "train.gamma": "copies/grid.ini:2", "train.seed": "tmp/best.ini:2".replace(
+            "tmp", tmp_path.name), "env.size": "command line", "env.speed": "grid/grid.ini:6"}
+    assert resolve(folder, over=[best]).origin["train.gamma"] == "best.ini:6"
+    # what a run saved is read alone, and a file lies over that as well
+    saved = tmp_path / "config.ini"
+    saved.write_text(resolve(folder, over=[best]).to_ini())
+    write(folder, "[env]\nsize = 11\nspeed = 2\ngained = 5\n")
+    assert "gained" not in resolve(folder, ini=saved).env
+    assert resolve(folder, ini=saved, over=[twin]).train.gamma == 0.7
+    # the file itself, once more, is no layer
+    own = folder / "grid.ini"
+    assert resolve(folder, over=[own]).origin["env.size"] == "grid.ini:2"
+
+
+def test_a_file_over_another_mends_its_values_and_is_refused_with_its_line(folder, tmp_path):
+    write(folder, "[train]\ngamma = 3\n[vec]\ntotal_agents = 64\n")
+    over = tmp_path / "over.ini"
+    over.write_text("[train]\ngamma = 0.5\n")
+    assert resolve(folder, over=[over]).train.gamma == 0.5
+    over.write_text("[train]\ngamma = 0.5\ngama = 1\n")
+    assert refusal(folder, over=[over]).where == "over.ini:3"
+    assert refusal(folder, over=[tmp_path / "missing.ini"]).message == "cannot read missing.ini"
+    over.write_text("[train]\ngamma = 0.5\n[vec]\nnum_buffers = 5\n")
+    assert refusal(folder, over=[over]).where == "over.ini:4"
+
+
 @pytest.mark.parametrize(("text", "value"), [
     ("1e8", 100_000_000), ("100_000_000", 100_000_000), ("1E6", 1_000_000), ("4096.0", 4096),
     ("2.5e3", 2500), ("+7", 7), ("12_3.4e1", 1234), ("1.", 1), ("9007199254740993", 2**53 + 1),
@@ -738,16 +776,17 @@ def test_settings_without_a_value(args):
 @click.argument("env", required=False)
 @takes_settings
 @click.option("--tag")
-def probe(env, settings, tag):
-    return env, settings, tag
+def probe(env, settings, ini, tag):
+    return env, settings, ini, tag
 
 
 @pytest.mark.parametrize("args", [
     ["e", "--tag", "x", "--train.seed", "3"], ["--train.seed=3", "e", "--tag=x"],
     ["--tag", "x", "--train.seed", "3", "e"]])
 def test_order_of_options_does_not_matter(args):
-    assert probe.main(list(args), standalone_mode=False) == ("e", {"train.seed": "3"}, "x")
-    assert probe.main([], standalone_mode=False) == (None, {}, None)
+    assert probe.main(list(args), standalone_mode=False) == \
+        ("e", {"train.seed": "3"}, None, "x")
+    assert probe.main([], standalone_mode=False) == (None, {}, None, None)
 
 
 @pytest.mark.parametrize(("option", "hint"), [

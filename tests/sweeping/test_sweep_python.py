@@ -63,10 +63,10 @@ def here(tmp_path, monkeypatch):
 
 
 def plan_of(name: str, settings=None, ini=None):
-    source, settings = sources.find(name), settings or {}
+    source, settings = sources.find(name, ini), settings or {}
     prepared = source.prepare({key: value for key, value in settings.items()
-                               if not key.startswith("sweep.")}, ini=ini)
-    return read(source, settings, prepared.config, prepared.spec, prepared.count_agents(), ini)
+                               if not key.startswith("sweep.")})
+    return read(source, settings, prepared.config, prepared.spec, prepared.count_agents())
 
 
 # ---- what is searched --------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -90,6 +91,30 @@ def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, se
     resumed = train(faulty, tmp_path / "cut", quick, resume="latest")
     assert tensors(resumed.checkpoint) == tensors(whole.checkpoint)
     assert rows(cut) == rows(whole.folder)
+
+
+def test_what_the_environments_ini_gained_does_not_reach_a_run_that_goes_on(faulty, tmp_path):
+    """A run is resumed with what it saved, and with what this command says over it."""
+    env = shutil.copytree(faulty, tmp_path / "envs" / "faulty")
+    ini = env / "faulty.ini"
+    gained = ini.read_text()
+    ini.write_text(gained.replace("length = 7\n", ""))
+    whole = train(env, tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "cut")
+    for path in good_checkpoints(tmp_path / "cut/faulty/0001")[1:]:
+        path.unlink()                                   # as if it had ended after two epochs
+    ini.write_text(gained)
+    assert config.resolve(env).env.keys() - config.resolve(
+        env, ini=whole.folder / "config.ini").env.keys() == {"length"}
+    resumed = train(env, tmp_path / "cut", resume="latest")
+    assert tensors(resumed.checkpoint) == tensors(whole.checkpoint)
+    assert rows(resumed.folder) == rows(whole.folder)
+    assert tensors(train(env, tmp_path / "new").checkpoint) != tensors(whole.checkpoint)
+    over = tmp_path / "over.ini"
+    over.write_text("[train]\ntotal_timesteps = 4096\n")
+    longer = train(env, tmp_path / "cut", resume="latest", ini=over)
+    assert longer.steps == 8 * BATCH and "length" not in config.resolve(
+        env, ini=longer.folder / "config.ini").env
 
 
 def test_an_episode_longer_than_the_interval_of_checkpoints_ends(tmp_path):

@@ -36,6 +36,7 @@ class Exam:
     settings: dict[str, str]        # "section.key": value
     seed: int
     budget: float                   # as in check()
+    ini: Path | None = None         # settings over those of the environment's own ini
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ def work(job: CheckJob, link: Link) -> dict | str:
 
     tempfile.tempdir = str(job.tmp)
     try:
-        return check(job.folder, settings=job.exam.settings, seed=job.exam.seed,
-                     budget=job.exam.budget, **without_proofs(check)).to_dict()
+        return check(job.folder, settings=job.exam.settings, ini=job.exam.ini,
+                     seed=job.exam.seed, budget=job.exam.budget, **without_proofs(check)).to_dict()
     except PufferError as error:
         return f"refused: {error.message}"
 

@@ -97,7 +97,7 @@ class MutationResult:
 
 
 def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
-        count: int = COUNT, seed: int = 42, budget: float = 1.0,
+        ini: Path | None = None, count: int = COUNT, seed: int = 42, budget: float = 1.0,
         on_progress: Callable[[str, int, int], None] = lambda what, done, total: None
         ) -> MutationResult:
     """Plant up to `count` mutants, one at a time, and see who catches them.
@@ -110,11 +110,13 @@ def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] 
     """
     began = time.perf_counter()
     folder = paths.find_env(env)
-    config = resolve(folder, settings, header.read(folder), warn_unread=False)
+    ini = Path(ini).absolute() if ini else None
+    config = resolve(folder, settings, header.read(folder), over=[ini] if ini else [],
+                     warn_unread=False)
     if config.vec.step_timeout > STEP_TIMEOUT:
         settings = {**(settings or {}), "vec.step_timeout": str(STEP_TIMEOUT)}
     exam = Exam({key: str(value) for key, value in (settings or {}).items()}, seed,
-                budget * BUDGET)
+                budget * BUDGET, ini)
     with tempfile.TemporaryDirectory(prefix="puffer-mutants-") as name:
         benches = [Bench(folder, Path(name) / f"{i}", exam, config.check.test)
                    for i in range(WORKERS)]

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ...bridges import makers
+from ...bridges import makers, sources
 from ...bridges.makers import CALLABLE
-from ...bridges.sources import PythonSource
 from .. import allowing
 from ..finding import Finding
 from ..result import CheckResult, limit
@@ -20,8 +19,8 @@ from .facts import PythonFacts
 JUDGES = (judging, values, endings, repeating)      # importing them makes them known
 
 
-def check(name: str, *, settings: Mapping[str, object] | None = None, strict: bool = False,
-          seed: int = 42, budget: float = 1.0, memory: int = 4 << 30,
+def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path | None = None,
+          strict: bool = False, seed: int = 42, budget: float = 1.0, memory: int = 4 << 30,
           on_progress: Callable[[str, int, int], None] = lambda *progress: None) -> CheckResult:
     """Every rule that can be asked of objects and arrays.
 
@@ -29,7 +28,7 @@ def check(name: str, *, settings: Mapping[str, object] | None = None, strict: bo
     Raises UsageError where the name leads nowhere, RunError where no child process starts.
     """
     began = time.perf_counter()
-    source = PythonSource(name)
+    source = sources.find(name, ini)
     config = source.resolve(settings)
     facts = children.gather(
         makers.read_name(name, config.env), seed=seed, budget=budget, memory=memory,
