@@ -144,8 +144,8 @@ def settings() -> str:
     """Every key of the table."""
     out = ["# Settings", "",
            MADE, "",
-           ("Defaults < `NAME.ini` < `--config FILE` < command line. Every key is an option of every "
-            "command that takes settings:"), "",
+           ("Defaults < `NAME.ini` < `--config FILE` < command line. Every key is an option of "
+            "every command that takes settings:"), "",
            "    puffer-sdk train my_env --train.learning-rate 0.01 --vec.total_agents=1_024", "",
            ("Numbers may be written `1e8` or `100_000_000`, switches `true`, `false`, `1` or `0`. "
             "`puffer-sdk config my_env` shows the value that holds and where it came from. "
