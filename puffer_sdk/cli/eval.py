@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..base import paths, ui
+from ..base.errors import UsageError
 from ..bridges.makers import is_name
 from .options import (
     env_argument,
@@ -27,8 +28,11 @@ def recording_options(command):
         click.option("--mp4", type=file, metavar="FILE", help="Record it as an MP4 film."),
         click.option("--frames", type=file, metavar="DIR",
                      help="Record it as DIR/frame_000000.png and so on."),
-        click.option("--episodes", type=int, metavar="N",
-                     help="Episodes to record.  [default: as many as fill 5 seconds]"),
+        click.option("--record-episodes", "episodes", type=int, metavar="N",
+                     help="Episodes to record; --eval.episodes says how many are measured.  "
+                          "[default: as many as fill 5 seconds]"),
+        click.option("--episodes", "old_episodes", type=int, hidden=True,
+                     help="The old name of --record-episodes."),
         click.option("--ticks", type=int, metavar="N", help="Ticks to record at most.  "
                      "[default: 30 seconds; 10 if episodes do not end]"),
         click.option("--fps", type=float, metavar="F", help="Frames per second.  "
@@ -105,15 +109,18 @@ def command(env, settings, model, baselines, greedy, output, ini, runs_dir, form
 
 def read_shot(recording: dict):
     """The Options that the options ask for, checked; None if nothing is to be recorded."""
+    recording = dict(recording)
+    old = recording.pop("old_episodes")
+    if old is not None and recording["episodes"] is not None:
+        raise UsageError("--episodes is the old name of --record-episodes", where="command line",
+                         expected="one of them", actual="both")
+    recording["episodes"] = old if old is not None else recording["episodes"]
     if not (recording["gif"] or recording["mp4"] or recording["frames"]):
-        given = [name for name, value in recording.items()
+        given = [(name, value) for name, value in recording.items()
                  if value not in (None, False) and (name, value) not in (("env_index", 0),
                                                                          ("grid", "1x1"))]
         if given:
-            from ..base.errors import UsageError
-            raise UsageError(f"--{given[0].replace('_', '-')} needs a recording",
-                             where="command line",
-                             hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
+            raise _without_a_recording(*given[0], renamed=old is not None)
         return None
     from ..pictures.record import Options, parse_grid
 
@@ -122,6 +129,23 @@ def read_shot(recording: dict):
     shot = Options(**{**recording, **files, "grid": parse_grid(recording["grid"])})
     shot.check()
     return shot
+
+
+def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
+    """An option of the recording alone, which may be meant for the evaluation."""
+    files = "--gif out.gif, --mp4 out.mp4 or --frames DIR"
+    option = f"--{name.replace('_', '-')}"
+    if name == "episodes":
+        option = "--episodes, now --record-episodes," if renamed else "--record-episodes"
+    measured = {"episodes": (f"--eval.episodes {value}", "episodes that are measured"),
+                "ticks": (f"--eval.steps {value}", "ticks that are measured, where no episode "
+                                                   "ends")}
+    if name not in measured:
+        return UsageError(f"{option} needs a recording", where="command line", hint=files)
+    other, what = measured[name]
+    return UsageError(f"{option} is the number of {name} that a recording shows",
+                      where="command line", expected=files, actual="no recording",
+                      hint=f"{other} sets the number of {what}")
 
 
 def print_result(result) -> None:

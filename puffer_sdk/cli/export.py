@@ -49,6 +49,7 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
     if demo:
         return _export_demo(run, output, model, runs_dir, format_)
     from ..policy.export import export_policy
+    from ..policy.usage import lines
 
     to = to or "c"
     done = export_policy(run, to, output, model=model, runs_dir=runs_dir)
@@ -58,7 +59,7 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
                            "checkpoint": str(done.policy.path), **done.policy.about()}))
         return
     ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB; {done.policy.chosen})")
-    for line in done.usage():
+    for line in lines(done):
         ui.out(f"    {line}")
 
 

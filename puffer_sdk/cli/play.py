@@ -26,22 +26,25 @@ from .pages import Page
               help="Seed of the first game.  [default: eval.seed]")
 @click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
 @click.option("--paused", is_flag=True, help="Start paused.")
+@click.option("--seat", type=click.IntRange(0), metavar="N", default=0, show_default=True,
+              help="The agent that your keys drive; the policy plays the others.")
 @click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after N ticks.")
 @runs_dir_option
 @verbose_option
-def command(env, settings, ini, model, watch, seed, greedy, paused, ticks, runs_dir, verbose):
+def command(env, settings, ini, model, watch, seed, greedy, paused, seat, ticks, runs_dir,
+            verbose):
     """Open a window and play ENV. Hold SHIFT to drive; otherwise the policy drives.
 
     \b
     SHIFT        hold it: your keys act            P            pause
     .  ,         one tick forward, one back        - =          slower, faster
     F1           the panel: what the agent sees    F2           policy or dice
-    F5  F6       again, next seed                  [ ]          another agent
+    F5  F6       again, next seed                  [ ]          another seat
     F12          a screenshot, NAME-001.png        Ctrl+F12     a GIF, on and off
     ESC          quit
 
     c_keys in NAME.c says which keys act. Without it, digits choose the first head's action, and
-    arrows move continuous actions.
+    arrows move continuous actions. An id of -1 says "no key yet": the game waits.
     """
     from ..playing.play import play
 
@@ -49,6 +52,7 @@ def command(env, settings, ini, model, watch, seed, greedy, paused, ticks, runs_
     with bar:
         played = play(env, settings, model=None if model == "none" else model, ini=ini,
                       runs_dir=runs_dir, seed=seed, greedy=greedy, watch=watch, paused=paused,
-                      ticks=ticks, on_said=ui.say, on_progress=bar.update, verbose=verbose)
+                      seat=seat, ticks=ticks, on_said=ui.say, on_progress=bar.update,
+                      verbose=verbose)
     ui.out(f"played  {ui.plural(played.ticks, 'tick')}, "
            f"{ui.plural(played.episodes, 'episode')}")

@@ -30,7 +30,7 @@ from .montage import Grid, Scale, dim
 
 RING_BYTES = 48 << 20           # memory for pictures that the parent has not taken yet
 USUAL_FPS = 30                  # if neither the env nor the user asks for another
-FILLED = 5.0                    # seconds of episodes to show, unless --episodes says otherwise
+FILLED = 5.0                    # seconds of episodes to show without --record-episodes
 LONGEST = 30.0                  # seconds at most, unless --ticks says otherwise
 ENDLESS = 10.0                  # the same if episodes do not end, or end agent by agent
 
@@ -234,8 +234,8 @@ class Camera:
                      grid: Grid) -> bool:
         """Record the episodes of visible envs that ended. Returns whether this was the last tick.
 
-        With --episodes, each env shows that many and is then dimmed. Otherwise the first env of
-        the first pane decides when to stop, and the others play on until then.
+        With --record-episodes, each env shows that many and is then dimmed. Otherwise the first env
+        of the first pane decides when to stop, and the others play on until then.
         """
         ended = counted.count(vec, tiles[0].first, tiles[-1].last)
         for index, tile in enumerate(tiles):

@@ -57,7 +57,7 @@ class Options:
         if not (self.gif or self.mp4 or self.frames):
             raise UsageError("a recording needs a file",
                              hint="--gif out.gif, --mp4 out.mp4 or --frames DIR")
-        for name, value, low in (("episodes", self.episodes, 1), ("ticks", self.ticks, 1),
+        for name, value, low in (("record-episodes", self.episodes, 1), ("ticks", self.ticks, 1),
                                  ("env-index", self.env_index, 0), ("width", self.width, 16)):
             if value is not None and value < low:
                 raise UsageError(f"--{name} is too small", expected=f"{low} or more",

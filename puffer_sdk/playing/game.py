@@ -139,14 +139,16 @@ class Game:
         if self.values is not None:
             self.curve.append(self.values)
 
-    def advance(self, hand=None) -> None:
-        """One tick. hand: hand(vec) may change the proposed actions."""
+    def advance(self, hand=None) -> bool:
+        """One tick. hand: hand(vec) may change the proposed actions; if it returns False, there is
+        no tick, and advance returns False."""
         self.vec.actions[:] = self.planned
-        if hand is not None:
-            hand(self.vec)
+        if hand is not None and hand(self.vec) is False:
+            return False
         del self.history[self.tick:]
         self.history.append(self.vec.actions.copy())
         self._step()
+        return True
 
     def redo(self) -> None:
         """One tick with the actions that it had before going back; a new tick after the last."""

@@ -27,14 +27,15 @@ class Played:
 def play(env=None, settings: Mapping[str, object] | None = None, *,
          model: str | Path | None = "latest", ini: Path | None = None, runs_dir: Path | None = None,
          seed: int | None = None, greedy: bool = False, watch: bool = False, paused: bool = False,
-         ticks: int | None = None, on_said: Callable[[str], None] = print, on_progress=None,
-         verbose: bool = False) -> Played:
+         seat: int = 0, ticks: int | None = None, on_said: Callable[[str], None] = print,
+         on_progress=None, verbose: bool = False) -> Played:
     """Open a window and play ENV: the policy does, or you while you hold SHIFT.
 
     model     as for evaluate; dice play if it is None, or if "latest" finds none
     ini       a file of settings over the environment's own ini
     seed      of the first game; default: [eval] seed
     watch     rebuild when a file is saved, and continue
+    seat      the agent that you play, from 0 on; the others play on
     ticks     end after this many
     on_said   gets messages: saved pictures, rebuilt libraries, sources that do not compile
     Raises UsageError without a display, RunError if the env dies or hangs.
@@ -49,9 +50,10 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     if past:
         backends.require_actor(past.config, verbose=verbose)
     if not source.in_c:
-        if watch or paused:
+        refused = {"--watch": watch, "--paused": paused, "--seat": seat}
+        if any(refused.values()):
             raise UsageError("an environment in Python opens a window of its own",
-                             where="--watch" if watch else "--paused",
+                             where=next(option for option, given in refused.items() if given),
                              hint="leave the option out")
         from .watching import watch as watch_play
         prepared = source.prepare(settings, verbose=verbose)
@@ -67,7 +69,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     job = PlayJob.of(built, resolved, model=found, greedy=greedy,
                      director=canvas.build(served, verbose=verbose), raylib=served.library,
                      headers=served.headers, source=source, settings=overrides, spec=built.spec,
-                     watch=watch, paused=paused, ticks=ticks, pictures=Path.cwd(),
+                     watch=watch, paused=paused, seat=seat, ticks=ticks, pictures=Path.cwd(),
                      seed=resolved.eval.seed if seed is None else seed)
 
     def on_event(kind: str, payload: dict) -> None:

@@ -41,6 +41,7 @@ class PlayJob(PlayersJob):
     settings: dict[str, str]        # over the inis'
     watch: bool
     paused: bool
+    seat: int               # the agent that keys drive
     ticks: int | None       # end after so many
     pictures: Path          # folder that pictures are saved in
     seed: int               # of the first game

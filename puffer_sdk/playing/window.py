@@ -1,6 +1,7 @@
 """The game in the window, in a child process.  a Game, a Screen -> frames, keys, a panel
 
-The policy (or dice) chooses the actions; while SHIFT is held, the env's c_keys does.
+The policy (or dice) chooses the actions; while SHIFT is held, the env's c_keys does, for one
+agent.
 """
 from __future__ import annotations
 
@@ -12,35 +13,27 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base.errors import PufferError, RunError
+from ..base.errors import PufferError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import row
-from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
-from ..policy.players import same_actions
-from ..settings.texts import parse_action
-from ..settings.values import Config
 from ..training import checkpoint
-from . import panel
+from . import hand, panel
 from .game import DicePlayer, Game, PolicyPlayer
+from .hand import CONTROL, KEY, SHIFT, THEIRS
 from .rebuilding import PlayJob, Rebuilder
 
 GIF_FRAMES = 1500       # a recording ends after this many
 REPEAT = 15             # frames after which a held key counts on every frame
-SHIFT, CONTROL = ("LEFT_SHIFT", "RIGHT_SHIFT"), ("LEFT_CONTROL", "RIGHT_CONTROL")
-
-# As raylib numbers them
-KEY = {"ESCAPE": 256, "F1": 290, "F2": 291, "F5": 294, "F6": 295, "F12": 301, "LEFT_SHIFT": 340,
-       "RIGHT_SHIFT": 344, "LEFT_CONTROL": 341, "RIGHT_CONTROL": 345, "P": 80, "PERIOD": 46,
-       "COMMA": 44, "MINUS": 45, "EQUAL": 61, "LEFT_BRACKET": 91, "RIGHT_BRACKET": 93,
-       "RIGHT": 262, "LEFT": 263, "DOWN": 264, "UP": 265, "0": 48}
 
 
 class Window:
     """The loop: keys, ticks, frames. Ends with ESC, the window's button, or link.stop."""
 
+    # SHIFT lets one play. With no key yet the game waits: in a game in turns, a seat has as long as
+    # it needs for its move, and a key that is held down is one move
     HELP = ("sP pause     .  one tick     ,  one tick back",
             "s-  =  slower, faster     [  ]  agent",
             "sF5 again    F6 next seed    F2 who plays",
@@ -51,13 +44,15 @@ class Window:
         self.paused, self.speed = bool(job.paused), 0
         self.page: int | None = 0                           # of the panel; None: hidden
         self.row = _row(job.spec, game)
-        self.agent, self.message, self.message_time = 0, "", 0.0
+        self.agent, self.message, self.message_time = job.seat, "", 0.0
         self.frames: list[np.ndarray] | None = None         # of the GIF that is being recorded
         self.frame, self.ticks = 0, 0
         self.held: dict[str, int] = {}          # frames
         self.low = self.high = None                         # of each observation so far
-        self.hand, self.drives = _hand(game.library, game.vec, game.config)
+        self.hand, self.drives = hand.make_hand(game.library, game.vec, game.config)
         self.by_hand = False
+        self.in_turns = self.waiting = False    # it has waited for a key before; it does now
+        self.spent = False                      # the key that is down has had its tick
 
     # -- the loop
 
@@ -72,10 +67,8 @@ class Window:
             self._handle_keys()
             per_tick, at_once = self._pace()
             self.frame += 1
-            ticked = not self.paused and self.frame % per_tick == 0
-            if ticked:
-                for _ in range(at_once):
-                    self._advance()
+            due = self.waiting or self.frame % per_tick == 0
+            ticked = self._step_by_key() if self.paused else due and self._advance_all(at_once)
             self._fill_panel()
             self._show(keep=ticked and self.frames is not None)
             limit = self.job.ticks
@@ -84,15 +77,44 @@ class Window:
         if self.frames:
             self._finish_gif()
 
-    def _advance(self) -> None:
+    def _advance_all(self, ticks: int) -> bool:
+        """Ticks of a game that is not paused. False if it waits for a key."""
+        if self.spent and self._is_held(SHIFT) and self.screen.is_any_down(THEIRS):
+            return False
+        for _ in range(ticks):
+            if not self._advance():
+                return False
+            if self.spent:
+                break
+        return True
+
+    def _step_by_key(self) -> bool:
+        """A tick of a paused game, for a key that goes down while SHIFT is held."""
+        held = self._is_held(SHIFT)
+        if not held or not self.screen.is_any_down(THEIRS):
+            self.spent = False
+            if not held:
+                self.screen.forget_keys()
+            return False
+        if not self.spent:
+            self.spent = self._advance()
+        return self.spent
+
+    def _advance(self) -> bool:
+        """A tick, by hand while SHIFT is held. False if it waits for a key."""
         self.by_hand = self._is_held(SHIFT)
-        self.game.advance(self._drive if self.by_hand else None)
+        self.waiting = not self.game.advance(self._drive if self.by_hand else None)
+        if self.waiting:
+            self.in_turns = True
+            return False
+        self.spent = self.by_hand and self.in_turns
         self.screen.forget_keys()
         self.ticks += 1
+        return True
 
-    def _drive(self, vec: VecEnv) -> None:
-        self.hand(vec, self.screen)
-        vec.actions[0] = same_actions(vec, vec.actions[0])[0]       # a key for what a mask forbids
+    def _drive(self, vec: VecEnv) -> bool:
+        return hand.drive(vec, self.agent, bool(self.game.lived[self.agent]),
+                          lambda: self.hand(vec, self.screen))
 
     def _pace(self) -> tuple[int, int]:
         """(frames a tick, ticks a frame). Slow games draw more frames, so that keys respond."""
@@ -151,7 +173,8 @@ class Window:
         if way < 0:
             self.game.back(1)
         elif self._is_held(SHIFT):
-            self._advance()
+            if not self._advance():
+                self.show_message("no key yet")
         else:
             self.by_hand = False
             self.game.redo()
@@ -220,9 +243,9 @@ class Window:
         library = Library(found.library, self.job.folder)
         self.log(self.game.adopt(library, found.config, found.same_state)
                  + f" ({found.seconds:.2f} s)")
-        self.hand, self.drives = _hand(library, self.game.vec, found.config)
+        self.hand, self.drives = hand.make_hand(library, self.game.vec, found.config)
         self.agent = min(self.agent, self.game.vec.num_agents - 1)
-        self.low = self.high = None
+        self.low, self.high, self.in_turns = None, None, False
         self.row = _row(found.spec, self.game)
 
     def _fill_panel(self) -> None:
@@ -260,10 +283,11 @@ class Window:
     def _lines(self) -> list[str]:
         """The panel above the observation."""
         game, agent, vec = self.game, self.agent, self.game.vec
-        state = self.message or ("paused" if self.paused else f"seed {vec.seed}")
+        state = self.message or ("paused" if self.paused else "no key yet: it waits"
+                                 if self.waiting else f"seed {vec.seed}")
         if self.frames is not None:
             state = f"recording, {len(self.frames)} frames"
-        who = "you" if self.by_hand and agent == 0 else game.player.name
+        who = "you" if self.by_hand else game.player.name
         if vec.num_agents > 1:
             who += f", agent {agent} of {vec.num_agents}"
         if not game.lived[agent]:
@@ -289,44 +313,15 @@ def _row(spec: Spec, game: Game) -> row.Row:
     return row.read(spec, game.vec.observations.shape[1], game.vec.act_sizes, game.config.env)
 
 
-def _hand(library: Library, vec: VecEnv, config: Config):
-    """What SHIFT does: hand(vec, screen), which writes actions from the keys, and a word for it.
-
-    It is the env's own c_keys if NAME.c has one. Otherwise digits choose the first head's action,
-    arrows push the first two continuous heads, and the other heads idle.
-    """
-    try:
-        keys = ctypes.CDLL(os.fspath(library.path)).puffer_keys
-    except AttributeError:
-        text = config.eval.idle_action
-        idle = parse_action(text) if text else (0.0,) * vec.num_atns
-        return lambda vec, screen: _generic_keys(vec, screen, idle), "digits, arrows"
-    keys.argtypes, keys.restype = [ctypes.c_void_p], None
-
-    def own(vec: VecEnv, screen) -> None:
-        keys(int(ffi().cast("intptr_t", library.api.env_struct(vec.handle, 0))))
-
-    return own, "drive"
-
-
-def _generic_keys(vec: VecEnv, screen: canvas.Screen, idle: tuple[float, ...]) -> None:
-    vec.actions[0] = idle
-    if vec.act_sizes[0] > 1:
-        for digit in range(min(10, vec.act_sizes[0])):
-            if screen.is_down(KEY["0"] + digit):
-                vec.actions[0, 0] = digit
-    pairs = (("RIGHT", "LEFT"), ("UP", "DOWN"))
-    smooth = [head for head, width in enumerate(vec.act_sizes) if width == 1]
-    for head, (more, less) in zip(smooth, pairs):
-        vec.actions[0, head] = float(screen.is_down(KEY[more])) - float(screen.is_down(KEY[less]))
-
-
 def work(job: PlayJob, link) -> dict:
     """The child's target. Returns the ticks and episodes played."""
     _require_display(job.name)
     screen = canvas.Screen.load(job.director, job.raylib, visible=True)
     past = checkpoint.load(job.model) if job.model else None
     game = Game(job.open(), job.config, past, job.seed, job.greedy, link.watches())
+    if job.seat >= game.vec.num_agents:
+        raise UsageError("there is no such seat", where="--seat",
+                         expected=f"0 to {game.vec.num_agents - 1}", actual=job.seat)
     window = Window(game, screen, job, link)
     renamed = checkpoint.other_name(past, job.name)
     if renamed:

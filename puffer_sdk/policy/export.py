@@ -31,7 +31,6 @@ from ..env import header, row
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.models import find_model
-from . import usage
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -83,15 +82,11 @@ class TrainedPolicy:
 
 @dataclass(frozen=True)
 class Exported:
-    """An exported file, and lines of code that use it."""
+    """An exported file."""
 
     path: Path
     to: str
     policy: TrainedPolicy
-
-    def usage(self) -> list[str]:
-        lines = {"c": usage.c_lines, "onnx": usage.onnx_lines, "torch": usage.torch_lines}
-        return lines[self.to](self.policy, json.dumps(paths.shown(self.path)))
 
 
 def export(run=None, to: str = "c", output: str | Path | None = None, *,

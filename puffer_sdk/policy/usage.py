@@ -8,17 +8,16 @@ Sizes: n agents, D observation, K heads, A sum of head widths.
 """
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..base.errors import PufferError
-
-if TYPE_CHECKING:
-    from ..base.spec import Spec
-    from .export import TrainedPolicy
+from ..base.spec import Spec
+from ..env import header
+from .export import Exported, TrainedPolicy
 
 ENDED = "each tick, after state[i] = 0 where the episode of agent i has ended:"
 COUNTED, MARKED = "i < env.num_agents", "env.alive[i]"
@@ -52,12 +51,16 @@ def inputs_of(policy: TrainedPolicy) -> Inputs:
 
 
 def _spec_of(name: str) -> Spec | None:
-    from ..env import header
-
     try:
         return header.read(paths.find_env(name))
     except PufferError:             # a Python environment, or one that is elsewhere
         return None
+
+
+def lines(done: Exported) -> list[str]:
+    """Code that plays the exported file."""
+    write = {"c": c_lines, "onnx": onnx_lines, "torch": torch_lines}[done.to]
+    return write(done.policy, json.dumps(paths.shown(done.path)))
 
 
 def c_lines(policy: TrainedPolicy, shown: str) -> list[str]:

@@ -17,6 +17,7 @@ from helpers.playground import leftovers, wait_until
 from PIL import Image, ImageFont
 
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.cli import eval as eval_command
 from puffer_sdk.cli import main
 from puffer_sdk.env import build, child, opening, vec
 from puffer_sdk.pictures import film as filming
@@ -403,7 +404,7 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
     ({"env_index": 32}, "the evaluation has no env 32"),
     ({"grid": (4, 9)}, "the evaluation has no envs 0 to 35"),
     ({"grid": (0, 5)}, "--grid is out of range"), ({"grid": "4 by 4"}, "--grid is not understood"),
-    ({"episodes": 0}, "--episodes is too small"), ({"ticks": 0}, "--ticks is too small"),
+    ({"episodes": 0}, "--record-episodes is too small"), ({"ticks": 0}, "--ticks is too small"),
     ({"fps": 0.0}, "--fps is out of range"), ({"fps": math.nan}, "--fps is out of range"),
     ({"env_index": -1}, "--env-index is too small"), ({"width": 2}, "--width is too small"),
     ({"width": 99999}, "--width is too large"),
@@ -425,6 +426,28 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_played(drawing, cap
     monkeypatch.setattr(child, "run", lambda *_, **__: pytest.fail("it was played"))
     status = main(["eval", str(drawing), "--baselines", "--gif", "/no/such/folder/a.gif"])
     assert status == 2 and "no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--episodes", "300"], ["--episodes, now --record-episodes, is the number of episodes",
+                             "--gif out.gif", "--eval.episodes 300 sets"]),
+    (["--record-episodes", "7"], ["--eval.episodes 7 sets"]),
+    (["--ticks", "50"], ["--ticks is the number of ticks", "--eval.steps 50 sets"]),
+    (["--gif", "a.gif", "--episodes", "2", "--record-episodes", "2"], ["expected one of them"])])
+def test_what_an_option_is_for_is_said_before_anything_is_played(options, words, drawing, capsys,
+                                                                 monkeypatch):
+    monkeypatch.setattr(child, "run", lambda *_, **__: pytest.fail("it was played"))
+    assert main(["eval", str(drawing), "--baselines", *options]) == 2
+    said = capsys.readouterr().err
+    assert all(text in said for text in words), said
+
+
+@pytest.mark.parametrize("option", ["--episodes", "--record-episodes"])
+def test_both_names_reach_the_recording(option):
+    given = eval_command.command.make_context("eval", ["x", "--gif", "a.gif", option, "3"]).params
+    names = [option.name for option in eval_command.command.params]
+    recording = {name: given[name] for name in names[names.index("gif"):names.index("force") + 1]}
+    assert eval_command.read_shot(recording).episodes == 3
 
 
 # -- the command -------------------------------------------------------------------

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from helpers.places import SPECIMENS
 from helpers.playground import COMMAND, wait_until
 from PIL import Image, ImageSequence
 
@@ -83,10 +84,7 @@ def test_keys_pause_step_back_and_drive(play, display, folder, tmp_path):
     display.tap("shift", "period")       # a tick with nothing pressed: it stays
     assert place(display.steady(), TEAL) == (5, 5)
     for key, expected in (("Right", (5, 6)), ("s", (6, 6)), ("Left", (6, 5))):
-        display.tool("keydown", "shift", "keydown", key)
-        time.sleep(0.15)
-        display.tap("period")
-        display.tool("keyup", key, "keyup", "shift")
+        display.tap("shift", key, seconds=0.3)      # one tick, however long it is held
         moved = display.steady()
         assert place(moved, TEAL) == expected, key
     display.tap("comma")
@@ -101,6 +99,41 @@ def test_keys_pause_step_back_and_drive(play, display, folder, tmp_path):
     assert (board(display.steady()) == board(moved)).all()
     out, _ = end(process, display)
     assert re.fullmatch(r"played  \d+ ticks, 0 episodes\n", out)
+
+
+def test_a_game_in_turns_waits_for_a_key(play, display, tmp_path):
+    """One tick a key and seat; between them nothing moves. The second seat is the player's."""
+    shutil.copytree(SPECIMENS / "sticks", tmp_path / "sticks")
+    process = play("sticks", "--seat", 1, "--seed", 5, "--paused", "--load-model-path", "none")
+
+    def look(picture=None):
+        """(whose turn it is, sticks): the window's ground, and bars of 10 pixels."""
+        picture = display.steady() if picture is None else picture
+        turn = int(is_color(picture, (0, 82, 172)).sum() > is_color(picture, (0, 117, 44)).sum())
+        return turn, int(is_color(picture, GOLD).any(0).sum() // 10)
+
+    begun = look()
+    assert begun[0] == 0
+    display.tap("period")                           # the other seat's move
+    turn, heap = look()
+    assert turn == 1 and begun[1] - heap in (1, 2, 3)
+    display.tap("shift", seconds=0.4)
+    assert look() == (1, heap)
+    display.tap("shift", "2", seconds=0.4)          # paused, a key is one tick
+    assert look() == (0, heap - 2)
+    display.tool("keydown", "shift")
+    display.tap("p")                                # the other seat moves, and the game waits
+    turn, left = look()
+    assert turn == 1 and heap - 2 - left in (1, 2, 3)
+    time.sleep(0.5)
+    assert look() == (1, left)
+    display.tap("1", seconds=0.4)                   # however long it is held
+    turn, last = look()
+    assert turn == 1 and left - 1 - last in (1, 2, 3) and last > 0
+    display.tool("keyup", "shift")                  # now both are played
+    display.wait_for(lambda picture: look(picture) != (1, last))
+    out, _ = end(process, display)
+    assert int(re.match(r"played  (\d+) ticks", out)[1]) >= 6
 
 
 def test_without_pause_it_moves_and_ends_after_ticks(play, display, folder, tmp_path):

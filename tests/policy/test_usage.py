@@ -20,7 +20,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import philox
 from puffer_sdk.env import build, header
 from puffer_sdk.env.vec import VecEnv
-from puffer_sdk.policy import export
+from puffer_sdk.policy import export, usage
 from puffer_sdk.policy.players import trained_player
 from puffer_sdk.settings import config
 from puffer_sdk.settings.values import Config
@@ -205,7 +205,7 @@ def test_the_lines_for_torch_play_what_eval_plays(game, monkeypatch):
     reference.load_weights(net, policy.weights)
     program = SimpleNamespace(module=lambda: torch.no_grad()(net.step))
     monkeypatch.setattr(torch.export, "load", lambda file: program)
-    once, tick = halves(export.Exported(game.saved, "torch", policy).usage(), "# each tick")
+    once, tick = halves(usage.lines(export.Exported(game.saved, "torch", policy)), "# each tick")
     scope = {"torch": torch}
     exec(once, scope)
     monkeypatch.setattr(torch.distributions, "Categorical", lambda logits: SimpleNamespace(

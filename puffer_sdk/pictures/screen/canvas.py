@@ -144,6 +144,10 @@ class Screen:
         """Whether a key went down since the last frame."""
         return bool(self._lib.screen_key_pressed(key))
 
+    def is_any_down(self, keys: Sequence[int]) -> bool:
+        """Whether one of these keys is held, or a button of the mouse."""
+        return bool(self._lib.screen_mouse_down()) or any(map(self.is_down, keys))
+
     def forget_keys(self) -> None:
         """From now on, the env sees keys that are down or went down since this call."""
         self._lib.screen_forget_keys()

@@ -22,7 +22,7 @@
     X(SetExitKey) X(SetTraceLogLevel) X(SetWindowSize) X(GetScreenWidth) X(GetScreenHeight) \
     X(GetRenderWidth) X(GetRenderHeight) X(IsKeyDown) X(IsKeyPressed) \
     X(IsKeyReleased) X(IsKeyUp) X(DrawRectangle) X(DrawText) X(MeasureText) X(MemFree) \
-    X(DrawLineV) X(GetTime) X(GetFrameTime)
+    X(DrawLineV) X(GetTime) X(GetFrameTime) X(IsMouseButtonDown)
 // clang-format on
 
 unsigned char* rlReadScreenPixels(int width, int height);    // rlgl.h's, RGBA, top row first
@@ -301,5 +301,10 @@ EXPORT void screen_set_fps(int32_t fps) {
 
 EXPORT int32_t screen_key_down(int32_t key) { return info.ready && real.IsKeyDown(key); }
 EXPORT int32_t screen_key_pressed(int32_t key) { return info.ready && real.IsKeyPressed(key); }
+EXPORT int32_t screen_mouse_down(void) {
+    return info.ready
+           && (real.IsMouseButtonDown(MOUSE_BUTTON_LEFT)
+               || real.IsMouseButtonDown(MOUSE_BUTTON_RIGHT));
+}
 EXPORT void screen_forget_keys(void) { memset(own.tapped, 0, sizeof own.tapped); }
 EXPORT int32_t screen_should_close(void) { return info.ready && real.WindowShouldClose(); }

@@ -41,6 +41,7 @@ const unsigned char* screen_pixels(void);    // RGBA rows; NULL: nothing was dra
 void screen_set_fps(int32_t fps);
 int32_t screen_key_down(int32_t key);       // now
 int32_t screen_key_pressed(int32_t key);    // since the frame before
+int32_t screen_mouse_down(void);            // its left or right button, now
 void screen_forget_keys(
     void);    // until the next call, a key that goes down counts as down for the
               // env though it is up again: a tap between two ticks is not lost
