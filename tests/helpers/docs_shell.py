@@ -17,6 +17,8 @@ from helpers.docs_pages import Block
 from helpers.places import ROOT
 from helpers.sessions import session, shape
 
+from puffer_sdk.base.paths import cache_dir
+
 # What a command may lack where tests run. `<!-- needs: a GPU -->` before a block says so
 NEEDS = ("a GPU", "an account", "a second machine", "an upload")
 LASTING = re.compile(r"puffer-sdk play|http\.server|--watch|--serve")    # until they are stopped
@@ -66,10 +68,12 @@ class Shell:
     def __init__(self, folder: Path, tools: Path, env: dict[str, str]):
         self.scratch = tools
         python = make_python(tools / "python")
+        caches = {"XDG_CACHE_HOME": str(cache_dir().parent), "PUFFER_CACHE": str(cache_dir())}
         self.child = subprocess.Popen(
             ["bash", "--norc"], cwd=folder, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**env, "COLUMNS": "80", "PATH": f"{python / 'bin'}:{env['PATH']}"})
+            env={**caches, **env, "HOME": str(tools), "COLUMNS": "80",
+                 "PATH": f"{python / 'bin'}:{env['PATH']}"})
 
     def run(self, command: str) -> tuple[int, str]:
         """Its status, and all that it printed."""
@@ -107,7 +111,9 @@ def make_python(folder: Path) -> Path:
     command = folder / "bin" / "puffer-sdk"
     command.write_text(f"#!{folder / 'bin' / 'python'}\nimport sys\n"
                        "from puffer_sdk.__main__ import run\nsys.exit(run())\n")
-    command.chmod(0o755)
+    (folder / "bin" / "sudo").write_text('#!/bin/sh\nexec "$@"\n')       # of whoever tests: root
+    for name in ("puffer-sdk", "sudo"):
+        (folder / "bin" / name).chmod(0o755)
     return folder
 
 
