@@ -1,6 +1,7 @@
 """Every command of every page runs as it is written, in an empty folder or where the page says."""
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -132,11 +133,38 @@ def test_commands_run_as_written(page, tmp_path, display):
     assert not wrong, "\n".join(wrong)
 
 
+PAGE = """
+    mkdir a
+    mkdir a
+
+```console
+$ puffer-sdk explain PUF301
+PUF301 obs-never-written (error)
+...
+PUF302 obs-stale (error)
+$ puffer-sdk explain PUF999
+```
+
+<!-- needs: a GPU -->
+
+    exit 7
+"""
+
+
+def test_what_goes_otherwise_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(docs_pages, "text_of", lambda page: PAGE)
+    monkeypatch.setitem(PREPARED, "page.md", nothing)
+    failed, shown, unknown = run("page.md", tmp_path, dict(os.environ))
+    assert "page.md:2: mkdir a: status 1" in failed
+    assert "status 0, not printed: ['PUF302 obs-stale (error)']" in shown
+    assert "explain PUF999: status 2" in unknown
+
+
 def test_every_page_with_commands_is_run_by_a_test():
     """Templates' READMEs are typed in the folders that `new` makes: projects/test_templates.py."""
     known = {*PREPARED, *ELSEWHERE}
     left = [page for page in docs_pages.pages() if page not in known
-            and not page.startswith(("templates/", "docs/reference/", ".github/"))
+            and not page.startswith(("templates/", "docs/reference/", ".github/", "tests/"))
             and list(steps(page))]
     assert not left
     for test in ELSEWHERE.values():

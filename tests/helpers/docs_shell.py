@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import site
 import subprocess
 import sys
@@ -85,6 +86,9 @@ class Shell:
     def _type(self, line: str) -> int:
         self.child.stdin.write(line + "\n")
         self.child.stdin.flush()
+        if not select.select([self.child.stdout], [], [], LONGEST)[0]:
+            self.child.kill()
+            raise TimeoutError(f"not done after {LONGEST} s: {line}")
         return int(self.child.stdout.readline())
 
     def _start_and_stop(self, command: str, out: Path) -> tuple[int, str]:
@@ -104,15 +108,16 @@ class Shell:
 
 def make_python(folder: Path) -> Path:
     """A virtual environment into which a page may install, on top of this one."""
-    venv.create(folder, with_pip=True, symlinks=True)
+    venv.create(folder, symlinks=True)
     packages = next((folder / "lib").glob("python*/site-packages"))
     above = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "above.pth").write_text("\n".join([str(ROOT), *above, *site.getsitepackages()]))
-    command = folder / "bin" / "puffer-sdk"
-    command.write_text(f"#!{folder / 'bin' / 'python'}\nimport sys\n"
-                       "from puffer_sdk.__main__ import run\nsys.exit(run())\n")
-    (folder / "bin" / "sudo").write_text('#!/bin/sh\nexec "$@"\n')       # of whoever tests: root
-    for name in ("puffer-sdk", "sudo"):
+    python = f"#!{folder / 'bin' / 'python'}\nimport sys\n"
+    for name, text in {
+            "puffer-sdk": f"{python}from puffer_sdk.__main__ import run\nsys.exit(run())\n",
+            "pip": f"{python}from pip._internal.cli.main import main\nsys.exit(main())\n",
+            "sudo": '#!/bin/sh\nexec "$@"\n'}.items():       # of whoever tests: root
+        (folder / "bin" / name).write_text(text)
         (folder / "bin" / name).chmod(0o755)
     return folder
 
