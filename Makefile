@@ -51,6 +51,7 @@ proof: $(VENV)/.dev $(VENV)/.torch
 	@$(BIN)/python tools/proof.py
 	@$(BIN)/python tools/suites.py sb3
 	@$(BIN)/python tools/suites.py gymnasium $(GYMNASIUM)
+	@$(BIN)/python tools/site/pages.py
 
 mutants: deps $(VENV)/.dev $(VENV)/.torch
 	@$(BIN)/python tools/proof.py mutants
@@ -73,12 +74,14 @@ bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_bridges.py
 	$(BIN)/python benchmarks/bench_outward.py
 	$(BIN)/python benchmarks/bench_scale.py
+	@$(BIN)/python tools/site/pages.py
 
 cuda: $(VENV)/.base
 	@$(BIN)/python -m puffer_sdk.training.native.cuda build/cuda/puffer_cuda.so
 
 bench-gpu: $(VENV)/.torch $(VENV)/.dev
 	@$(BIN)/python benchmarks/bench_gpu.py
+	@$(BIN)/python tools/site/pages.py
 
 gpu-day: $(VENV)/.base
 	@$(BIN)/python tools/gpu_day.py $(STAGE)
@@ -89,6 +92,7 @@ ocean: deps $(VENV)/.dev
 		--output build/ocean $(addprefix --only ,$(ONLY)) || test $$? = 1
 	@$(BIN)/python tools/gallery.py "$(or $(VERSION),4.0)" build/ocean/survey.json \
 		$(if $(CHECKS),--checks)
+	@$(BIN)/python tools/site/pages.py
 
 container-test:
 	@$(PYTHON) tools/container.py Dockerfile

@@ -1,4 +1,4 @@
-"""What `check` catches: writes docs/data/checker.json and the tables of docs/why/checker.md.
+"""What `check` catches: writes docs/data/checker.json, for docs/why/checker.md.
 
     python benchmarks/bench_check.py                    what `make bench` runs
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing

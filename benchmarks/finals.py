@@ -5,7 +5,7 @@ Before there were any, the value of the observation before it stood in. Both are
 1 to 5: cartpole and pendulum with their own settings until the goal is reached; and trek, a way of
 up to 63 steps in episodes of LIMITS ticks, for 2 M steps: which share of 256 walkers who have time
 arrives?
-Writes docs/data/finals.json and the table of docs/trainer/algorithm.md.
+Writes docs/data/finals.json, for docs/trainer/algorithm.md.
 """
 from __future__ import annotations
 

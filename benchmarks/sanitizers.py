@@ -4,7 +4,7 @@ Each game as it is, and each of its faults that a code of CODES may name, runs u
 flags after the other, as `check` runs it. Counted are the faults that the rules of memory then
 name, and what they say of the games as they are. Where a set and one with more flags say the same
 of a game, so does every set between the two, and it is not run.
-Writes docs/data/sanitizers.json and the table of docs/why/checker.md.
+Writes docs/data/sanitizers.json, for docs/why/checker.md.
 
     python benchmarks/sanitizers.py --sets "+ bounds-strict"    measures these, keeps the others
 """

@@ -4,7 +4,7 @@ With train.async, a rollout acts with the weights from before the last update. E
 trained with their own settings, with and without train.async, over seeds 1 to 5, until the goal is
 reached or the steps of the ini are used up. Steps depend on neither the machine nor its GPU; if
 there is no GPU, it is emulated.
-Writes docs/data/staleness.json and the table of docs/trainer/gpu.md.
+Writes docs/data/staleness.json, for docs/trainer/gpu.md.
 """
 from __future__ import annotations
 

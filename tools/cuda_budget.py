@@ -1,6 +1,6 @@
 """What the GPU's compiler makes of every kernel, and what that lets us expect.  No GPU is needed.
 
-    python tools/cuda_budget.py        writes docs/data/kernels.json and the tables of docs/trainer
+    python tools/cuda_budget.py        writes docs/data/kernels.json, for docs/trainer/gpu.md
 
 nvcc compiles the kernels for six generations. ptxas says how many registers and how much shared
 memory each takes and what it spills; the disassembly says how often it moves single bytes. The

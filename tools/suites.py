@@ -5,9 +5,9 @@
                                                     of an unpacked one
 
 Tests run as they are, in a copy, with names swapped before they are imported: each Suite says
-which, and lists what cannot pass, and why. The tables of docs/guides/outward.md are written as
-well. Exit status: 0; 1 where another test fails; 2 where the arguments are wrong. What cannot be
-had is printed as "could not run", and nothing is written.
+which, and lists what cannot pass, and why. `make docs-tables` puts it into docs/guides/outward.md.
+Exit status: 0; 1 where another test fails; 2 where the arguments are wrong. What cannot be had is
+printed as "could not run", and nothing is written.
 """
 from __future__ import annotations
 

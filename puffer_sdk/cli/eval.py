@@ -158,6 +158,8 @@ def print_result(result) -> None:
         if not result.measured:
             said += f": the environment logged no {result.goal.name} during this evaluation"
         ui.out(f"goal      {result.goal}: {said}")
+        if result.measured and not result.solved:
+            ui.out(f"to read   {paths.page('tutorials/debugging.md')}")
 
 
 def print_recording(film, shot, *, text: bool) -> None:

@@ -1,12 +1,16 @@
 """puffer-sdk explain: the page of a rule."""
 from __future__ import annotations
 
+import textwrap
+
 import click
 
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
 from . import completing
 from .pages import Page
+
+WIDEST = 79             # columns of prose: what every terminal shows
 
 
 @click.command(cls=Page, examples=[
@@ -32,4 +36,7 @@ def command(code):
         raise UsageError(f"there is no rule '{code}'",
                          hint=did_you_mean(wanted, known) or "puffer-sdk explain lists them all")
     ui.out(f"{found.code} {found.name} ({found.severity})\n", style="bold")
-    ui.out(found.page)
+    ui.out("\n\n".join(
+        paragraph if paragraph.startswith("    ") else
+        textwrap.fill(paragraph, WIDEST, break_on_hyphens=False)
+        for paragraph in found.page.split("\n\n")))

@@ -83,6 +83,7 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
                "weights that were best")
     if result.missed:
         ui.out(f"missed   the goal {result.missed}")
+        ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
     ui.out(f"run      {paths.shown(result.folder)}")
     # what the environment is made with, besides its own ini
     place = ["--config", str(ini)] if ini else []

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import site
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from helpers import docs_pages
 from helpers.docs_pages import Block
 from helpers.places import ROOT
 from helpers.sessions import session, shape
+
+from puffer_sdk.base.paths import cache_dir
 
 # What a command may lack where tests run. `<!-- needs: a GPU -->` before a block says so
 NEEDS = ("a GPU", "an account", "a second machine", "an upload")
@@ -66,10 +69,12 @@ class Shell:
     def __init__(self, folder: Path, tools: Path, env: dict[str, str]):
         self.scratch = tools
         python = make_python(tools / "python")
+        caches = {"XDG_CACHE_HOME": str(cache_dir().parent), "PUFFER_CACHE": str(cache_dir())}
         self.child = subprocess.Popen(
             ["bash", "--norc"], cwd=folder, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**env, "COLUMNS": "80", "PATH": f"{python / 'bin'}:{env['PATH']}"})
+            env={**caches, **env, "HOME": str(tools), "COLUMNS": "80",
+                 "PATH": f"{python / 'bin'}:{env['PATH']}"})
 
     def run(self, command: str) -> tuple[int, str]:
         """Its status, and all that it printed."""
@@ -81,6 +86,9 @@ class Shell:
     def _type(self, line: str) -> int:
         self.child.stdin.write(line + "\n")
         self.child.stdin.flush()
+        if not select.select([self.child.stdout], [], [], LONGEST)[0]:
+            self.child.kill()
+            raise TimeoutError(f"not done after {LONGEST} s: {line}")
         return int(self.child.stdout.readline())
 
     def _start_and_stop(self, command: str, out: Path) -> tuple[int, str]:
@@ -100,14 +108,17 @@ class Shell:
 
 def make_python(folder: Path) -> Path:
     """A virtual environment into which a page may install, on top of this one."""
-    venv.create(folder, with_pip=True, symlinks=True)
+    venv.create(folder, symlinks=True)
     packages = next((folder / "lib").glob("python*/site-packages"))
     above = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "above.pth").write_text("\n".join([str(ROOT), *above, *site.getsitepackages()]))
-    command = folder / "bin" / "puffer-sdk"
-    command.write_text(f"#!{folder / 'bin' / 'python'}\nimport sys\n"
-                       "from puffer_sdk.__main__ import run\nsys.exit(run())\n")
-    command.chmod(0o755)
+    python = f"#!{folder / 'bin' / 'python'}\nimport sys\n"
+    for name, text in {
+            "puffer-sdk": f"{python}from puffer_sdk.__main__ import run\nsys.exit(run())\n",
+            "pip": f"{python}from pip._internal.cli.main import main\nsys.exit(main())\n",
+            "sudo": '#!/bin/sh\nexec "$@"\n'}.items():       # of whoever tests: root
+        (folder / "bin" / name).write_text(text)
+        (folder / "bin" / name).chmod(0o755)
     return folder
 
 

@@ -99,6 +99,6 @@ def test_eval_says_so_with_its_status(squared, tmp_path):
     train.train(squared, {"train.total_timesteps": "100_000"}, runs_dir=tmp_path)
     asked = [*COMMAND, "eval", squared, "--runs-dir", tmp_path, "--eval.episodes", "50"]
     done = subprocess.run([*asked, "--eval.goal", "perf >= 1"], capture_output=True, text=True)
-    assert done.returncode == 1 and "goal      perf >= 1: not met" in done.stdout
+    assert done.returncode == 1 and "goal      perf >= 1: not met\nto read " in done.stdout
     done = subprocess.run([*asked, "--eval.goal", "perf >= 0"], capture_output=True, text=True)
     assert done.returncode == 0 and "goal      perf >= 0: met" in done.stdout

@@ -128,8 +128,8 @@ def faults(*, page: str) -> str:
     folds = []
     for variant, fault in measure.faults().items():
         told = "\n".join(findings(outputs()["variants"][variant]["check"]))
-        change = "\n".join(line for line in measure.diff(variant).splitlines()
-                           if not line.startswith("@@"))
+        hunks = re.split(r"^@@.*\n", measure.diff(variant), flags=re.M)[1:]
+        change = "...\n".join(hunks)
         folds += [f"<details>\n<summary>{fault['name']}</summary>\n",
                   " ".join(fault["story"].split()) + "\n", fence("diff", change) + "\n",
                   f"`puffer-sdk check {NAME}`:\n", fence("text", told) + "\n",

@@ -19,7 +19,8 @@ from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 
 MADE = "<!-- Made by `make docs-tables`. Do not edit. -->"
-TITLES = ("Why it ruins training:", "Bad:", "Good:", "Fix:")        # of the parts of a rule's page
+# of the parts of a rule's page
+TITLES = ("Why it ruins training:", "Why it matters:", "Bad:", "Good:", "Fix:")
 
 
 def pages() -> dict[str, str]:
