@@ -181,9 +181,11 @@ class Train:
                            choices=("native", "torch"),
                            auto="native; torch where policy.torch_class asks for it")
     device: str = setting(AUTO, "where the network is trained", choices=("cpu", "cuda"),
-                          auto="cuda where a GPU can be used, and the reason is said")
+                          auto="cuda where a GPU works when it is tried, else cpu; the reason is "
+                               "shown")
     precision: str = setting("fp32", "number format of the matrix products; bf16 needs the "
-                                     "native trainer, and a GPU or a CPU that has it",
+                                     "native trainer, and a GPU (compute capability 8.0) or a CPU "
+                                     "that has it",
                              choices=("fp32", "bf16"))
     async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
                                   "one update ago; needs device cuda and the native trainer")

@@ -6,6 +6,7 @@ orders of threads, which must give the same bits.
 """
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from functools import cache
@@ -20,7 +21,7 @@ from helpers.kernel_library import KERNELS, round_up
 
 from puffer_sdk.env import abi
 from puffer_sdk.toolchain import compilers
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import cuda, library
 
 SHIM_FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra",
               "-Werror", "-x", "c++")
@@ -29,6 +30,10 @@ SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 GRIDS = ((1, 256, 0), (3, 37, 1), (2, 128, 5), (300, 32, 2))
 THREADS = 256                           # CUDA_THREADS
 HAS_DRIVER = Path("/dev/nvidiactl").exists()    # elsewhere nothing is compiled or skipped
+# The kernels, and the emulated device, compiled to round as a GPU may: assertions then have the
+# limits that hardware needs, as they have on a GPU
+FUSED = os.environ.get("PUFFER_CUDA_EMULATED_FMA") == "1"
+ROUNDS = HAS_DRIVER or FUSED
 
 
 @cache
@@ -54,7 +59,8 @@ def find_cpp() -> str:
 def build_shim(folder: Path, *flags: str) -> Path:
     """kernels/cuda/kernels.cu as C++."""
     made, source = folder / "cuda_shim.so", KERNELS / "cuda" / "kernels.cu"
-    compilers.compile_to(made, [find_cpp(), *flags, *SHIM_FLAGS, f"-I{KERNELS.parent}", source],
+    compilers.compile_to(made, [find_cpp(), *flags, *SHIM_FLAGS,
+                               *(cuda.FUSED_FLAGS if FUSED else ()), f"-I{KERNELS.parent}", source],
                          source=source, what="the CUDA kernels as C++")
     return made
 
@@ -99,7 +105,7 @@ class Cuda:
 
     def __init__(self, path: Path):
         self.lib = ffi().dlopen(str(path))
-        self.exact = self.lib.cuda_kind() == self.lib.CUDA_SHIM
+        self.exact = self.lib.cuda_kind() == self.lib.CUDA_SHIM and not FUSED
         self.grids = GRIDS
         self.numbers = {}
         while (name := self.lib.cuda_kernel_name(len(self.numbers))) != ffi().NULL:

@@ -6,8 +6,8 @@ import sys
 import pytest
 from helpers.places import ROOT
 
-from puffer_sdk.base.errors import UsageError
-from puffer_sdk.toolchain import cuda_finding, gpu
+from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.toolchain import cuda_finding, gpu, gpu_kept, nvrtc
 
 pytest_plugins = ["helpers.cuda_places"]
 
@@ -77,12 +77,11 @@ def test_a_driver_whose_gpus_are_listed_has_more_time(fake_driver, monkeypatch, 
 def test_training_on_the_cpu_beside_a_gpu_is_said(no_cuda, monkeypatch, capsys, tmp_path, listed,
                                                   hidden, warned):
     monkeypatch.setattr(cuda_finding, "LISTED", (str(tmp_path),) if listed else ())
-    monkeypatch.setattr(gpu.ui, "_warned", set())
+    monkeypatch.setattr(gpu_kept, "list_gpus", cuda_finding.list_gpus)
+    monkeypatch.setattr(gpu_kept.ui, "_warned", set())
     if hidden is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    gpu.warn_of_unused("cuda")
-    assert capsys.readouterr().err == ""
-    gpu.warn_of_unused("cpu")
+    gpu_kept.warn_of_unused(gpu.reason())
     said = capsys.readouterr().err
     assert said.startswith("warning: this machine lists a GPU, and the network trains on the CPU: "
                            "no NVIDIA driver on this machine\n  hint: ") == warned
@@ -181,10 +180,10 @@ def test_where_cublaslt_is_looked_for(no_cuda, fake_nvcc, fake_wheels, monkeypat
 @pytest.fixture
 def gpu_machine(fake_driver, fake_nvcc, monkeypatch):
     """gpu_machine(driver=..., nvcc=..., ...): all that a GPU needs, as far as it is told."""
-    def make(driver=13000, gpu=("NVIDIA H100", 9, 0, 80), nvcc="13.0", cublaslt=True):
+    def make(driver=13000, gpu=("NVIDIA H100", 9, 0, 80), nvcc="13.0", cublaslt=True, **about):
         fake_driver(version=driver, gpus=(gpu,))
         if nvcc:
-            home = fake_nvcc(nvcc)
+            home = fake_nvcc(nvcc, **about)
             monkeypatch.setenv("CUDA_HOME", str(home))
             if cublaslt:
                 (home / "lib").mkdir()
@@ -196,8 +195,12 @@ CHOICES = [
     ({}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.0"),
     ({"driver": 13020, "nvcc": "12.8"}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.2"),
     ({"driver": 13000, "nvcc": "13.2"}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.0"),
+    ({"gpu": ("Tesla T4", 7, 5, 15), "archs": "sm_75\\nsm_80\\n"}, "cuda",
+     "a Tesla T4 (sm_75), driver for CUDA 13.0"),
     ({"gpu": ("NVIDIA GTX 1080", 6, 1, 8)}, "cpu",
-     "the NVIDIA GTX 1080's compute capability 6.1 is below 8.0"),
+     "the NVIDIA GTX 1080's compute capability 6.1 is below 7.5"),
+    ({"driver": 11040, "nvcc": None}, "cpu",
+     "the driver is for CUDA 11.4, and 12.0 or newer is needed"),
     ({"driver": 12040}, "cpu",
      "the driver is for CUDA 12.4, nvcc is 13.0: it would not run"),
     ({"nvcc": None}, "cpu", "no nvcc"),
@@ -219,6 +222,37 @@ def test_each_choice_has_its_reason(gpu_machine, machine, device, why):
         with pytest.raises(UsageError) as error:
             gpu.choose_device("cuda")
         assert why in error.value.message and error.value.hint
+
+
+@pytest.mark.parametrize("driver, nvcc, names", [
+    (13000, None, ["pip install 'puffer-sdk[cuda]', or install NVIDIA's CUDA toolkit"]),
+    (12040, None, ["NVIDIA's newest CUDA toolkit 12", "needs a newer driver"]),
+    (12040, "11.8", ["NVIDIA's newest CUDA toolkit 12", "needs a newer driver"]),
+    (12040, "13.0", ["update the driver, or install NVIDIA's CUDA toolkit 12"]),
+    (12040, "12.4", ["pip install nvidia-cublas-cu12"]),
+    (13000, "12.4", ["pip install nvidia-cublas-cu12"]),
+    (11080, None, ["update the driver"])])
+def test_a_hint_names_what_runs_with_the_driver(gpu_machine, driver, nvcc, names):
+    """The extra brings CUDA 13, 1.1 GB that a driver for CUDA 12 runs nothing of."""
+    gpu_machine(driver=driver, nvcc=nvcc, cublaslt=False)
+    hint = gpu.examine().hint
+    assert all(name in hint for name in names)
+    assert ("pip install 'puffer-sdk[cuda]'" in hint) <= (driver >= 13000 or "newer driver" in hint)
+    with pytest.raises(BuildError, match="no NVRTC") as error:
+        nvrtc.find()
+    major = 12 if nvcc == "12.4" or (12000 <= driver < 13000 and nvcc != "13.0") else 13
+    assert f"libnvrtc.so.{major}" in error.value.message
+    assert ("nvidia-cuda-nvrtc-cu12" in error.value.hint) == (major == 12)
+
+
+def test_libraries_lie_in_the_wheels_of_cuda_12_too(fake_wheels):
+    home = fake_wheels({})
+    for package, name in (("cublas", "libcublasLt.so.12"), ("cuda_nvrtc", "libnvrtc.so.12")):
+        folder = home.parent / package / "lib"
+        folder.mkdir(parents=True)
+        (folder / name).touch()
+    assert cuda_finding.find_cublaslt(12) == home.parent / "cublas" / "lib" / "libcublasLt.so.12"
+    assert nvrtc.find_file() == home.parent / "cuda_nvrtc" / "lib" / "libnvrtc.so.12"
 
 
 def test_nvcc_without_its_host_compiler(gpu_machine, no_cuda):

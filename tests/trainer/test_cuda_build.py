@@ -27,14 +27,31 @@ def nvcc():
         pytest.skip("there is no nvcc on this machine")
 
 
+# As glibc 2.41 and 2.42 have it: C23's functions, under the macro of GNU's
+NEW_MATH = """#include_next <bits/mathcalls.h>
+#if __GLIBC_USE (IEC_60559_FUNCS_EXT_C2X) || __GLIBC_USE (IEC_60559_FUNCS_EXT_C23)
+__MATHCALL (rsqrt,, (_Mdouble_ __x));
+__MATHCALL (sinpi,, (_Mdouble_ __x));
+#endif
+"""
+
+
 @pytest.fixture(scope="session")
-def whole(nvcc, tmp_path_factory):
-    """What `make cuda` makes, and what it says."""
+def new_glibc(tmp_path_factory):
+    """A folder for CPATH: <math.h> declares what a newer glibc declares."""
+    folder = tmp_path_factory.mktemp("glibc")
+    (folder / "bits").mkdir()
+    (folder / "bits" / "mathcalls.h").write_text(NEW_MATH)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole(nvcc, new_glibc, tmp_path_factory):
+    """What `make cuda` makes, and what it says; on a system with a new C library."""
     made = tmp_path_factory.mktemp("cuda") / "a" / "puffer_cuda.so"
     done = subprocess.run([sys.executable, "-m", "puffer_sdk.training.native.cuda", made],
-                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                          capture_output=True,
-                          timeout=600)
+                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "CPATH": str(new_glibc)},
+                          capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return made, done.stderr
 
@@ -45,6 +62,21 @@ def test_the_trainer_compiles_for_four_generations_without_a_warning(whole):
     assert "--Werror all-warnings" in said and "warning:" not in said
     for arch in build.ARCHS:
         assert f"sm_{arch}".encode() in made.read_bytes()
+
+
+def test_a_new_c_library_is_what_the_flags_are_for(nvcc, new_glibc, tmp_path):
+    """Without them its functions clash with CUDA's; the hint then does not blame our sources."""
+    source = tmp_path / "empty.cu"
+    source.write_text("")
+    command = [cuda_finding.find_nvcc().path, "-c", source, "-o", tmp_path / "empty.o"]
+    env = {**os.environ, "CPATH": str(new_glibc)}
+    clash = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert clash.returncode and "rsqrt" in clash.stderr
+    assert "newer CUDA toolkit" in build._what_helps(clash.stderr)
+    ours = f"{KERNELS / 'cuda' / 'layers.cuh'}(3): error: no"
+    assert "please report" in build._what_helps(ours)
+    subprocess.run([*command, *build.HOST_FLAGS], env=env, check=True)
+    assert set(build.HOST_FLAGS) <= set(build.FLAGS) & set(build.TRAINER_FLAGS)
 
 
 def test_the_trainer_needs_nothing_of_cuda_to_load(whole):
@@ -142,7 +174,8 @@ def test_cublaslt_beside_nvcc_is_where_the_library_looks(gpu, monkeypatch):
 def test_what_nvcc_says_comes_with_a_hint(gpu):
     script = (gpu / "bin" / "nvcc").read_text()
     for text, hint in (("error: unsupported GNU version!", "NVCC_CCBIN"),
-                       ("device.cu:3: error: no", "--train.device cpu")):
+                       ("device.cu:3: error: no", "--train.device cpu"),
+                       ("nvcc error: cicc died", "newer CUDA toolkit")):
         (gpu / "bin" / "nvcc").write_text(script.replace("*) while", f"*) echo '{text}'; exit 1;"
                                                          " while"))
         with pytest.raises(BuildError, match="the compiler refused the trainer for GPUs") as error:

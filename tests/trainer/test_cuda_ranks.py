@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers.cuda_calls import HAS_DRIVER
+from helpers.cuda_calls import HAS_DRIVER, ROUNDS
 from helpers.cuda_trainer import MODES, count
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from helpers.places import SPECIMENS, TESTS
@@ -80,10 +80,10 @@ def test_rollouts_and_updates_are_those_of_one_trainer(make, game, gpus, mode):
         cpu.rollout()
         gpu.rollout()
         want, got = cpu.rollout_tensors, gpu.rollout_tensors
-        if HAS_DRIVER:          # its exp and sin round otherwise, and so do continuous actions
+        if ROUNDS:          # its exp and sin round otherwise, and so do continuous actions
             np.testing.assert_allclose(got["obs"].astype(float), want["obs"].astype(float),
                                        rtol=0, atol=1e-3 if game == "pendulum" else 0)
-        for name in (set(BUFFERS) & set(want)) if not HAS_DRIVER else ():
+        for name in (set(BUFFERS) & set(want)) if not ROUNDS else ():
             np.testing.assert_array_equal(got[name], want[name], name)
         living = len(segments_of(want)) if "live" in want else cpu.agents
         minibatches = int(cpu.settings.replay_ratio * living / 16 + cpu.minibatch_carry)
@@ -185,7 +185,7 @@ def test_checkpoints_move_between_any_numbers_of_gpus(make):
         trainer.rollout()
         after.append({name: trainer.rollout_tensors[name].tobytes() for name in BUFFERS
                       if name in trainer.rollout_tensors})
-    assert HAS_DRIVER or after[0] == after[1] == after[2]
+    assert ROUNDS or after[0] == after[1] == after[2]
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="the emulated device counts")

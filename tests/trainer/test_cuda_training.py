@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.cuda_calls import HAS_DRIVER
+from helpers.cuda_calls import HAS_DRIVER, ROUNDS
 from helpers.cuda_trainer import MODES, count, puffer
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from helpers.places import ROOT, SPECIMENS
@@ -69,11 +69,11 @@ def test_a_rollout_has_the_bits_of_the_cpus_and_an_update_its_numbers(case, mode
             native.rollout()
         want, got = cpu.rollout_tensors, gpu.rollout_tensors
         for name in BUFFERS:
-            if name in want and not HAS_DRIVER:
+            if name in want and not ROUNDS:
                 np.testing.assert_array_equal(got[name], want[name], name)
             elif name in want and name != "actions":
                 np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-4)
-        if HAS_DRIVER:                  # it rounds otherwise, and may have drawn another action
+        if ROUNDS:                  # it rounds otherwise, and may have drawn another action
             for name in BUFFERS:
                 if name in want:
                     got[name][...] = want[name]
@@ -206,9 +206,9 @@ def check_rollout(got, want, slots: int) -> int:
     kept = (want["truncated"] == 2) & (np.cumsum(want["truncated"] == 2, 1) <= slots)
     cut = np.where((want["truncated"] == 2) & ~kept, 1, want["truncated"])
     np.testing.assert_array_equal(got["truncated"], cut)
-    for name in (set(BUFFERS) & set(want)) - {"truncated"} if not HAS_DRIVER else ("obs",):
+    for name in (set(BUFFERS) & set(want)) - {"truncated"} if not ROUNDS else ("obs",):
         np.testing.assert_array_equal(got[name], want[name], name)
-    (np.testing.assert_allclose if HAS_DRIVER else np.testing.assert_array_equal)(
+    (np.testing.assert_allclose if ROUNDS else np.testing.assert_array_equal)(
         got["finals"][kept], want["finals"][kept])
     return int(kept.sum())
 
@@ -224,7 +224,7 @@ def test_values_of_final_observations_have_the_bits_of_the_cpus(case, mode):
             native.rollout()
         want, got = cpu.rollout_tensors, gpu.rollout_tensors
         kept += check_rollout(got, want, slots)
-        if HAS_DRIVER or horizon >= 16:             # what has no slot counts otherwise
+        if ROUNDS or horizon >= 16:             # what has no slot counts otherwise
             for name in {*BUFFERS, "finals"} & set(want):
                 got[name][...] = want[name]
             gpu.touch()
@@ -353,7 +353,7 @@ def test_slices_step_in_turn_and_change_no_bit(target, mode):
         got = {**as_bytes(native), "actions": native.rollout_tensors["actions"].tobytes(),
                "log": json.dumps(envs.log())}
         wanted = wanted or got
-        assert HAS_DRIVER or got == wanted, slices
+        assert ROUNDS or got == wanted, slices
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="a driver pins memory as it likes")

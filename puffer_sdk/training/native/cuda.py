@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,8 @@ TRAINER_FLAGS = (*HOST_FLAGS, "-O3", "-fmad=false", "-shared", "--threads", "0",
                  "-Xlinker", "--no-undefined")
 EMULATED_FLAGS = ("-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall",
                   "-Wextra", "-dynamiclib" if sys.platform == "darwin" else "-shared")
+FUSED_FLAGS = (*(("-mfma",) if platform.machine() in ("x86_64", "AMD64") else ()),
+               "-ffp-contract=fast")        # multiply-adds round once, as a GPU's may
 STRICT = ("--Werror", "all-warnings", "-Xcompiler", "-Werror", "-DPUFFER_STRICT")
 TIMEOUT = 600                           # seconds; an idle core needs twenty for each generation
 KEEP = 4                                # libraries of other versions that stay in the cache
@@ -180,8 +183,11 @@ def _what_helps(said: str) -> str:
 
 def build_emulated(*, verbose: bool = False, fresh: bool = False,
                    flags: Sequence[str] = ()) -> Path:
-    """The same trainer for the CPU, on an emulated GPU: what PUFFER_CUDA=emulated runs."""
+    """The same trainer for the CPU, on an emulated GPU: what PUFFER_CUDA=emulated runs. With
+    PUFFER_CUDA_EMULATED_FMA=1 it rounds as a GPU may, and not as the CPU's trainer does."""
     compiler = compilers.find_compiler()
+    if os.environ.get("PUFFER_CUDA_EMULATED_FMA") == "1":
+        flags = (*FUSED_FLAGS, *flags)
     files = sources.for_cuda("emulated/device.cc")
     command = [*compiler.command, *EMULATED_FLAGS, *flags,
                *(() if sys.platform == "darwin" else ("-Wl,--no-undefined",)),
