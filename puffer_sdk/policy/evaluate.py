@@ -12,12 +12,12 @@ from ..base import files, paths, ui
 from ..base.errors import RunError, UsageError
 from ..bridges import sources
 from ..env import child
+from ..scoring.score import Score
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
 from ..training.models import find_model, run_folder
 from .players import PlayersJob
-from .scoring import Score
 
 
 @dataclass(frozen=True)
