@@ -73,12 +73,13 @@ def _measure(mean: float | None, half: float | None) -> str:
 
 
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
-             model: str | Path | None = "latest", output: Path | None = None,
+             model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
              on_progress=None, verbose: bool = False) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
 
-    model         "latest", a run's number or folder, a checkpoint file; None: only baselines
+    model         "best" or "latest" of the newest run, a run's number or folder (its best), a
+                  checkpoint file; None: only baselines
     output        the JSON file; default: the run's episodes.json
     ini           a file of settings over the environment's own ini
     greedy        take the likeliest action instead of drawing one

@@ -4,7 +4,7 @@ A player is a function play(vec) that fills vec.actions. Envs that have played t
 the others, where the library can step some envs alone.
 
 A budget of agent steps may end a play early. Whatever is counted must not depend on what ends
-soon, so envs leave in the order of their numbers: once half of the budget is spent only the first
+soon, so envs leave in the order of their numbers: once CUT of the budget is spent only the first
 quarter of them plays on and counts, and so on, down to FEWEST.
 """
 from __future__ import annotations
@@ -25,7 +25,9 @@ PATIENCE = 20           # times [eval] steps: the most ticks to wait for somethi
 GAMES = 4               # entries of each agent, at least: first ones alone may be unlike the others
 LEAST_ENVS = 8          # for an interval that says something
 FEWEST = 4              # envs that play on where the budget is short
-SLACK = 1.5             # times the expected cost, that a plan leaves room for
+SLACK = 1.4             # times the expected cost, that a plan leaves room for
+CUT = 0.75              # of the budget that is left, after which a quarter of the envs goes on
+QUOTAS = ((32, 1), (128, 2))    # games below which an agent plays so many: rather more envs
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,10 @@ def within(whole: Plan, budget: float, agents: int, length: float) -> Plan:
 
     length      ticks that an episode is expected to take
     """
-    games = budget / (SLACK * agents * max(1.0, length))
-    envs = min(whole.envs, max(LEAST_ENVS, int(games / GAMES)))
-    quota = max(1, min(whole.quota, int(games / envs)))
-    envs = max(2, min(envs, int(games))) if whole.envs > 1 else 1
+    games = int(budget / (SLACK * agents * max(1.0, length)))
+    quota = min(whole.quota, next((few for below, few in QUOTAS if games < below), GAMES))
+    envs = min(whole.envs, max(2, games // quota))
+    quota = min(whole.quota, max(quota, games // envs))
     ticks = max(1, int(budget / (envs * agents)))
     return Plan(envs, quota, min(whole.least, ticks), whole.most, budget)
 
@@ -104,7 +106,7 @@ class Play:
             report: Callable[[Play], None] | None = None) -> Entries:
         """Play to the end, or until stop(). report: called now and then"""
         entries, plan = self.entries, self.plan
-        limit = plan.budget / 2
+        limit = CUT * plan.budget
         while entries.tick < plan.most and not entries.over and not stop():
             waiting = entries.waiting if self._may_wait else np.zeros(self.vec.num_envs, bool)
             agents = int(entries.sizes[~waiting].sum())
@@ -114,7 +116,7 @@ class Play:
             self.cost += agents
             if self.cost >= limit and entries.kept > FEWEST:
                 entries.keep(max(FEWEST, entries.kept // 4))
-                limit = (limit + plan.budget) / 2
+                limit += CUT * (plan.budget - limit)
             if report and entries.tick % 50 == 0:
                 report(self)
         return entries

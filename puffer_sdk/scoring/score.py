@@ -50,7 +50,7 @@ def score_of(entries: Entries, policy: str) -> Score:
     for name in measures_of(counted):
         mean[name], interval[name] = clustered_mean(
             [each[name] for each in counted], envs, weights)
-    for name, rates in rates_of(entries).items():
+    for name, rates in rates_of(entries).items() if entries.seen.any() else ():
         mean[name], interval[name] = clustered_mean(rates, range(len(rates)))
     rows, endings = entries.rows, bool(entries.ended[:entries.kept].any())
     short = entries.seen & (entries.finished < entries.quota) & ~entries.done[entries.env_of]
