@@ -16,7 +16,7 @@ from ..scoring.score import Score
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
-from ..training.models import find_model, run_folder
+from ..training.models import find_model, run_folder, which_weights
 from .players import PlayersJob
 
 
@@ -29,6 +29,7 @@ class Evaluation:
     scores: dict[str, Score]
     path: Path | None
     goal: Goal | None = None
+    weights: str = ""       # which they are: "the best of run 3, after 4,096 steps"
 
     @property
     def solved(self) -> bool | None:
@@ -62,6 +63,7 @@ class Evaluation:
         """JSON-able; a number that is not finite becomes None."""
         return without_nan({
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
+            "weights": self.weights,
             "goal": str(self.goal) if self.goal else None, "solved": self.solved,
             "policies": {name: asdict(score) for name, score in self.scores.items()}})
 
@@ -116,7 +118,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     checkpoint.warn_of_other_name(past, prepared.spec.name)
     result = Evaluation(prepared.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
-                        parse_goal(resolved.eval.goal))
+                        parse_goal(resolved.eval.goal), which_weights(past) if past else "")
     if output is None:
         return result
     try:

@@ -20,6 +20,7 @@ ENDLESS = "episodes do not end"
 PLACE = ("env", "agent", "seed", "tick", "n")       # of an entry: what is no measure
 ORDER = ("perf", "score", "episode_return", "episode_length")
 RETURN_RATE, ENTRY_RATE = "return_per_1000_ticks", "entries_per_1000_ticks"
+RATES = (RETURN_RATE, ENTRY_RATE)
 FEW = 10                # episodes below which an interval says nothing
 
 
@@ -55,7 +56,7 @@ def score_of(entries: Entries, policy: str) -> Score:
     rows, endings = entries.rows, bool(entries.ended[:entries.kept].any())
     short = entries.seen & (entries.finished < entries.quota) & ~entries.done[entries.env_of]
     return Score(policy, PER_EPISODE if endings else ENDLESS, round(sum(weights)), entries.tick,
-                 int(short[:rows].sum()) if endings else 0, mean, interval, entries.zero_sum,
+                 int(short[:rows].sum()), mean, interval, entries.zero_sum,
                  counted)
 
 
@@ -85,6 +86,5 @@ def comparable(scores: Iterable[Score]) -> list[Score]:
 
 
 def only_episodes(score: Score) -> Score:
-    rates = (RETURN_RATE, ENTRY_RATE)
     return replace(score, **{part: {name: value for name, value in getattr(score, part).items()
-                                    if name not in rates} for part in ("mean", "interval")})
+                                    if name not in RATES} for part in ("mean", "interval")})

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..base import ui
-from .score import FEW, RETURN_RATE, Score
+from .score import FEW, RATES, RETURN_RATE, Score
+
+ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"
 
 
 def measure(mean: float | None, half: float | None) -> str:
@@ -16,9 +18,16 @@ def measure(mean: float | None, half: float | None) -> str:
     return f"{mean:,.{digits}f}" + (f" ± {half:,.{digits}f}" if half is not None else "")
 
 
+def cell(score: Score, name: str) -> str:
+    """A mean with its interval; where there are too few entries for one, how few."""
+    mean, half = score.mean.get(name), interval(score, name)
+    few = mean is not None and half is None and score.interval.get(name) is not None
+    return measure(mean, half) + (f" ({score.count} only)" if few else "")
+
+
 def interval(score: Score, name: str) -> float | None:
     """The half width of a mean's interval; None where there are too few entries for one."""
-    rate = name.endswith("_per_1000_ticks")
+    rate = name in RATES
     return score.interval.get(name) if rate or score.count >= FEW else None
 
 
@@ -40,11 +49,11 @@ def claimed(claim: Mapping) -> str:
 
 def played(score: Score) -> str:
     """'1,000 fresh episodes'; how few, where an interval would say nothing; what did not end."""
+    if score.count == 0:
+        return f"no episode ended in {score.ticks:,} fresh ticks"
     if score.unfinished:
         agents = ui.plural(score.unfinished, "agent")
         return f"{agents} did not end every episode in {score.ticks:,} fresh ticks"
-    if score.count == 0:
-        return f"no episode ended in {score.ticks:,} fresh ticks"
     what = "fresh episode" if score.whole else "fresh log entr"
     text = ui.plural(score.count, what) if score.whole else \
         f"{score.count:,} {what}{'y' if score.count == 1 else 'ies'}"
@@ -65,6 +74,5 @@ def notes(claim: Mapping, step: int) -> list[str]:
         found.append(f"the best weights are of step {claim['step']:,}; the last ones, of step "
                      f"{step:,}, did worse")
     if Score(**claim["trained"]).zero_sum:
-        found.append("the rewards of an env's agents add up to 0: a policy cannot be judged by "
-                     "playing against itself")
+        found.append(ZERO_SUM)
     return found
