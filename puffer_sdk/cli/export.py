@@ -49,15 +49,18 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
     if demo:
         return _export_demo(run, output, model, runs_dir, format_)
     from ..policy.export import export_policy
+    from ..policy.measuring import measure
 
     to = to or "c"
     done = export_policy(run, to, output, model=model, runs_dir=runs_dir)
     size = done.path.stat().st_size
     if format_ == "json":
         ui.out(json.dumps({"path": str(done.path), "to": to, "bytes": size,
-                           "checkpoint": str(done.policy.path), **done.policy.about()}))
+                           "checkpoint": str(done.policy.path),
+                           "measured": measure(done.policy), **done.policy.about()}))
         return
     ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB; {done.policy.chosen})")
+    ui.out(f"measured  {measure(done.policy)}")
     for line in done.usage():
         ui.out(f"    {line}")
 

@@ -77,7 +77,7 @@ def _measure(mean: float | None, half: float | None) -> str:
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
-             on_progress=None, verbose: bool = False) -> Evaluation:
+             on_progress=None, verbose: bool = False, seconds: float = 0.0) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
 
     model         "best" or "latest" of the newest run, a run's number or folder (its best), a
@@ -86,6 +86,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     ini           a file of settings over the environment's own ini
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
+    seconds       of each policy, at most, after which nothing is written; 0: to the end
     Raises UsageError for a checkpoint that is damaged, or of other sizes.
     """
     source = sources.find(env, ini)
@@ -95,7 +96,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
         backends.require_actor(past.config, verbose=verbose)
     home = run_folder(found)
     asked = output is not None
-    if output is None and found:
+    if output is None and found and not seconds:
         output = home / "episodes.json" if home else found.with_suffix(".episodes.json")
         if not os.access(output.parent, os.W_OK):       # somebody else's run, perhaps
             ui.warn(f"{paths.shown(output.parent)} cannot be written to, so the episodes are not "
@@ -106,7 +107,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     prepared = source.prepare(settings, verbose=verbose)
     prepared = prepared.as_trained(past and past.facts["env"])
     resolved = prepared.config
-    job = prepared.job(PlayersJob, model=found, greedy=greedy)
+    job = prepared.job(PlayersJob, model=found, greedy=greedy, seconds=seconds)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:

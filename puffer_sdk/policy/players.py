@@ -19,6 +19,7 @@ class PlayersJob(EnvJob):
 
     model: Path | None      # a checkpoint; None: baselines only
     greedy: bool            # take the likeliest action instead of drawing one
+    seconds: float = 0.0    # of each player, at most; 0: to the end
 
 
 def load_players(job: PlayersJob, library) -> dict:

@@ -5,6 +5,7 @@ which kind an environment is.
 """
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, replace
 
 from ..env.link import Link
@@ -26,8 +27,9 @@ def work(job: PlayersJob, link: Link) -> dict:
         if random and random.unit == ENDLESS:
             most = replace(whole, most=random.ticks)
         vec = make_envs(library, resolved, link, whole.envs)
-        play = Play(vec, make_player(vec, resolved), most, name)
-        play.run(lambda: link.stop, lambda play: report(play, link))
+        play, began = Play(vec, make_player(vec, resolved), most, name), time.monotonic()
+        play.run(lambda: link.stop or 0 < job.seconds < time.monotonic() - began,
+                 lambda play: report(play, link))
         vec.close()
         scores[name] = score_of(play.entries, name)
     found = {score.policy: asdict(score) for score in comparable(scores.values())}

@@ -43,8 +43,12 @@ def claimed(claim: Mapping) -> str:
     """'perf 0.983 ± 0.007, random play 0.112 ± 0.019 (1,000 fresh episodes)'"""
     trained, random = Score(**claim["trained"]), Score(**claim["random"])
     name = headline(claim)
-    values = [measure(score.mean.get(name), interval(score, name)) for score in (trained, random)]
-    return f"{name.replace('_', ' ')} {values[0]}, random play {values[1]} ({played(trained)})"
+    means = [score.mean.get(name) for score in (trained, random)]
+    shown = [measure(mean, interval(score, name)) for mean, score in zip(means, (trained, random))]
+    sign = -1 if claim["least"] and name == claim["metric"] else 1
+    no_better = None not in means and sign * means[0] <= sign * means[1]
+    return (f"{name.replace('_', ' ')} {shown[0]}, {'no better than ' * no_better}random play "
+            f"{shown[1]} ({played(trained)})")
 
 
 def played(score: Score) -> str:

@@ -230,7 +230,8 @@ class Evaluations:
         if not self.met and self.goal and self.meets(claim.score):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
         state.claim = {
-            "step": claim.step, "metric": self.metric, "unmoved": self.unmoved,
+            "step": claim.step, "metric": self.metric, "least": self.sign < 0,
+            "unmoved": self.unmoved,
             "trained": without_episodes(claim.score), "random": without_episodes(random.score)}
         return {**self._row("claim", claim.score), "claim/step": claim.step,
                 **({"best": True} if claim.step == step else {})}
