@@ -57,10 +57,10 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
     if format_ == "json":
         ui.out(json.dumps({"path": str(done.path), "to": to, "bytes": size,
                            "checkpoint": str(done.policy.path),
-                           "measured": measure(done.policy), **done.policy.about()}))
+                           "measured": measure(done.policy, done.folder), **done.policy.about()}))
         return
     ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB; {done.policy.chosen})")
-    ui.out(f"measured  {measure(done.policy)}")
+    ui.out(f"measured  {measure(done.policy, done.folder)}")
     for line in done.usage():
         ui.out(f"    {line}")
 

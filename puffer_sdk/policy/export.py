@@ -80,6 +80,7 @@ class Exported:
     path: Path
     to: str
     policy: TrainedPolicy
+    folder: Path | None = None      # the environment's, if one was named
 
     def usage(self) -> list[str]:
         lines = {"c": usage.c_lines, "onnx": usage.onnx_lines, "torch": usage.torch_lines}
@@ -119,7 +120,7 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
         raise UsageError("the export would replace the checkpoint itself", where=target)
     files.save(target, WRITERS[to](policy), what="the export",
                hint="free some space, or choose another place: --output")
-    return Exported(target, to, policy)
+    return Exported(target, to, policy, folder)
 
 
 def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 from ..base.errors import PufferError
 from ..scoring.score import ORDER
@@ -12,13 +13,16 @@ from .export import TrainedPolicy
 SECONDS = 1.0           # of play, each of the policy and at random, where nobody has measured it
 
 
-def measure(policy: TrainedPolicy) -> str:
+def measure(policy: TrainedPolicy, folder: Path | None = None) -> str:
     """What its run's evaluation says of it, or else what a short play shows, if its environment is
-    at hand; or that nobody measured it."""
+    at hand; or that nobody measured it.
+
+    folder      the environment's; it is looked for by its name unless given
+    """
     if policy.measured:
         return policy.measured
     try:
-        found = evaluate(policy.name, model=policy.path, seconds=SECONDS)
+        found = evaluate(folder or policy.name, model=policy.path, seconds=SECONDS)
     except PufferError:
         return f"nobody measured this policy: puffer-sdk eval {policy.name}"
     trained, goal = found.scores["trained"], found.goal

@@ -5,6 +5,7 @@ which kind an environment is.
 """
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import asdict, replace
 
@@ -27,8 +28,9 @@ def work(job: PlayersJob, link: Link) -> dict:
         if random and random.unit == ENDLESS:
             most = replace(whole, most=random.ticks)
         vec = make_envs(library, resolved, link, whole.envs)
-        play, began = Play(vec, make_player(vec, resolved), most, name), time.monotonic()
-        play.run(lambda: link.stop or 0 < job.seconds < time.monotonic() - began,
+        play = Play(vec, make_player(vec, resolved), most, name)
+        end = time.monotonic() + job.seconds if job.seconds else math.inf
+        play.run(lambda end=end: link.stop or time.monotonic() > end,
                  lambda play: report(play, link))
         vec.close()
         scores[name] = score_of(play.entries, name)

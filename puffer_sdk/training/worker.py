@@ -27,6 +27,7 @@ from ..scaling import cores, dividing
 from ..scaling import group as joining
 from ..scaling.failing import Elsewhere
 from ..scaling.group import Alone
+from ..settings.values import Config
 from . import backends, checkpoint
 from .endings import Endings
 from .evaluations import Evaluations
