@@ -81,13 +81,13 @@ def _models(ctx, incomplete: str, words: tuple[str, ...]) -> Iterator:
 @_quiet
 def models(ctx, param, incomplete: str) -> Iterator:
     """What --load-model-path takes."""
-    yield from _models(ctx, incomplete, ("latest", "best"))
+    yield from _models(ctx, incomplete, ("best", "latest"))
 
 
 @_quiet
 def models_or_none(ctx, param, incomplete: str) -> Iterator:
     """What --load-model-path takes where no policy is needed."""
-    yield from _models(ctx, incomplete, ("latest", "best", "none"))
+    yield from _models(ctx, incomplete, ("best", "latest", "none"))
 
 
 @_quiet

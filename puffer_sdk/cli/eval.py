@@ -150,7 +150,11 @@ def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
 
 def print_result(result) -> None:
     """The table, and where the episodes are."""
+    from ..scoring.words import ZERO_SUM
+
     print_table(result)
+    if result.weights:
+        ui.out(f"weights   {result.weights}")
     if result.path:
         ui.out(f"episodes  {paths.shown(result.path)}")
     if result.goal and "trained" in result.scores:
@@ -160,6 +164,9 @@ def print_result(result) -> None:
         ui.out(f"goal      {result.goal}: {said}")
         if result.measured and not result.solved:
             ui.out(f"to read   {paths.page('tutorials/debugging.md')}")
+    trained = result.scores.get("trained")
+    if trained and trained.zero_sum:
+        ui.out(f"note      {ZERO_SUM}")
 
 
 def print_recording(film, shot, *, text: bool) -> None:
@@ -184,36 +191,33 @@ def print_table(result) -> None:
     """One column per policy, one row per measure: the mean ± half of its 95 % interval."""
     from rich.table import Table
 
+    from ..scoring.score import ENDLESS, RATES
+    from ..scoring.words import cell
+
     scores = list(result.scores.values())
-    for unit in dict.fromkeys(score.unit for score in scores):
-        group = [score for score in scores if score.unit == unit]
-        names = list(dict.fromkeys(name for score in group for name in score.mean))
-        table = Table(title=f"{result.env}, {unit}", title_justify="left", box=None,
-                      title_style="bold", header_style="dim", padding=(0, 0, 0, 4), pad_edge=False)
-        table.add_column("", no_wrap=True)
-        for score in group:
-            table.add_column(score.policy, justify="right", no_wrap=True,
-                             style="bold cyan" if score.policy == "trained" else None)
-        for name in names:
-            table.add_row(name.replace("_", " "), *(
-                measure(score.mean.get(name), score.interval.get(name)) for score in group))
-        table.add_row("episodes" if unit == "per episode" else "log entries",
-                      *(f"{score.count:,}" for score in group), style="dim")
-        ui.out_renderable(table)
+    names = list(dict.fromkeys(name for score in scores for name in score.mean))
+    names.sort(key=lambda name: name in RATES)
+    endless = bool(scores) and all(score.unit == ENDLESS for score in scores)
+    table = Table(title=f"{result.env}, {ENDLESS if endless else 'per episode'}",
+                  title_justify="left", box=None, title_style="bold", header_style="dim",
+                  padding=(0, 0, 0, 4), pad_edge=False)
+    table.add_column("", no_wrap=True)
     for score in scores:
+        table.add_column(score.policy, justify="right", no_wrap=True,
+                         style="bold cyan" if score.policy == "trained" else None)
+    for name in names:
+        table.add_row(name.replace("_", " "), *(cell(score, name) for score in scores))
+    table.add_row("log entries" if endless else "episodes",
+                  *(f"{score.count:,}" for score in scores), style="dim")
+    if not endless and any(score.unfinished for score in scores):
+        table.add_row("unfinished", *(f"{score.unfinished:,}" for score in scores), style="dim")
+    ui.out_renderable(table)
+    for score in scores if not endless else ():
         if score.unfinished:
             agents = ui.plural(score.unfinished, "agent")
-            ui.warn(f"{score.policy} play: {agents} ended no episode in {score.ticks:,} ticks; "
-                    "the means cover only those that did",
-                    hint="raise --eval.steps to wait longer")
+            ui.warn(f"{score.policy} play: {agents} did not end every episode in "
+                    f"{score.ticks:,} ticks; what those would have logged is not in the means",
+                    hint="compare what comes in 1000 ticks; or wait longer: --eval.steps")
     if scores and all(half is None for score in scores for half in score.interval.values()):
         ui.say("no ± intervals: this is one env, and its agents share their fate; "
                "--vec.total-agents N lets an evaluation play several")
-
-
-def measure(mean: float | None, half: float | None) -> str:
-    """'0.973 ± 0.010'"""
-    if mean is None:
-        return "-"
-    digits = 3 if abs(mean) < 100 else 1
-    return f"{mean:,.{digits}f}" + (f" ± {half:,.{digits}f}" if half is not None else "")

@@ -49,6 +49,7 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
     if demo:
         return _export_demo(run, output, model, runs_dir, format_)
     from ..policy.export import export_policy
+    from ..policy.measuring import measure
     from ..policy.usage import lines
 
     to = to or "c"
@@ -56,9 +57,11 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
     size = done.path.stat().st_size
     if format_ == "json":
         ui.out(json.dumps({"path": str(done.path), "to": to, "bytes": size,
-                           "checkpoint": str(done.policy.path), **done.policy.about()}))
+                           "checkpoint": str(done.policy.path),
+                           "measured": measure(done.policy, done.folder), **done.policy.about()}))
         return
     ui.out(f"exported  {paths.shown(done.path)} ({size / 1000:,.0f} kB; {done.policy.chosen})")
+    ui.out(f"measured  {measure(done.policy, done.folder)}")
     for line in lines(done):
         ui.out(f"    {line}")
 

@@ -31,10 +31,10 @@ format_option = click.option("--format", "format_", type=click.Choice(["text", "
 runs_dir_option = click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path),
                                help="The folder of all runs.  [default: runs/ of the project]")
 model_option = click.option(
-    "--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
+    "--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
     shell_complete=completing.models,
-    help="The policy: 'latest' or 'best' of the newest run, a run's number or folder, or a "
-         "checkpoint file.")
+    help="The policy: 'best' or 'latest' of the newest run, a run's number or folder (its best), "
+         "or a checkpoint file.")
 
 
 def _say_more(ctx: click.Context, param: click.Parameter, value: bool) -> bool:

@@ -17,10 +17,10 @@ from .pages import Page
               4: "the environment died"})
 @env_argument
 @takes_settings
-@click.option("--load-model-path", "model", metavar="MODEL", default="latest", show_default=True,
+@click.option("--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
               shell_complete=completing.models_or_none,
-              help="The policy: 'latest', a run's number or folder, a checkpoint file, or 'none' "
-                   "for random actions.")
+              help="The policy: 'best' or 'latest' of the newest run, a run's number or folder "
+                   "(its best), a checkpoint file, or 'none' for random actions.")
 @click.option("--watch", is_flag=True, help="Rebuild when a file is saved, and continue.")
 @click.option("--seed", type=click.IntRange(0), metavar="N",
               help="Seed of the first game.  [default: eval.seed]")

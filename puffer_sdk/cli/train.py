@@ -47,6 +47,7 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
     to a new folder under runs/. Ctrl-C saves and stops.
     """
     from ..scaling.launching import launch
+    from ..scoring.words import claimed, notes
     from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
@@ -66,21 +67,19 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
         ui.out(json.dumps(without_nan({
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
-            "missed": result.missed, "lost": result.lost, "metrics": result.metrics})))
+            "missed": result.missed, "lost": result.lost, "claim": result.claim,
+            "metrics": result.metrics})))
         return
-    reached = result.reached
-    shown = ", ".join(f"{name} {reached[name]:.3f}"
-                      for name in ("perf", "score", "episode_return") if name in reached)
     rate = result.steps / max(result.seconds, 1e-9)
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
-    if shown:
-        episodes = ui.plural(round(reached["n"]), "episode")
-        ui.out(f"reached  {shown} (mean of {episodes})")
+    if result.claim:
+        ui.out(f"reached  {claimed(result.claim)}")
+        for note in notes(result.claim, result.steps):
+            ui.out(f"note     {note}")
     if result.goal:
         ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
     if result.lost:
-        ui.out(f"lost     the goal {result.lost} again; best.safetensors in the run has the "
-               "weights that were best")
+        ui.out(f"lost     the goal {result.lost}: on fresh episodes the best weights miss it")
     if result.missed:
         ui.out(f"missed   the goal {result.missed}")
         ui.out(f"to read  {paths.page('tutorials/debugging.md')}")

@@ -22,9 +22,9 @@ from ..base.errors import RunError, UsageError
 from ..env.link import Link
 from ..env.living import ended as endings_of
 from ..env.living import living
-from ..policy.entries import Entries
 from ..policy.players import PlayersJob, load_players
-from ..policy.scoring import GAMES, LEAST_ENVS, PATIENCE, make_envs
+from ..scoring.entries import Entries
+from ..scoring.playing import GAMES, LEAST_ENVS, PATIENCE, make_envs, plan
 from ..settings.values import Config
 from .montage import Grid, Scale, dim
 
@@ -105,16 +105,22 @@ def work(job: FilmJob, link: Link) -> None:
     for policy in job.policies:
         if link.stop:
             break
-        vec = make_envs(library, resolved, link, max(LEAST_ENVS, camera.last))
+        vec = _eval_envs(library, resolved, link, max(LEAST_ENVS, camera.last))
         _never_closed.append(vec)
         camera.film(policy, vec, players[policy](vec, resolved))
         if not job.director:
             vec.close()
 
 
+def _eval_envs(library, resolved: Config, link: Link, least: int = LEAST_ENVS):
+    """The envs that eval plays, or more."""
+    agents = library.agents_per_env(resolved.env, link.watches(library.armed))
+    return make_envs(library, resolved, link, plan(resolved, agents, least_envs=least).envs)
+
+
 def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
     """Whether random play ends an episode, as eval decides it."""
-    vec = make_envs(library, resolved, link)
+    vec = _eval_envs(library, resolved, link)
     player, steps = make_player(vec, resolved), resolved.eval.steps
     vec.reset()
     entries = Entries(vec, GAMES, least=steps)
@@ -253,7 +259,7 @@ class Camera:
 
 
 class _Episodes:
-    """Counts and measures the episodes of every agent, as policy/scoring.py does.
+    """Counts and measures the episodes of every agent, as scoring/entries.py does.
 
     finished  (N,)  episodes that each agent has ended
     """

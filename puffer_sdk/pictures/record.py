@@ -135,7 +135,7 @@ class Recording:
 
 def record(env=None, settings: Mapping[str, object] | None = None, *,
            gif: str | Path | None = None, mp4: str | Path | None = None,
-           frames: str | Path | None = None, model: str | Path | None = "latest",
+           frames: str | Path | None = None, model: str | Path | None = "best",
            episodes: int | None = None, ticks: int | None = None, fps: float | None = None,
            env_index: int = 0, grid: str | tuple[int, int] = (1, 1), beside: str | None = None,
            width: int | None = None, greedy: bool = False, force: bool = False,
@@ -143,7 +143,7 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
            verbose: bool = False) -> Recording:
     """Record ENV as the trained policy plays it: into a GIF, a film or a folder of frames.
 
-    model         "latest", a run's number or folder, a checkpoint file; None: random play
+    model         as for evaluate; None: random play
     episodes      how many of each visible env; an env that is done is dimmed
                   [as many of the first env as fill 5 seconds, at least one]
     ticks         at most this many [30 seconds; 10 if episodes do not end, or if several agents
@@ -175,7 +175,7 @@ def parse_grid(text: str) -> tuple[int, int]:
     return int(rows), int(columns)
 
 
-def record_options(options: Options, env, settings, *, model="latest", greedy: bool = False,
+def record_options(options: Options, env, settings, *, model="best", greedy: bool = False,
                    ini: Path | None = None, runs_dir: Path | None = None, on_progress=None,
                    verbose: bool = False) -> Recording:
     """record(), for Options."""

@@ -10,9 +10,8 @@ from collections import deque
 import numpy as np
 
 from ..env.library import Library
-from ..env.living import ended, fill_empty, forget_empty, living
+from ..env.living import ended, fill_empty, forget_empty, living, random_actions
 from ..env.vec import VecEnv
-from ..policy.players import random_actions
 from ..settings.values import Config
 from ..training import backends, checkpoint
 

@@ -11,7 +11,7 @@ from ..env.abi import ffi
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
-from ..policy.players import same_actions
+from ..scoring.baselines import same_actions
 from ..settings.texts import parse_action
 from ..settings.values import Config
 

@@ -12,7 +12,7 @@ from ..base.errors import BuildError, UsageError
 from ..bridges import sources
 from ..env import child
 from ..training import backends, checkpoint
-from ..training.models import find_model
+from ..training.models import USUAL, find_model
 from .rebuilding import PlayJob, build_player
 
 
@@ -25,13 +25,13 @@ class Played:
 
 
 def play(env=None, settings: Mapping[str, object] | None = None, *,
-         model: str | Path | None = "latest", ini: Path | None = None, runs_dir: Path | None = None,
+         model: str | Path | None = "best", ini: Path | None = None, runs_dir: Path | None = None,
          seed: int | None = None, greedy: bool = False, watch: bool = False, paused: bool = False,
          seat: int = 0, ticks: int | None = None, on_said: Callable[[str], None] = print,
          on_progress=None, verbose: bool = False) -> Played:
     """Open a window and play ENV: the policy does, or you while you hold SHIFT.
 
-    model     as for evaluate; dice play if it is None, or if "latest" finds none
+    model     as for evaluate; dice play if it is None, or if "best" finds none
     ini       a file of settings over the environment's own ini
     seed      of the first game; default: [eval] seed
     watch     rebuild when a file is saved, and continue
@@ -91,7 +91,7 @@ def _find_policy(home: Path, model, on_said) -> Path | None:
     try:
         return find_model(home, model)
     except UsageError:
-        if model != "latest":
+        if model != USUAL:
             raise
         on_said("no trained policy yet: dice play")
         return None

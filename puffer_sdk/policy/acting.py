@@ -10,7 +10,8 @@ from ..base.errors import UsageError
 from ..bridges import layouts
 from ..env.living import fill_empty, forget_empty
 from ..training import backends, checkpoint
-from ..training.models import find_model
+from ..training.models import find_model, run_folder
+from ..training.runs import Run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,11 +46,11 @@ class Policy:
         self._past, self._actor = past, None
 
     @classmethod
-    def load(cls, run: str | os.PathLike, *, best: bool = False, greedy: bool = False,
+    def load(cls, run: str | os.PathLike, *, best: bool = True, greedy: bool = False,
              seed: int = 0) -> Policy:
         """The policy of a run's folder, or of a checkpoint file (Trainer.save() writes them too).
 
-        best        of a run, its best weights instead of its last
+        best        of a run, its best weights, if it has evaluated any; False: its last ones
         greedy      take the likeliest action instead of drawing one
         Raises UsageError for a file that is missing, damaged or no checkpoint; where the policy
         needs PyTorch and that is not installed; BuildError where the C does not compile.
@@ -59,7 +60,11 @@ class Policy:
             raise UsageError("there is no such run or checkpoint", where=path,
                              expected="runs/NAME/NNNN, or a .safetensors file",
                              hint="puffer-sdk runs lists what there is")
-        past = checkpoint.load(find_model(path.resolve().parent, path, best=best))
+        found = find_model(path.resolve().parent, path)
+        folder = run_folder(found)
+        if not best and folder and not path.is_file():
+            found = Run(folder).checkpoints()[-1]
+        past = checkpoint.load(found)
         policy = cls(past, greedy=greedy, seed=seed)
         backends.require_actor(policy.config)
         return policy

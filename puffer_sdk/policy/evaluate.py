@@ -12,12 +12,12 @@ from ..base import files, paths, ui
 from ..base.errors import RunError, UsageError
 from ..bridges import sources
 from ..env import child
+from ..scoring.score import Score
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
-from ..training.models import find_model, run_folder
+from ..training.models import find_model, run_folder, which_weights
 from .players import PlayersJob
-from .scoring import Score
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Evaluation:
     scores: dict[str, Score]
     path: Path | None
     goal: Goal | None = None
+    weights: str = ""       # which they are: "the best of run 3, after 4,096 steps"
 
     @property
     def solved(self) -> bool | None:
@@ -62,6 +63,7 @@ class Evaluation:
         """JSON-able; a number that is not finite becomes None."""
         return without_nan({
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
+            "weights": self.weights,
             "goal": str(self.goal) if self.goal else None, "solved": self.solved,
             "policies": {name: asdict(score) for name, score in self.scores.items()}})
 
@@ -73,16 +75,18 @@ def _measure(mean: float | None, half: float | None) -> str:
 
 
 def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
-             model: str | Path | None = "latest", output: Path | None = None,
+             model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
-             on_progress=None, verbose: bool = False) -> Evaluation:
+             on_progress=None, verbose: bool = False, seconds: float = 0.0) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
 
-    model         "latest", a run's number or folder, a checkpoint file; None: only baselines
+    model         "best" or "latest" of the newest run, a run's number or folder (its best), a
+                  checkpoint file; None: only baselines
     output        the JSON file; default: the run's episodes.json
     ini           a file of settings over the environment's own ini
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
+    seconds       of each policy, at most, after which nothing is written; 0: to the end
     Raises UsageError for a checkpoint that is damaged, or of other sizes.
     """
     source = sources.find(env, ini)
@@ -92,7 +96,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
         backends.require_actor(past.config, verbose=verbose)
     home = run_folder(found)
     asked = output is not None
-    if output is None and found:
+    if output is None and found and not seconds:
         output = home / "episodes.json" if home else found.with_suffix(".episodes.json")
         if not os.access(output.parent, os.W_OK):       # somebody else's run, perhaps
             ui.warn(f"{paths.shown(output.parent)} cannot be written to, so the episodes are not "
@@ -103,7 +107,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     prepared = source.prepare(settings, verbose=verbose)
     prepared = prepared.as_trained(past and past.facts["env"])
     resolved = prepared.config
-    job = prepared.job(PlayersJob, model=found, greedy=greedy)
+    job = prepared.job(PlayersJob, model=found, greedy=greedy, seconds=seconds)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:
@@ -115,7 +119,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     checkpoint.warn_of_other_name(past, prepared.spec.name)
     result = Evaluation(prepared.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
-                        parse_goal(resolved.eval.goal))
+                        parse_goal(resolved.eval.goal), which_weights(past) if past else "")
     if output is None:
         return result
     try:

@@ -30,7 +30,7 @@ from ..bridges import layouts
 from ..env import header, row
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
-from ..training.models import find_model
+from ..training.models import USUAL, find_model, measured, which_weights
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -55,18 +55,10 @@ class TrainedPolicy:
     config: Config = field(repr=False)
     weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
     layout: object | None = field(default=None, repr=False)     # of a Python environment's rows
-    best: dict | None = None        # {"metric", "value", "step"} of a run's best weights
+    chosen: str = ""                # which one it is: "the best of run 3, after 4,096 steps"
+    measured: str = ""              # what the run's evaluation says of it; "": nobody measured it
     masked: bool | None = None      # it saw masks; None: an older checkpoint does not say
     comes_and_goes: bool | None = None      # rows may have no agent; None likewise
-
-    @property
-    def chosen(self) -> str:
-        """'the best of run 3: perf 0.981 after 4,096 steps'; or how long it was trained."""
-        after = f"after {self.step:,} steps"
-        if not self.best:
-            return f"trained for {self.step:,} steps"
-        return (f"the best of run {self.path.parent.name.lstrip('0')}: {self.best['metric']} "
-                f"{self.best['value']:.3f} {after}")
 
     @property
     def continuous(self) -> int:
@@ -87,6 +79,7 @@ class Exported:
     path: Path
     to: str
     policy: TrainedPolicy
+    folder: Path | None = None      # the environment's, if one was named
 
 
 def export(run=None, to: str = "c", output: str | Path | None = None, *,
@@ -96,7 +89,8 @@ def export(run=None, to: str = "c", output: str | Path | None = None, *,
     run       an environment (its newest run), a run's folder, or a checkpoint file
     to        "c", "onnx" or "torch"
     output    the file; default: NAME_policy.bin, .onnx or .pt2 in the current folder
-    model     with an environment: "latest", a run's number or folder, or a checkpoint file
+    model     with an environment: "best" or "latest", a run's number or folder, or a checkpoint
+              file
     An existing file is replaced as a whole. Raises UsageError if the policy cannot be exported,
     RunError if the file cannot be written.
     """
@@ -121,7 +115,7 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
         raise UsageError("the export would replace the checkpoint itself", where=target)
     files.save(target, WRITERS[to](policy), what="the export",
                hint="free some space, or choose another place: --output")
-    return Exported(target, to, policy)
+    return Exported(target, to, policy, folder)
 
 
 def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
@@ -133,13 +127,13 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
         if model is not None:
             raise UsageError("two policies are named", where=path, expected="one",
                              actual=f"this and --load-model-path {model}")
-        return find_model(path.resolve().parent, path, best=True), None
+        return find_model(path.resolve().parent, path), None
     folder = paths.find_env(run)
     home = paths.runs_dir(folder, runs_dir).resolve()
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         raise UsageError("there is no trained policy yet", where=home,
                          hint=runs.hint_to_train(home))
-    return find_model(home, model or "best", best=True), folder
+    return find_model(home, model or USUAL), folder
 
 
 def read_policy(path: Path) -> TrainedPolicy:
@@ -155,7 +149,7 @@ def read_policy(path: Path) -> TrainedPolicy:
             scale_obs=bool(config.train.scale_obs) and env["obs_dtype"] == "uint8",
             settings_hash=hashlib.sha256(settings).hexdigest()[:31], config=config,
             weights=past.tensors, layout=layouts.from_dict(env.get("layout")),
-            best=past.facts.get("best"), masked=env.get("masked"),
+            chosen=which_weights(past), measured=measured(past), masked=env.get("masked"),
             comes_and_goes=env.get("comes_and_goes"))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError("this checkpoint does not say what it was trained on", where=path,

@@ -7,10 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.errors import UsageError
 from ..env.job import EnvJob
-from ..env.living import ended, fill_empty, forget_empty, random_actions
-from ..settings.texts import parse_action
+from ..scoring.baselines import actor_player, idle_player, random_player
 from ..settings.values import Config
 from ..training import backends, checkpoint
 
@@ -21,6 +19,7 @@ class PlayersJob(EnvJob):
 
     model: Path | None      # a checkpoint; None: baselines only
     greedy: bool            # take the likeliest action instead of drawing one
+    seconds: float = 0.0    # of each player, at most; 0: to the end
 
 
 def load_players(job: PlayersJob, library) -> dict:
@@ -38,63 +37,12 @@ def load_players(job: PlayersJob, library) -> dict:
     return players
 
 
-def same_actions(vec, action):
-    """(N, K): this action (K,) for every agent; where a mask forbids an id, the next legal one."""
-    import numpy as np
-
-    actions, column = np.tile(np.asarray(action, np.float32), (vec.num_agents, 1)), 0
-    for head, width in enumerate(vec.act_sizes if vec.action_mask is not None else ()):
-        if width > 1:
-            legal = np.roll(vec.action_mask[:, column:column + width] != 0, -int(action[head]),
-                            axis=1)
-            actions[:, head] = (int(action[head]) + legal.argmax(1)) % width
-        column += width
-    return fill_empty(actions, vec.alive)
-
-
-def random_player(vec, resolved: Config):
-    """Plays random_actions, seeded by [eval] seed."""
-    import numpy as np
-
-    rng = np.random.default_rng(resolved.eval.seed)
-
-    def play(vec) -> None:
-        vec.actions[:] = random_actions(vec, rng, resolved.vec.total_agents)
-
-    return play
-
-
-def idle_player(vec, resolved: Config):
-    """Plays same_actions: [eval] idle_action, or zeros."""
-    text = resolved.eval.idle_action
-    action = parse_action(text) if text else (0.0,) * vec.num_atns
-    if len(action) != vec.num_atns:
-        raise UsageError("[eval] idle_action does not fit the action heads",
-                         expected=f"{vec.num_atns} numbers", actual=text)
-
-    def play(vec) -> None:
-        vec.actions[:] = same_actions(vec, action)
-
-    return play
-
-
 def trained_player(past: checkpoint.Checkpoint, greedy: bool):
     """make(vec, resolved) for a checkpoint's policy. greedy: take the likeliest action."""
     def make(vec, resolved: Config):
         with past.named():
-            actor = backends.make_actor(vec, past.config, past.tensors, resolved.eval.seed,
-                                        greedy=greedy, threads=resolved.vec.num_threads)
-        first = [True]
-
-        def play(vec) -> None:
-            if not first[0]:
-                actor.ended(ended(vec))
-            first[0] = False
-            actions = actor.act(fill_empty(vec.observations, vec.alive),
-                                fill_empty(vec.action_mask, vec.alive, 1))
-            forget_empty(actor, vec.alive)
-            vec.actions[:] = fill_empty(actions, vec.alive)
-
-        return play
+            return actor_player(backends.make_actor(
+                vec, past.config, past.tensors, resolved.eval.seed, greedy=greedy,
+                threads=resolved.vec.num_threads))
 
     return make

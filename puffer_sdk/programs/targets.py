@@ -327,7 +327,7 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     if model in USUAL and runs.latest_run(home, with_checkpoint=True) is None:
         return (target, "") if target.is_file() else (None, "")     # the author's own, perhaps
     try:
-        policy = export.fitted(export.read_policy(find_model(home, model, best=True)), spec,
+        policy = export.fitted(export.read_policy(find_model(home, model)), spec,
                                env_settings)
         data = export.pack(policy)
     except UsageError as error:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..policy.evaluate import evaluate
-from ..policy.intervals import clustered_mean
-from ..policy.scoring import PATIENCE, PLACE
+from ..scoring.intervals import clustered_mean
+from ..scoring.playing import PATIENCE
+from ..scoring.score import PLACE
 from ..training.runs import Run
 from ..training.train import train
 

@@ -38,9 +38,9 @@ def load(path: Path) -> dict:
     except (ValueError, KeyError, TypeError):
         raise UsageError("this is not a report", where=path, expected="the .html or .json of an "
                          "earlier `puffer-sdk report`, or an environment") from None
-    if version != FORMAT:
+    if version not in range(1, FORMAT + 1):     # 1 tells less of each seed
         raise UsageError("this report was made by another version", where=path,
-                         expected=f"format {FORMAT}", actual=f"format {version}",
+                         expected=f"format {FORMAT} or less", actual=f"format {version}",
                          hint="make it again: puffer-sdk report")
     data.pop("comparison", None)
     return data

@@ -14,19 +14,7 @@ from ..settings.values import Config
 
 POINTS = 80
 BINS = 20
-LAST = 0.1              # the last part of a training, whose mean is its result
 HEADLINE = ("perf", "score", "episode_return", "episode_length")
-
-
-def final(rows: Sequence[Mapping]) -> dict[str, float]:
-    """Means of everything logged in the last tenth of a training; earlier, if nothing was."""
-    if not rows:
-        return {}
-    end = rows[-1]["step"]
-    logged = [row for row in rows if _entries(row)]
-    late = [row for row in logged if row["step"] > (1 - LAST) * end] or logged[-1:]
-    return {name: mean for name in _names(late)
-            if (mean := _mean(late, name)) is not None}
 
 
 def sample(rows: Sequence[Mapping], resolved: Config) -> dict[str, list]:

@@ -56,8 +56,8 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
     """
+    from ..env.living import random_actions
     from ..env.vec import make_vec
-    from ..policy.players import random_actions
 
     resolved, library = job.config, job.open()
     watches = link.watches(library.armed)
@@ -178,7 +178,7 @@ class _Stepping:
 
     def turn(self, seconds: float) -> float:
         """Agent steps per second."""
-        from ..policy.players import random_actions
+        from ..env.living import random_actions
 
         vec, spent, ticks = self.vec, 0.0, 0
         began = time.perf_counter()

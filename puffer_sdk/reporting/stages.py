@@ -25,6 +25,7 @@ from ..env import build as building
 from ..env.job import EnvJob
 from ..settings import config
 from ..training import checkpoint, runs
+from ..training.models import find_model
 from . import curves, machine, measuring
 from .keeping import HINT, Entry, Keeper
 from .subject import FORMAT, Subject
@@ -165,7 +166,7 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
                        runs_dir=home, verbose=verbose)
         run = runs.Run(result.folder)
     last = run.checkpoints()[-1]
-    path = run.best_path if run.best_path.is_file() else last
+    path = find_model(run.folder.parent, run.folder)
     past, facts = checkpoint.load(path), checkpoint.load(last).facts
     goal = facts.get("goal") or {}
     files.save(entry.path(".safetensors"), path.read_bytes(), what="the policy",
@@ -173,8 +174,8 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
     rows = run.metrics()
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
              "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
-             "best": past.facts.get("best"),
-             "final": curves.final(rows), "curves": curves.sample(rows, subject.config)},
+             "claim": run.evaluation, "final": run.reached(),
+             "curves": curves.sample(rows, subject.config)},
             {"seed": seed, "seconds": facts["seconds"], "goal_seconds": goal.get("seconds"),
              "steps_per_second": facts["step"] / max(facts["seconds"], 1e-9)})
 

@@ -25,7 +25,7 @@ from ..training import backends
 from . import machine, measuring
 from .keeping import key_of
 
-FORMAT = 1              # of the data; also part of what results depend on
+FORMAT = 2              # of the data; also part of what results depend on
 MADE = {".md", ".html", ".gif", ".mp4"}     # made from an environment, not part of it
 
 

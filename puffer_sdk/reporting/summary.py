@@ -104,13 +104,14 @@ def _solved(training: Mapping, clocks: list[Mapping]) -> Row:
 def _reached(data: Mapping, metric: str) -> Row:
     training = data["training"]
     values = finals(training, metric)
-    if not values:
+    policies = data["evaluation"].get("policies", {})
+    if not values and "return_per_1000_ticks" not in policies.get("trained", {}).get("mean", {}):
         return Row("reached", f"{metric}: nothing was logged", good=None)
-    worst = max(values) if training["least_is_best"] else min(values)
-    text = f"{metric} {number(statistics.median(values))}"
+    worst = max(values, default=0) if training["least_is_best"] else min(values, default=0)
+    text = f"{metric} {number(statistics.median(values))}" if values else \
+        f"{metric}: no episode of the trained policy ended"
     if len(values) > 1:
         text += f" (median), {number(worst)} (worst of {len(values)} seeds)"
-    policies = data["evaluation"].get("policies", {})
     beside = [f"{name} {number(policies[name]['mean'][metric])}" for name in ("random", "idle")
               if metric in policies.get(name, {}).get("mean", {})]
     per_ticks = {name: score["mean"]["return_per_1000_ticks"] for name, score in policies.items()

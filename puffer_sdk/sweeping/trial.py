@@ -44,7 +44,9 @@ class Cut(Exception):
 class Outcome:
     """What came of a trial.
 
-    score   of the metric; for time_to_goal what the run cost, also where the goal was not reached
+    score   of the metric, by the run's claim; by the episodes that ended in training where the
+            trial was stopped, or where the claim has no such metric; for time_to_goal what the run
+            cost, also where the goal was not reached
     curve   scores after each eighth of the run's steps; None where nothing was logged yet
     """
 
@@ -152,6 +154,7 @@ class _Watch:
         self.score: float | None = None
         self.first: float | None = None
         self.cost, self.steps, self.reached = 0.0, 0, False
+        self.claim: dict | None = None
         self.bad = ""
         self.logged: list[str] = []
         self.curve: list = [None] * QUARTERS
@@ -182,6 +185,9 @@ class _Watch:
                 elif kind == "goal":
                     self.reached = True
                     self.cost = self.cost_of(payload)
+                elif kind == "claim":
+                    self.claim = payload
+                    run.set_progress(evaluation=payload)
                 word = self.on_row(self.share, self.score, self.cost)
                 if word is None and self.plan.limit and self.cost > self.plan.limit:
                     word = "limit"
@@ -228,6 +234,9 @@ class _Watch:
         if word == "limit" and not self.goal:
             return Outcome(FAILED, facts={
                 "error": f"it cost more than {show(self.plan.limit)}", "steps": self.steps})
+        claimed = self.claim["trained"]["mean"].get(self.metric) if self.claim else None
+        if not self.goal and claimed is not None and math.isfinite(claimed):
+            return Outcome(DONE, claimed, facts, self.curve)
         if self.score is None and not self.goal:
             seen = ", ".join(name for name in self.logged if name != "n")
             return Outcome(FAILED, facts={

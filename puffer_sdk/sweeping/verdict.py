@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from ..base import ui
 from ..base.errors import UsageError
-from ..policy.intervals import student_t
+from ..scoring.intervals import student_t
 from ..settings.texts import show
 from .plan import Plan
 from .store import DONE, Stored

@@ -18,7 +18,9 @@ In reading order:
     locks         one process trains a run
     checkpoint    checkpoint files: save, load, does it fit
     journal       the actions that lead a resumed run back; when envs start anew
-    window        what was reached: means over the latest episodes, and the best of them
+    window        what is shown: means over the latest episodes that ended
+    endings       agents that have not ended an episode
+    evaluations   what the weights do in fresh envs: best, solved, the claim
     models        which checkpoint --load-model-path names
     metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard
     dashboard     what the terminal shows during training

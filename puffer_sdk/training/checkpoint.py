@@ -3,12 +3,15 @@
 A checkpoint is a safetensors file: any tool that reads the format reads the weights. Its metadata
 holds what else a resumed run needs, as one JSON text under the key "puffer":
 
-    format_version   1; a greater one is refused
+    format_version   2; a greater one is refused. 1 judged by the episodes that ended in training:
+                     its "goal", "best" and "window" are no evaluations
     env              name, spec hash, observation size and type, head widths
     config           the resolved settings
     counters         epoch, global step, ... (the trainer's own)
     epoch, step      where the run was
-    goal             when it was first reached, if it was: {"goal", "step", "seconds"}
+    goal             when it was confirmed, if it was: {"goal", "step", "seconds"}
+    evaluations      State of evaluations.py
+    evaluation       of these weights: the run's claim, where it is about them
     kept             whether later checkpoints leave it there
     started          whether the environments start anew here, in any case
     replay           what leads back to the middle of episodes (journal.py): the epoch in which the
@@ -30,7 +33,7 @@ from ..base.errors import PufferError, RunError, UsageError
 from ..settings.goal import Goal
 from ..settings.values import Config
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,14 @@ class Checkpoint:
             raise
 
     def reached(self, goal: Goal | None) -> dict | None:
-        """{"goal", "step", "seconds"}: when the run first reached this goal; None if it did not."""
-        met = self.facts.get("goal")
+        """{"goal", "step", "seconds"}: when an evaluation confirmed this goal; None if none did."""
+        met = self.facts.get("goal") if self.facts["format_version"] > 1 else None
         return met if met and met["goal"] == str(goal) else None
+
+    @property
+    def evaluation(self) -> dict | None:
+        """What the run's evaluation says of these weights; None where nobody measured them."""
+        return self.facts.get("evaluation")
 
 
 def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,

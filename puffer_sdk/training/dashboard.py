@@ -108,6 +108,8 @@ class Dashboard:
         if "loss/entropy" in row:
             parts.append(f"entropy {row['loss/entropy']:.3f}")
         ui.say("  ".join(parts))
+        if self.lacking():
+            ui.say(f"      {self.lacking()}")
 
     # -- panel ---------------------------------------------------------------
 
@@ -121,12 +123,13 @@ class Dashboard:
         inside = width - 4
         columns = Table.grid(padding=(0, 4, 0, 0))
         wide = (inside - 8) // 3 if inside >= 66 else (inside - 4) // 2
-        cells = [self.column("episodes", self.env_rows(), wide),
+        cells = [self.column("episodes that ended", self.env_rows(), wide),
                  self.column("losses", self.loss_rows(), wide)]
         if inside >= 66:
             cells.append(self.time_column(inside - 8 - 2 * wide))
         columns.add_row(*cells)
-        body = [self.head(inside), Text(""), columns, Text(""), self.curve_line(inside)]
+        lacking = Text(self.lacking(), "dim", no_wrap=True, overflow="ellipsis")
+        body = [self.head(inside), Text(""), columns, lacking, self.curve_line(inside)]
         title = Text.assemble((self.name, "bold"), " · run ", self.run.folder.name,
                               f" · {self.run.tag}" if self.run.tag else "")
         return Panel(Group(*body), title=title, title_align="left", width=width,
@@ -169,6 +172,18 @@ class Dashboard:
         room = width - len(label) - len(low) - len(high) - 4
         return Text.assemble((f"{label} {low} ", "dim"), (sparkline(self.curve, room), "cyan"),
                              (f" {high}", "dim"))
+
+    def lacking(self) -> str:
+        """What the means leave out: agents that have ended no episode, and how old the last entry
+        is. "" where there is nothing to say."""
+        agents, age = self.row.get("train/lacking", 0), self.row.get("window/age", 0)
+        horizon, parts = self.config.train.horizon, []
+        if agents:
+            parts.append(f"{agents:,} of {self.config.vec.total_agents:,} agents have not ended an "
+                         "episode yet")
+        if age >= horizon:
+            parts.append(f"the last entry is {age:,} ticks old")
+        return "; ".join(parts)
 
     def env_rows(self) -> list[tuple[str, str]]:
         names = [n for n in HEADLINE if n in self.env]

@@ -35,6 +35,7 @@ class Epoch:
     cpu: float                  # CPU seconds of all ranks
     restarts: int               # copies of Python environments that were made anew
     slowest: int                # the rank that waited least: the others wait for it
+    lacking: int                # agents that have not ended an episode since the envs started
 
 
 class Joint:
@@ -87,19 +88,22 @@ class Joint:
     # -- after an epoch
 
     def after_epoch(self, log: Mapping[str, float], *, stop: bool, due: bool, cpu: float,
-                    restarts: int, waited: float, weights: Mapping[str, np.ndarray]) -> Epoch:
+                    restarts: int, waited: float, lacking: int,
+                    weights: Mapping[str, np.ndarray]) -> Epoch:
         """Everybody's facts. Raises RunError where the weights of two ranks differ."""
         if self.group.size == 1:
-            return Epoch(dict(log), 0 if stop else -1, due, cpu, restarts, 0)
+            return Epoch(dict(log), 0 if stop else -1, due, cpu, restarts, 0, lacking)
         facts = self.group.share({"log": dict(log), "stop": bool(stop), "due": bool(due),
                                   "cpu": cpu, "restarts": restarts, "waited": waited,
+                                  "lacking": lacking,
                                   "weights": weights_checksum(weights)})
         self.check_equal([each["weights"] for each in facts])
         stops = [rank for rank, each in enumerate(facts) if each["stop"]]
         waits = [each["waited"] for each in facts]
         return Epoch(combined([each["log"] for each in facts]), stops[0] if stops else -1,
                      facts[0]["due"], math.fsum(each["cpu"] for each in facts),
-                     sum(each["restarts"] for each in facts), waits.index(min(waits)))
+                     sum(each["restarts"] for each in facts), waits.index(min(waits)),
+                     sum(each["lacking"] for each in facts))
 
     def check_equal(self, checksums: Sequence[int]) -> None:
         other = [rank for rank, value in enumerate(checksums) if value != checksums[0]]

@@ -3,17 +3,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..base.errors import UsageError
+from ..base.errors import PufferError, UsageError
+from ..scoring.words import claimed
 from . import checkpoint, runs
 
+USUAL = "best"          # what all commands take unless told otherwise
 
-def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:
+
+def find_model(home: Path, which: str | Path) -> Path:
     """The checkpoint file that --load-model-path names. Raises UsageError where there is none.
 
-    which   "latest", "best" (of the newest run), a run's number or folder, or a file
-    best    of a run, its best weights instead of its last; "latest" stays the last
+    which   "best" (of the newest run), "latest" (its last weights), a run's number or folder (its
+            best), or a file. A run that has evaluated nothing has no best weights: its last ones
     """
-    path, best = Path(which), which == "best" or (best and which != "latest")
+    path = Path(which)
     if path.is_file():
         return path.resolve()
     if which in ("latest", "best"):
@@ -34,7 +37,15 @@ def find_model(home: Path, which: str | Path, *, best: bool = False) -> Path:
     if not found:
         raise UsageError("this run has no checkpoint", where=run.folder,
                          hint="puffer-sdk runs lists what there is")
-    return run.best_path if best and run.best_path.is_file() else found[-1]
+    return run.best_path if which != "latest" and has_best(run) else found[-1]
+
+
+def has_best(run: runs.Run) -> bool:
+    """Whether evaluations have chosen weights. Format 1 chose them by the episodes that ended."""
+    try:
+        return checkpoint.load(run.best_path).facts["format_version"] > 1
+    except PufferError:
+        return False
 
 
 def run_folder(checkpoint: Path | None) -> Path | None:
@@ -44,3 +55,20 @@ def run_folder(checkpoint: Path | None) -> Path | None:
     if checkpoint and (checkpoint.parent / "run.json").is_file():
         return checkpoint.parent
     return None
+
+
+def which_weights(past: checkpoint.Checkpoint) -> str:
+    """'the best of run 3, after 4,096 steps', 'the last of run 3, ...', or only the steps."""
+    after, folder = f"after {past.step:,} steps", run_folder(past.path)
+    if folder is None or not folder.name.isdigit():
+        return f"trained for {past.step:,} steps"
+    run, kind = int(folder.name), "the best"
+    if past.path.parent.name == "checkpoints":
+        last = runs.Run(folder).checkpoints()[-1:] == [past.path]
+        kind = "the last" if last else "a checkpoint"
+    return f"{kind} of run {run}, {after}"
+
+
+def measured(past: checkpoint.Checkpoint) -> str:
+    """What the run's evaluation says of these weights; '' where it says nothing."""
+    return claimed(past.evaluation) if past.evaluation else ""

@@ -2,10 +2,11 @@
 
     runs/squared/0007/
       run.json            {"status", "tag", "started", "ended", "pid", "pid_started", "host",
-                           "step", "total"}: written whole, under a temporary name, then renamed
+                           "step", "total", "evaluation"}: written whole, under a temporary
+                           name, then renamed
       config.ini          the resolved settings          spec.json      the header's Spec
       metrics.jsonl       one object per logged epoch    checkpoints/   *.safetensors
-      best.safetensors    the weights of the best window
+      best.safetensors    the best weights, by evaluations (evaluations.py)
 
 Two processes that start at once get two folders: a run is prepared under a hidden name and
 renamed to the next free number, which only one of them can take.
@@ -94,7 +95,7 @@ class Run:
 
     @property
     def best_path(self) -> Path:
-        """The weights of the best window (training/window.py); there from the first one on."""
+        """The best weights, by evaluations (evaluations.py); there from the first one on."""
         return self.folder / "best.safetensors"
 
     def set_status(self, status: str, **facts: object) -> None:
@@ -144,16 +145,20 @@ class Run:
             return {}
         return records[-1] if records else {}
 
+    @property
+    def evaluation(self) -> dict | None:
+        """What the run claims at its end: {"step", "metric", "trained": a Score, "random": ...};
+        None where it has not come to its end, or is of an older version."""
+        found = self.info.get("evaluation")
+        return found if isinstance(found, dict) else None
+
     def reached(self) -> dict[str, float]:
-        """Means over the window of its latest entries, {"perf": 0.98, ..., "n": entries}; of the
-        last epoch in a run that an older version made. {} where nothing was logged."""
-        last = self.last_metrics()
-        for kind in ("window/", "env/"):
-            found = {key.removeprefix(kind): value for key, value in last.items()
-                     if key.startswith(kind) and isinstance(value, (int, float))}
-            if found:
-                return found
-        return {}
+        """Means of what the run claims, {"perf": 0.98, ..., "n": episodes}; {} without a claim."""
+        try:
+            score = self.evaluation["trained"]
+            return {**score["mean"], "n": score["count"]}
+        except (TypeError, KeyError):
+            return {}
 
     def settings(self) -> dict[str, str]:
         """config.ini as {'train.gamma': '0.99'}, unchecked; {} if it cannot be read."""

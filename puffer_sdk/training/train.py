@@ -42,17 +42,19 @@ class TrainResult:
     checkpoint: Path                # the last one
     steps: int                      # agent steps trained
     seconds: float                  # of training, over all resumed parts
-    goal: tuple[int, float] | None = None   # steps and seconds until it was first reached
+    goal: tuple[int, float] | None = None   # steps and seconds until it was confirmed
     metrics: dict = field(default_factory=dict)     # the last value of every key
-    missed: str = ""                # the goal, if there is one and it was not reached
-    lost: str = ""                  # the goal, if it was reached and the last window misses it
+    missed: str = ""                # the goal, if there is one and it was not confirmed
+    lost: str = ""                  # the goal, if it was confirmed and the claim misses it
+    claim: dict = field(default_factory=dict)       # evaluations.py: what the best weights and
+    # random play do in fresh envs: {"step", "metric", "unmoved", "trained", "random"}
 
     @property
     def reached(self) -> dict[str, float]:
-        """Means of what was logged last, over a window of episodes (training/window.py), by name;
-        "n" is their number."""
-        return {name.removeprefix("window/"): value for name, value in self.metrics.items()
-                if name.startswith("window/")}
+        """Means over the fresh episodes that the best weights played at the end, by name; "n" is
+        their number."""
+        score = self.claim.get("trained")
+        return {**score["mean"], "n": score["count"]} if score else {}
 
 
 def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
@@ -113,11 +115,12 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
             prepared.config, past.checkpoint.facts["config"]))
     prepared = replace(prepared, config=backends.require(prepared.config, prepared.folder,
                                                          verbose=verbose)).with_sizes()
+    backends.require_actor(prepared.config, verbose=verbose)
     resolved, spec = prepared.config, prepared.spec
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
-        ui.say(f"the goal {met['goal']} was reached after {met['step']:,} steps: this run is over; "
-               "--train.stop-at-goal 0 goes on")
+        ui.say(f"the goal {met['goal']} was confirmed after {met['step']:,} steps: this run is "
+               "over; --train.stop-at-goal 0 goes on")
     prepared.write_config_header()
     with child.Signals() as signals:
         job = functools.partial(
@@ -159,6 +162,7 @@ class _Parent:
         self.last: dict = {}
         self.saved: Path | None = past.checkpoint.path if past else None
         self.ready, self.board, self.goal = False, None, None
+        self.claim: dict = {}
 
     def run_child(self, signals: child.Signals) -> TrainResult:
         status, self.signals = "failed", signals
@@ -183,11 +187,11 @@ class _Parent:
             finally:
                 self.close_folder(status)
         goal = parse_goal(self.config.eval.goal)
-        last = self.last.get(f"window/{goal.name}") if goal else None
-        lost = bool(self.goal and last is not None and not goal.is_met(last))
+        value = self.claim["trained"]["mean"].get(goal.name) if goal else None
+        lost = bool(self.goal and not (value is not None and goal.is_met(value)))
         return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.goal,
                            self.last, "" if self.goal else self.config.eval.goal,
-                           str(goal) if lost else "")
+                           str(goal) if lost else "", self.claim)
 
     def write_folder(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; drop metrics after the epoch."""
@@ -202,7 +206,7 @@ class _Parent:
         facts = {"tag": self.tag} if self.tag else {}
         if self.job.model:
             facts["model"] = str(self.job.model)
-        run.set_status("running", total=self.config.train.total_timesteps,
+        run.set_status("running", total=self.config.train.total_timesteps, evaluation=None,
                        group=self.group_facts(()), **facts)
 
     def group_facts(self, hosts: Sequence[str]) -> dict | None:
@@ -234,7 +238,10 @@ class _Parent:
                 ui.warn_once(f"the environment logs {payload[bad[0]]} as {bad[0][4:]}: its means, "
                              "and the goal, say nothing", "puffer-sdk check finds where")
             self.sinks.log(payload)
-            self.board.update(payload)
+            if "sps" in payload:        # else it is an evaluation alone
+                self.board.update(payload)
+        elif kind == "claim":
+            self.claim = payload
         elif kind == "goal":
             self.goal = (payload["step"], payload["seconds"])
         elif kind == "note":
@@ -270,7 +277,8 @@ class _Parent:
             return
         checkpoint.sweep(self.run.checkpoints_path)
         try:
-            self.run.set_status("failed" if status == "refused" else status,
+            claim = {"evaluation": self.claim} if self.claim else {}
+            self.run.set_status("failed" if status == "refused" else status, **claim,
                                 step=self.last.get("step", self.past.checkpoint.step
                                                    if self.past else 0))
             if not self.ready and status in ("refused", "interrupted"):

@@ -13,6 +13,7 @@ longer than RESCUE seconds.
 """
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -21,16 +22,19 @@ from pathlib import Path
 
 from ..base.errors import PufferError, RunError
 from ..env.link import Link
+from ..env.living import ended, living
 from ..scaling import cores, dividing
 from ..scaling import group as joining
 from ..scaling.failing import Elsewhere
 from ..scaling.group import Alone
-from ..settings.goal import GoalWatch, parse_goal
+from ..settings.values import Config
 from . import backends, checkpoint
+from .endings import Endings
+from .evaluations import Evaluations
 from .jobs import TrainJob, make_vec
 from .joint import Epoch, Joint
 from .journal import EPISODES_UNRECORDED, Journal, Restarts
-from .window import Best, Window
+from .window import Window
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
 SNAPSHOT = 1.0                      # seconds between snapshots that must wait for the GPU
@@ -90,21 +94,23 @@ class _Worker:
             with model.named():
                 self.trainer.load_weights(model.tensors)
         self.seconds_before = 0.0       # that earlier parts of the run took
-        self.watch = GoalWatch(parse_goal(self.config.eval.goal))
-        self.met = past and past.reached(self.watch.goal)       # the goal, and when it was reached
-        self.watch.reached = bool(self.met)
         self.saving = threading.Lock()  # held while a checkpoint is written
         self.passing: Path | None = None        # the checkpoint that the next one replaces
         agents, horizon = self.config.vec.total_agents, self.config.train.horizon
         self.journal = Journal(job.checkpoints.parent, agents, horizon, self.vec.act_sizes)
         self.restarts = Restarts(int(self.joint.total(self.vec.num_envs)),
                                  self.journal.epoch_bytes)
-        self.window, self.best = Window(), Best(self.watch.goal)
-        self.best_state: tuple | None = None    # of the best window, not yet written
+        self.window, self.endings = Window(), Endings(self.vec.num_agents)
+        self.evaluations = Evaluations(self.config, self.library, link, self.share_of_rank_0,
+                                       self.leads)
+        self.best: tuple[dict, dict] | None = None      # tensors and facts of the best weights
+        self.best_is_new = False                        # not yet written
         if past:
             self.window.load(past.facts.get("window", []))
+            self.evaluations.load(past.facts.get("evaluations"))
             if self.leads and job.best.is_file():
-                self.best.met = checkpoint.load(job.best).facts.get("best")
+                best = checkpoint.load(job.best)
+                self.best = best.tensors, best.facts
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
@@ -146,11 +152,11 @@ class _Worker:
         if problem is None:
             self.start = replay["epoch"]
             self.restarts.load(replay["restarts"])
-            self.watch.entries, self.watch.total = replay["watch"]
             with past.named():
                 self.trainer.proceed(self.vec, self.joint.part(past.tensors, self.vec.num_agents))
             return
         self.link.emit("note", text=f"the environments start anew: {problem}")
+        self.endings.begin()
         self.journal.restart()
         self.vec.close()
         self.vec = self.make_vec(self.start)
@@ -166,8 +172,10 @@ class _Worker:
         entries = 0.0
         for actions in self.joint.recorded(self.journal, replay["bytes"], vec.num_agents):
             for tick in range(actions.shape[1]):
+                lived = living(vec)
                 vec.actions[:] = actions[:, tick]
                 vec.step()
+                self.endings.note(ended(vec, lived)[:, None])
             entries += vec.log().get("n", 0.0)      # after each epoch, as it was
         entries = self.joint.total(entries)
         known = replay["checksum"], replay["restarts"]["entries"]
@@ -183,8 +191,8 @@ class _Worker:
         self.clock = CLOCK
         self.snapshot = self.state(started=True) if self.past is None else self.state()
         self.link.emit("ready", hosts=list(self.group.hosts), path=self.path)
-        if self.met:
-            self.link.emit("goal", **self.met)
+        if self.evaluations.met:
+            self.link.emit("goal", **self.evaluations.met)
         threading.Thread(target=self.rescue, daemon=True).start()
         if self.past is None:
             with self.saving:
@@ -195,6 +203,9 @@ class _Worker:
                 self.snapshot = self.state()
             if not self.is_over():
                 self.look_after()
+        if self.is_over() and self.evaluations.state.claim is None:
+            self.link.emit("metrics", step=self.trainer.global_step, epoch=self.trainer.epoch,
+                           **self.evaluate())           # the end of a run of an older version
         self.saving.acquire()           # never released: nothing is left to rescue
         if self.is_over():
             self.snapshot = self.state(started=True)
@@ -240,10 +251,13 @@ class _Worker:
 
     def restart(self) -> None:
         """New envs: continue as a resumed run would."""
-        if not self.restarts.entries:
-            ticks = self.restarts.ticks
-            self.link.emit("note", text=f"no episode has ended in {ticks:,} ticks; the "
-                           "environments start anew, and every episode is cut")
+        lacking = self.epoch.lacking if self.endings.known else 0
+        if not self.restarts.entries or lacking:
+            agents = self.config.vec.total_agents
+            whose = "no episode has ended" if lacking in (0, agents) else \
+                f"{lacking:,} of {agents:,} agents have ended no episode"
+            self.link.emit("note", text=f"{whose} in {self.restarts.ticks:,} ticks; the "
+                           "environments start anew, and these episodes are cut")
         old, self.vec = self.vec, None
         self.made_anew += old.restarts
         old.close()
@@ -252,7 +266,7 @@ class _Worker:
         self.trainer.barrier(self.vec)
         self.journal.restart()
         self.restarts.begin()
-        self.watch.forget()
+        self.endings.begin()
 
     def needs_snapshot(self) -> bool:
         """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
@@ -269,7 +283,7 @@ class _Worker:
         return False
 
     def is_over(self) -> bool:
-        at_goal = self.watch.reached and self.config.train.stop_at_goal
+        at_goal = self.evaluations.met and self.config.train.stop_at_goal
         return self.trainer.finished or at_goal
 
     def rescue(self) -> None:
@@ -312,16 +326,19 @@ class _Worker:
         losses = self.trainer.update()
         now = time.perf_counter()
         timers = self.trainer.take_timers()
+        self.endings.note(self.trainer.endings)
         epoch = self.epoch = self.joint.after_epoch(
             self.vec.log(), stop=self.link.stop, due=now - self.saved_time > self.clock,
             cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
-            waited=timers.get("exchange", 0.0), weights=self.trainer.parameters
-            if self.group.size > 1 else {})
+            waited=timers.get("exchange", 0.0), lacking=self.endings.count,
+            weights=self.trainer.parameters if self.group.size > 1 else {})
         log = epoch.log
         self.restarts.note(log, self.trainer.horizon)
         if self.trainer.repeatable:
             self.joint.record(self.journal, self.trainer.actions)
         self.window.add(self.trainer.global_step, log)
+        self.evaluations.note(log)
+        self.evaluations.state.claim = None             # of an earlier end
         metrics = {"step": self.trainer.global_step,
                    "seconds": self.seconds_before + now - self.began,
                    "cpu": epoch.cpu,
@@ -335,14 +352,54 @@ class _Worker:
             metrics["train/restarts"] = epoch.restarts
         if self.group.size > 1:
             metrics["time/waited_for"] = epoch.slowest
+        if epoch.lacking:
+            metrics["train/lacking"] = epoch.lacking
+        if self.window.last is not None:
+            metrics["window/age"] = (self.trainer.global_step - self.window.last) \
+                // self.config.vec.total_agents
+        met = self.evaluations.met
+        metrics |= self.evaluate()
         self.link.emit("metrics", **metrics)
-        if self.watch.look(log):
-            self.met = {"goal": str(self.watch.goal), "step": metrics["step"],
-                        "seconds": metrics["seconds"]}
-            self.link.emit("goal", **self.met, cpu=metrics["cpu"])
-        if log and self.best.look(self.trainer.global_step, self.window):
+        if self.evaluations.met and not met:
+            self.link.emit("goal", **self.evaluations.met, cpu=metrics["cpu"])
+
+    # -- evaluations
+
+    def evaluate(self) -> dict:
+        """Evaluate the weights, if it is time, and make the run's claim at its end. Returns what to
+        log."""
+        began, evaluations, trainer = time.perf_counter(), self.evaluations, self.trainer
+        now = trainer.global_step, self.seconds_before + began - self.began, self.window
+        row = self.take(evaluations.after_epoch(*now, trainer.state_tensors)) \
+            if not trainer.finished else {}
+        if self.is_over():
+            row |= self.take(evaluations.finish(*now, trainer.state_tensors, self.best_tensors))
+            if self.leads and self.best:
+                self.best[1]["evaluation"] = evaluations.state.claim
+                self.best_is_new = True
+            self.link.emit("claim", **evaluations.state.claim)
+        if row:
+            row["time/eval"] = time.perf_counter() - began
+        return row
+
+    def take(self, row: dict | None) -> dict:
+        """Keep the weights, if an evaluation finds them the best. Returns its row to log."""
+        row = dict(row or {})
+        if row.pop("best", False) and self.leads:
             _, tensors, facts = self.state(started=True)
-            self.best_state = tensors, {**facts, "best": self.best.met, "kept": True}
+            self.best, self.best_is_new = (tensors, {**facts, "kept": True}), True
+        return row
+
+    def best_tensors(self) -> dict | None:
+        """The best weights, where the file that holds them is of this run's past."""
+        best = self.evaluations.state.best
+        return self.best[0] if self.best and best and self.best[1]["step"] == best["step"] else None
+
+    def share_of_rank_0(self, found: dict | None) -> dict:
+        """What rank 0 has found, on all ranks."""
+        if self.group.size == 1:
+            return found
+        return json.loads(self.group.broadcast(json.dumps(found).encode() if found else None))
 
     def state(self, *, started: bool = False) -> tuple[Path, dict, dict]:
         """A checkpoint not yet written: (path, tensors, facts).
@@ -354,13 +411,17 @@ class _Worker:
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step, "started": started,
                  "seconds": self.seconds_before + time.perf_counter() - self.began,
-                 "window": self.window.state, **({"goal": self.met} if self.met else {})}
+                 "window": self.window.state, "evaluations": self.evaluations.facts()}
+        if self.evaluations.met:
+            facts["goal"] = self.evaluations.met
+        claim = self.evaluations.state.claim
+        if claim and claim["step"] == trainer.global_step:
+            facts["evaluation"] = claim
         if trainer.repeatable and not started and self.journal.size:
             tensors |= self.joint.carried(trainer.carried())
             facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
                                "checksum": self.joint.checksum(self.vec),
-                               "restarts": self.restarts.state,
-                               "watch": [self.watch.entries, self.watch.total]}
+                               "restarts": self.restarts.state}
         path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
         return path, tensors, facts
 
@@ -376,9 +437,9 @@ class _Worker:
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
         self.link.restore_descriptors()
-        if self.best_state:             # first: a checkpoint's run has reached it
-            checkpoint.save(self.job.best, *self.best_state, durable=kept)
-            self.best_state = None
+        if self.best_is_new:            # first: a checkpoint's run has them
+            checkpoint.save(self.job.best, *self.best, durable=kept)
+            self.best_is_new = False
         durable = kept or began - self.durable_time > CLOCK_MOST
         checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
         self.link.emit("checkpoint", path=str(path))

@@ -9,7 +9,7 @@ from puffer_sdk.bridges import probing
 from puffer_sdk.bridges.makers import find_callable, read_name
 from puffer_sdk.bridges.masks import flat_masks
 from puffer_sdk.bridges.one_copy import OneCopy
-from puffer_sdk.policy.players import random_actions
+from puffer_sdk.env.living import random_actions
 
 GAMES = SPECIMENS / "python_envs" / "games.py"
 MODES = ["SameStep", "NextStep", "Disabled"]

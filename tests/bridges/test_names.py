@@ -17,7 +17,7 @@ PLAY = """
 import json, sys
 import numpy as np
 import puffer_sdk
-from puffer_sdk.policy.players import random_actions
+from puffer_sdk.env.living import random_actions
 
 name, steps = sys.argv[1], int(sys.argv[2])
 with puffer_sdk.wrap(name, 2, workers=1, seed=1, step_timeout=60, start_timeout=120) as envs:

@@ -217,7 +217,7 @@ def test_agents_of_pettingzoo_come_and_go():
 def test_masks_reach_the_sampler(name, copies, inside):
     """Both raise if a masked action comes: random play by the mask, then a training. Guessers are
     two agents of PettingZoo."""
-    from puffer_sdk.policy.players import random_actions
+    from puffer_sdk.env.living import random_actions
 
     with puffer_sdk.wrap(f"{GAMES}:{name}", copies, workers=2,
                          keywords={"in_observation": inside}) as envs:

@@ -15,7 +15,7 @@ import puffer_sdk
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.experiments import learning
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.policy.entries import Entries
+from puffer_sdk.scoring.entries import Entries
 from puffer_sdk.settings.config import resolve
 
 WHACK = SPECIMENS / "broken" / "puf702_whack"

@@ -12,11 +12,12 @@ from helpers.places import ROOT
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.env import abi, build, header, living
+from puffer_sdk.env.living import random_actions
 from puffer_sdk.playing.game import Game
 from puffer_sdk.policy import evaluate, export
-from puffer_sdk.policy.entries import Entries
-from puffer_sdk.policy.players import random_actions, same_actions
 from puffer_sdk.projects import ocean
+from puffer_sdk.scoring.baselines import same_actions
+from puffer_sdk.scoring.entries import Entries
 from puffer_sdk.settings import config
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training.loop import Trainer
@@ -210,7 +211,8 @@ def fake_vec(ticks, rows=4):
     """A vec of one env that replays what each tick left: alive, rewards, terminals."""
     vec = SimpleNamespace(num_agents=rows, num_envs=1, first_row=np.array([0, rows]),
                           truncations=np.zeros(rows), alive=np.ones(rows, np.uint8),
-                          rewards=np.zeros(rows), terminals=np.zeros(rows))
+                          rewards=np.zeros(rows), terminals=np.zeros(rows), layout=object(),
+                          description=SimpleNamespace(log_names=()))
     vec.log_of, vec.env_seed = lambda env: {}, lambda env: 7
 
     def step():

@@ -10,9 +10,10 @@ from helpers.places import ROOT
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
 from puffer_sdk.env import build, header, opening
+from puffer_sdk.env.living import random_actions
 from puffer_sdk.policy import evaluate
-from puffer_sdk.policy.players import random_actions, same_actions
 from puffer_sdk.projects import ocean
+from puffer_sdk.scoring.baselines import same_actions
 from puffer_sdk.settings import config
 from puffer_sdk.training import train
 

@@ -11,10 +11,11 @@ from helpers.playground import flags, overrides
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import eval as eval_command
-from puffer_sdk.policy import evaluate, export, scoring
+from puffer_sdk.policy import evaluate, export
 from puffer_sdk.policy.acting import Policy
-from puffer_sdk.policy.intervals import clustered_mean, student_t
-from puffer_sdk.policy.scoring import ENDLESS, PER_EPISODE
+from puffer_sdk.scoring import playing
+from puffer_sdk.scoring.intervals import clustered_mean, student_t
+from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, Score
 from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, train
 from puffer_sdk.training.models import find_model
@@ -97,7 +98,7 @@ def test_every_agent_plays_the_same_number_of_episodes(faulty):
 def test_envs_without_endings_are_judged_by_their_ticks(faulty):
     scores = baselines(faulty, **env_settings(length=0), **{"eval.steps": 8})
     for score in scores.values():
-        ticks = 8 * scoring.PATIENCE
+        ticks = 8 * playing.PATIENCE
         assert (score.unit, score.ticks, score.count, score.episodes) == (ENDLESS, ticks, 0, [])
         assert score.mean["return_per_1000_ticks"] == pytest.approx(500, abs=60)
         assert 0 < score.interval["return_per_1000_ticks"] < 60
@@ -109,7 +110,7 @@ def test_several_agents_an_env_have_the_columns_of_its_log(faulty):
                                                             "eval.episodes": 63,
                                                             "train.minibatch_size": 8})
     for score in scores.values():
-        assert score.count == 8 * scoring.GAMES and score.unfinished == 0   # one entry a game
+        assert score.count == 8 * playing.GAMES and score.unfinished == 0   # one entry a game
         assert {e["env"] for e in score.episodes} == set(range(8))
         assert list(score.mean) == ["perf", "score", "episode_return", "episode_length"]
         assert score.mean["episode_length"] == 7 and 0 < score.mean["perf"] < 1
@@ -119,7 +120,7 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
     settings = {**env_settings(agents=2, mortal=1), "eval.steps": 10, "eval.episodes": 64}
     result = evaluate.evaluate(faulty, settings, model=None)
     for score in result.scores.values():
-        assert score.ticks == 10 * scoring.PATIENCE
+        assert score.ticks == 10 * playing.PATIENCE
         assert score.unfinished == 8 and score.count == 32
     eval_command.print_table(result)
     assert "random play: 8 agents ended no episode in 200 ticks" in capsys.readouterr().err
@@ -154,7 +155,7 @@ def test_one_env_says_why_it_has_no_interval(capsys):
 
 
 def test_a_goal_that_was_never_logged_is_not_met(capsys):
-    score = scoring.Score("trained", ENDLESS, 0, 10, 0, {"return_per_1000_ticks": 1.0}, {})
+    score = Score("trained", ENDLESS, 0, 10, 0, {"return_per_1000_ticks": 1.0}, {})
     result = evaluate.Evaluation("innings", None, {"trained": score}, None, parse_goal("perf >= 0"))
     assert result.solved is False
     eval_command.print_result(result)

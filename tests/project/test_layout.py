@@ -12,8 +12,8 @@ from helpers.places import ROOT
 PACKAGE = ROOT / "puffer_sdk"
 # No package imports from one after it. A new package takes its place here
 ORDER = ("base", "toolchain", "settings", "raylib", "env", "bridges", "vector", "scaling",
-         "training", "policy", "checking", "pictures", "adapters", "programs", "projects",
-         "playing", "reporting", "reviewing", "debugging", "sweeping", "cli")
+         "scoring", "training", "policy", "checking", "pictures", "adapters", "programs",
+         "projects", "playing", "reporting", "reviewing", "debugging", "sweeping", "cli")
 C_ORDER = ("kernels", "trainer")
 LONGEST = 400           # lines of a Python file without a reason in its first line
 

@@ -306,12 +306,6 @@ def test_a_curve_weighs_by_entries_and_leaves_gaps():
     assert curves.sample([], settings(5)) == {"step": []}
 
 
-def test_the_result_is_the_mean_of_the_last_tenth():
-    assert curves.final(rows(*[0.0] * 18, 1.0, 1.0)) == {"perf": 1.0}
-    assert curves.final(rows(0.5, *[None] * 19)) == {"perf": 0.5}
-    assert curves.final([]) == {}
-
-
 def test_median_and_worst_wait_for_every_seed():
     seeds = [{"curves": {"perf": [None, 1.0, None]}}, {"curves": {"perf": [0.0, 0.5, 0.6]}},
              {"curves": {"perf": [3.0, 3.0, 3.0, 3.0]}}]

@@ -5,7 +5,7 @@ from helpers.playground import COMMAND
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.policy import evaluate
 from puffer_sdk.settings import config
-from puffer_sdk.settings.goal import Goal, GoalWatch, parse_goal
+from puffer_sdk.settings.goal import Goal, parse_goal
 from puffer_sdk.training import train
 
 
@@ -26,23 +26,6 @@ def test_other_texts_are_refused(text):
 def test_a_goal_is_met_at_its_number():
     assert Goal("score", True, 2.0).is_met(2.0) and not Goal("score", True, 2.0).is_met(1.9)
     assert Goal("score", False, 2.0).is_met(2.0) and not Goal("score", False, 2.0).is_met(2.1)
-
-
-def test_a_watch_wants_many_entries_and_weighs_them():
-    watch = GoalWatch(Goal("score", True, 10.0))
-    assert not watch.look({"score": 99.0, "n": 50.0})       # too few, however good
-    assert not watch.look({"score": 0.0, "n": 950.0})       # the mean of all is 4.95
-    assert not watch.look({})                               # an epoch without an ending
-    assert watch.look({"score": 11.0, "n": 100.0})
-    assert not watch.look({"score": 11.0, "n": 100.0})      # said once
-    assert watch.reached
-
-
-def test_a_watch_forgets_at_a_restart():
-    watch = GoalWatch(Goal("score", True, 10.0))
-    watch.look({"score": 0.0, "n": 99.0})
-    watch.forget()
-    assert watch.look({"score": 10.0, "n": 100.0})
 
 
 def test_a_goal_that_nothing_logs_is_refused(squared):
@@ -80,10 +63,10 @@ def test_training_ends_at_the_goal_and_eval_judges_it(squared, tmp_path):
 def test_a_run_that_stopped_at_its_goal_is_over(squared, tmp_path, capfd):
     settings = {"eval.goal": "perf >= 0.3", "train.stop_at_goal": "1"}
     first = train.train(squared, settings, runs_dir=tmp_path)
-    assert "was reached after" not in capfd.readouterr().err
+    assert "was confirmed after" not in capfd.readouterr().err
     again = train.train(squared, resume="latest", runs_dir=tmp_path)
     said = capfd.readouterr().err
-    assert f"reached after {first.steps:,} steps" in said and "--train.stop-at-goal 0" in said
+    assert f"confirmed after {first.steps:,} steps" in said and "--train.stop-at-goal 0" in said
     assert (again.steps, again.goal, again.checkpoint) == (first.steps, first.goal,
                                                            first.checkpoint)
     further = {"train.stop_at_goal": "0", "train.total_timesteps": first.steps + 150_000}

@@ -50,8 +50,8 @@ def whole(nvcc, new_glibc, tmp_path_factory):
     """What `make cuda` makes, and what it says; on a system with a new C library."""
     made = tmp_path_factory.mktemp("cuda") / "a" / "puffer_cuda.so"
     done = subprocess.run([sys.executable, "-m", "puffer_sdk.training.native.cuda", made],
-                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "CPATH": str(new_glibc)},
-                          capture_output=True, timeout=600)
+                          text=True, capture_output=True, timeout=600,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "CPATH": str(new_glibc)})
     assert done.returncode == 0, done.stderr[-3000:]
     return made, done.stderr
 

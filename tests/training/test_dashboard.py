@@ -49,6 +49,19 @@ def test_the_panel_is_a_rectangle_that_fits(width, epochs, board, monkeypatch):
     assert len(lines) == 14         # the same from the first to the last: nothing jumps
 
 
+def test_what_the_means_leave_out_is_said_in_the_panel_and_in_a_pipe(board, monkeypatch, capsys):
+    board.update({**ROW, "train/lacking": 48, "window/age": 3})
+    for width in (50, 80):
+        lines = drawn(board, monkeypatch, width)
+        assert len(lines) == 14 and {len(line) for line in lines} == {width}
+        assert "48 of 64 agents have not ended an" in "\n".join(lines)
+    assert "episodes that ended" in "\n".join(lines) and "entry is" not in "\n".join(lines)
+    board.update({**ROW, "window/age": 1200})
+    assert board.lacking() == "the last entry is 1,200 ticks old"
+    board.update(ROW)
+    assert board.lacking() == ""
+
+
 def test_the_panel_holds_what_a_person_wants_to_know(board, monkeypatch):
     for row in rows_of(25):
         board.update(row)

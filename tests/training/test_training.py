@@ -501,9 +501,13 @@ def test_the_reference_page_lists_the_keys_of_a_real_run(finished):
     page = (ROOT / "docs/reference/metrics.md").read_text()
     documented = re.findall(r"^\| `([\w/]+)` \|", page, re.M)
     lines = (finished / "metrics.jsonl").read_text().splitlines()
-    windows = {key.replace("env/", "window/") for key in documented if key.startswith("env/")}
+    means = [key[4:] for key in documented if key.startswith("env/")]
+    windows = {f"window/{name}" for name in means}
+    windows |= {f"{kind}/{name}{of}" for kind in ("eval", "claim") for of in ("", "_interval")
+                for name in means if name != "n"}
     # of environments whose agents come and go, of those in Python, of several processes
-    elsewhere = {"train/alive", "train/restarts", "time/exchange", "time/waited_for"}
+    elsewhere = {"train/alive", "train/restarts", "time/exchange", "time/waited_for",
+                 "train/lacking"}
     assert {*documented, *windows} - elsewhere == set().union(*map(json.loads, lines))
     assert len(documented) == len(set(documented))
 

@@ -17,9 +17,9 @@ from ...base.errors import Interrupted, RunError, UsageError
 from ...env import build, child
 from ...env.job import EnvJob
 from ...env.link import Link
-from ...env.living import ended, fill_empty, forget_empty, living
-from ...policy.entries import Entries
-from ...policy.players import random_player, same_actions
+from ...env.living import living
+from ...scoring.baselines import actor_player, random_player, same_actions
+from ...scoring.entries import Entries
 from ...settings.texts import parse_action
 from ...settings.values import Config
 from ...training import backends
@@ -232,19 +232,13 @@ class _Probe:
     def policy_player(self, tensors, blind: bool):
         def make(vec):
             actor = backends.make_actor(vec, self.config, tensors, self.config.train.seed + 1)
-            eyes = Blind(vec, self.job.unit, 1) if blind else vec
-            begun = []
+            eyes = Blind(vec, self.job.unit, 1) if blind else None
+            player = actor_player(actor, eyes)
 
             def play(vec) -> None:
-                if begun:
-                    actor.ended(ended(vec))
-                begun.append(True)
-                if blind:
+                if eyes:
                     eyes.mix()
-                actions = actor.act(fill_empty(eyes.observations, vec.alive),
-                                    fill_empty(vec.action_mask, vec.alive, 1))
-                forget_empty(actor, vec.alive)
-                vec.actions[:] = fill_empty(actions, vec.alive)
+                player(vec)
             return play
         return make
 
@@ -335,7 +329,7 @@ def is_better(one: list[float], other: list[float]) -> bool:
     """Whether one scores more than the other: 95 %, by t over pairs of envs with equal seeds."""
     import numpy as np
 
-    from ...policy.intervals import clustered_mean
+    from ...scoring.intervals import clustered_mean
 
     gaps = np.subtract(one, other)
     gap, half = clustered_mean(gaps, range(len(gaps)))
@@ -344,7 +338,7 @@ def is_better(one: list[float], other: list[float]) -> bool:
 
 def summary(found: dict | None) -> dict | None:
     """What the report and the JSON document say of the probe."""
-    from ...policy.intervals import clustered_mean
+    from ...scoring.intervals import clustered_mean
 
     if found is None or "scores" not in found:
         return found

@@ -177,8 +177,8 @@ def _what_helps(said: str) -> str:
     if place and ours & set(Path(place[1]).parents):
         return "these are our own sources: please report this with the lines above; until then, " \
                f"{gpu.ON_CPU}"
-    return "this nvcc does not work with this system's compiler and headers: install a newer CUDA " \
-           f"toolkit, or point NVCC_CCBIN at an older g++; until then, {gpu.ON_CPU}"
+    return "this nvcc does not work with this system's compiler and headers: install a newer " \
+           f"CUDA toolkit, or point NVCC_CCBIN at an older g++; until then, {gpu.ON_CPU}"
 
 
 def build_emulated(*, verbose: bool = False, fresh: bool = False,

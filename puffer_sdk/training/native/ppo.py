@@ -156,6 +156,11 @@ class NativePPO(Schedules):
         """(N, T, K) the last rollout's, without a copy; where `repeatable`."""
         return self._open.arrays("ROLLOUT")["actions"]
 
+    @property
+    def endings(self) -> np.ndarray | None:
+        """(N, T) nonzero where the last rollout ended an episode; None where it is on a GPU."""
+        return None if self.device != "cpu" else self._open.arrays("ROLLOUT")["ended"]
+
     def carried(self) -> dict[str, np.ndarray]:
         """What agents carry from rollout to rollout besides their envs, as a copy."""
         return {"carried.state": self._open.arrays("ROLLOUT")["state"].copy()}

@@ -321,6 +321,11 @@ class TorchPPO(Schedules):
         """Whether a resumed run can go on in the middle of episodes."""
         return self.device.type == "cpu"
 
+    @property
+    def endings(self) -> np.ndarray:
+        """(N, T) nonzero where the last rollout ended an episode."""
+        return self.ended.numpy()
+
     def carried(self) -> dict[str, np.ndarray]:
         """What agents carry from rollout to rollout besides their envs, as a copy."""
         return {"carried.state": self.actor.state.numpy().copy()}

@@ -5,8 +5,8 @@ ending (terminals, truncations) beside it or without one: many environments log 
 time limit ended and set no terminal.
 
 Every agent has the same quota. Collecting what ends first would favour short episodes, so an
-agent's episodes beyond its quota do not count while others of its env still play theirs. Where
-agents come and go, death is an ending, and rows in which nobody has lived yet have no quota.
+agent's episodes beyond its quota do not count while others still play theirs. Where agents come
+and go, death is an ending, and rows in which nobody has lived yet have no quota.
 """
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ class Entries:
 
     quota       entries of each agent that count
     least       ticks to play before an env without endings may be done
-    logged      [{"env", "seed", "tick", "n", name: mean of n entries}], and "agent" where one ended
-    episodes    [{"env", "seed", "agent", "n": 1, "episode_return", "episode_length"}]: measured
-                from rewards and endings, for environments that log nothing
     finished    (N,) endings of each agent
     seen        (N,) rows that have had an agent
     ages        (N,) ticks that they had one
     earned      (N,) rewards of all these ticks
     done        (num_envs,) envs that have played their share
+    kept        envs that count at all: the first ones
+    zero_sum    whether the rewards of an env's agents were opposites so far, and not all 0
     """
 
     def __init__(self, vec, quota: int, least: int = 0):
         self.vec, self.quota, self.least, self.tick = vec, quota, least, 0
-        self.sizes = np.diff(vec.first_row)
+        self.first, self.sizes = vec.first_row[:-1], np.diff(vec.first_row)
         self.env_of = np.repeat(np.arange(vec.num_envs), self.sizes)
         self.returns, self.earned = np.zeros((2, vec.num_agents))
         self.lengths = np.zeros(vec.num_agents, int)
@@ -44,20 +43,44 @@ class Entries:
         self.alone = np.zeros(vec.num_envs)             # entries that came without an ending
         self.ended = np.zeros(vec.num_envs, bool)       # envs in which an episode has ended
         self.done = np.zeros(vec.num_envs, bool)
-        self.logged: list[dict] = []
-        self.episodes: list[dict] = []
+        self.kept = vec.num_envs
+        self._sums = bool((self.sizes > 1).all())
+        self._paid = False
+        self._logged: list[dict] = []
+        self._episodes: list[dict] = []
+        self._every = np.arange(vec.num_envs, dtype=np.int32)
+        self._names = vec.description.log_names
+        self._compiled = vec.layout is None             # its log has the same fields in all envs
 
-    def look(self) -> None:
-        """Take what the step that was just made logged and ended."""
+    @property
+    def over(self) -> bool:
+        """Whether all envs that count have played their share."""
+        return bool(self.done[:self.kept].all())
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """(num_envs,) bool: envs that need not play on."""
+        return self.done | (self._every >= self.kept)
+
+    def look(self, paused: np.ndarray | None = None) -> None:
+        """Take what the step that was just made logged and ended.
+
+        paused      (num_envs,) bool: envs that did not take part in it
+        """
         vec, lived = self.vec, self.lived
+        if paused is not None:
+            lived = lived & ~paused[self.env_of]
         self.tick += 1
-        for sums in (self.returns, self.earned):
-            sums[lived] += vec.rewards[lived]
+        rewards = vec.rewards if lived.all() else np.where(lived, vec.rewards, 0.0)
+        self.returns += rewards
+        self.earned += rewards
         self.lengths += lived
         self.ages += lived
+        self._look_for_sums(rewards)
         ended = endings_of(vec, lived)
-        self.lived = living(vec)
-        self.seen = self.seen | self.lived
+        if vec.alive is not None:
+            self.lived = living(vec)
+            self.seen = self.seen | self.lived
         counts = ended & (self.finished < self.quota) & ~self.done[self.env_of]
         logged = self._take_logs(ended, counts)
         if not (logged or ended.any()):
@@ -65,31 +88,55 @@ class Entries:
                 self._judge()
             return
         for agent in np.flatnonzero(counts):
-            self.episodes.append({
+            self._episodes.append({
                 **self._place(int(self.env_of[agent])), "agent": int(agent), "n": 1.0,
                 "episode_return": float(self.returns[agent]),
                 "episode_length": int(self.lengths[agent])})
         self.finished += ended
         self.returns[ended], self.lengths[ended] = 0.0, 0
-        self.ended |= np.logical_or.reduceat(ended, vec.first_row[:-1])
+        self.ended |= np.logical_or.reduceat(ended, self.first)
         self._judge()
+
+    def keep(self, envs: int) -> None:
+        """Only the first so many envs count from here on, whatever the others have done."""
+        self.kept = min(self.kept, envs)
+
+    def _look_for_sums(self, rewards: np.ndarray) -> None:
+        if self._sums and rewards.any():
+            self._paid = True
+            sums = np.add.reduceat(rewards, self.first)
+            self._sums = bool((abs(sums) <= 1e-4 * np.abs(rewards).max()).all())
+
+    @property
+    def zero_sum(self) -> bool:
+        return self._sums and self._paid
+
+    def _logs(self):
+        """(env, number of entries, {name: mean}) of the envs that the last step logged in."""
+        vec = self.vec
+        if self._compiled:
+            n, values = vec.logs_of(self._every)
+            for env in np.flatnonzero(n).tolist():
+                yield env, n[env], dict(zip(self._names, values[env].tolist()))
+            return
+        for env in range(vec.num_envs):
+            if log := vec.log_of(env):
+                yield env, log.pop("n"), log
 
     def _take_logs(self, ended, counts) -> bool:
         """Whether anything was logged. Of what is logged beside endings, the share counts that
         agents within their quota have in these endings."""
         found = False
-        for env, (first, last) in enumerate(zip(self.vec.first_row, self.vec.first_row[1:])):
-            log = self.vec.log_of(env)
-            if not log:
-                continue
-            found, n = True, log.pop("n")
+        for env, n, log in self._logs():
+            found = True
+            first, last = self.vec.first_row[env:env + 2]
             endings, counted = int(ended[first:last].sum()), int(counts[first:last].sum())
             if not endings and not self.done[env]:
                 self.alone[env] += n
             share = counted / endings if endings else float(not self.done[env])
             if share:
                 who = {"agent": int(first + ended[first:last].argmax())} if endings == 1 else {}
-                self.logged.append({**self._place(env), **who, "n": n * share, **log})
+                self._logged.append({**self._place(env), **who, "n": float(n * share), **log})
         return found
 
     def _place(self, env: int) -> dict:
@@ -97,29 +144,47 @@ class Entries:
 
     def _judge(self) -> None:
         """Which envs have played their share."""
-        first = self.vec.first_row[:-1]
-        shares = np.add.reduceat(np.minimum(self.finished, self.quota), first)
+        shares = np.add.reduceat(np.minimum(self.finished, self.quota), self.first)
         enough = self.alone + shares >= self.quota * np.maximum(1, self.agents_of_envs)
         self.done |= enough & (self.ended | (self.tick >= self.least))
+
+    # -- of the envs that count
+
+    @property
+    def rows(self) -> int:
+        """Rows of the envs that count."""
+        return int(self.vec.first_row[self.kept])
 
     @property
     def agents_of_envs(self) -> np.ndarray:
         """(num_envs,) rows of each env that have had an agent."""
-        return np.add.reduceat(self.seen, self.vec.first_row[:-1], dtype=int)
+        return np.add.reduceat(self.seen, self.first, dtype=int)
+
+    @property
+    def logged(self) -> list[dict]:
+        """[{"env", "seed", "tick", "n", name: mean of n entries}], and "agent" where one ended."""
+        return [each for each in self._logged if each["env"] < self.kept]
+
+    @property
+    def episodes(self) -> list[dict]:
+        """[{"env", "seed", "agent", "n": 1, "episode_return", "episode_length"}]: measured from
+        rewards and endings, for environments that log nothing."""
+        return [each for each in self._episodes if each["env"] < self.kept]
 
     @property
     def counted(self) -> list[dict]:
         """What the env logged; what was measured where it logs nothing. Where each entry came with
         an ending and names no return or length, it has those that were measured."""
-        if not self.logged:
+        logged = self.logged
+        if not logged:
             return self.episodes
-        lacking = [name for name in MEASURED if name not in self.logged[0]]
-        if not lacking or self.alone.any():
-            return self.logged
+        lacking = [name for name in MEASURED if name not in logged[0]]
+        if not lacking or self.alone[:self.kept].any():
+            return logged
         beside: dict[tuple[int, int], list[dict]] = {}
         for each in self.episodes:
             beside.setdefault((each["env"], each["tick"]), []).append(each)
         return [{**entry, **{name: float(np.mean([each[name] for each in found]))
                              for name in lacking}}
-                for entry in self.logged
+                for entry in logged
                 if (found := beside.get((entry["env"], entry["tick"])))]

@@ -1,0 +1,59 @@
+"""A play that disturbs nothing else in its process.  a library -> its own statics, random numbers
+
+Environments may keep numbers in static variables, and draw from rand() or from the generators of
+Python's modules. A play inside a training must neither read nor move those of the training's envs.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..env.library import Library
+
+STATE = 256             # bytes of rand()'s own state, the most that libc takes
+
+
+def copy_of(library):
+    """The library once more, with static variables of its own. Python environments play in worker
+    processes, where each has its own anyway: the same library."""
+    if getattr(library, "path", None) is None:
+        return library
+    fd, path = tempfile.mkstemp(suffix=".so", prefix="puffer-apart-")
+    os.close(fd)
+    try:
+        shutil.copyfile(library.path, path)
+        return Library(path, library.folder)
+    finally:
+        os.unlink(path)                 # what is open stays
+
+
+@contextlib.contextmanager
+def own_random(seed: int) -> Iterator[None]:
+    """Inside, the process-wide generators start from `seed`; after it they go on as before."""
+    libc, room = ctypes.CDLL(None), ctypes.create_string_buffer(STATE)
+    libc.initstate.restype = ctypes.c_void_p
+    libc.initstate.argtypes = [ctypes.c_uint, ctypes.c_void_p, ctypes.c_size_t]
+    libc.setstate.argtypes = [ctypes.c_void_p]
+    seed &= 2**32 - 1
+    before = libc.initstate(seed, room, STATE)
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    of_torch = torch.get_rng_state() if torch else None
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        libc.setstate(before)
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002
+        if torch:
+            torch.set_rng_state(of_torch)

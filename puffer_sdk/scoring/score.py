@@ -1,0 +1,90 @@
+"""What a play was worth.  Entries -> a Score: means, their intervals, rates
+
+A score is the mean of what the environment logs: of each env the first entries, as entries.py
+counts them, and envs weigh alike. An environment that logs nothing is measured by its rewards and
+endings. What comes in 1000 ticks is known whether episodes end or not. Intervals are 95 %, by
+Student's t over envs (agents of one env are not independent).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .entries import Entries
+from .intervals import clustered_mean
+
+PER_EPISODE = "per episode"
+ENDLESS = "episodes do not end"
+PLACE = ("env", "agent", "seed", "tick", "n")       # of an entry: what is no measure
+ORDER = ("perf", "score", "episode_return", "episode_length")
+RETURN_RATE, ENTRY_RATE = "return_per_1000_ticks", "entries_per_1000_ticks"
+RATES = (RETURN_RATE, ENTRY_RATE)
+FEW = 10                # episodes below which an interval says nothing
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one player."""
+
+    policy: str                 # "trained", "random" or "idle"
+    unit: str                   # PER_EPISODE or ENDLESS
+    count: int                  # episodes, or log entries
+    ticks: int                  # how long each env was played, at most
+    unfinished: int             # agents that have ended fewer episodes than were to count
+    mean: dict[str, float]      # perf, score, ...; and what comes in 1000 ticks
+    interval: dict[str, float | None]   # half width of each 95 % interval; None with one env
+    zero_sum: bool = False      # the agents of each env play against each other
+    episodes: list[dict] = field(default_factory=list, repr=False)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everybody has ended as many episodes as were to count."""
+        return self.unit == PER_EPISODE and not self.unfinished
+
+
+def score_of(entries: Entries, policy: str) -> Score:
+    """The score of a play, with its rates: only_episodes() drops them."""
+    counted, mean, interval = entries.counted, {}, {}
+    envs, weights = [each["env"] for each in counted], [each["n"] for each in counted]
+    for name in measures_of(counted):
+        mean[name], interval[name] = clustered_mean(
+            [each[name] for each in counted], envs, weights)
+    for name, rates in rates_of(entries).items() if entries.seen.any() else ():
+        mean[name], interval[name] = clustered_mean(rates, range(len(rates)))
+    rows, endings = entries.rows, bool(entries.ended[:entries.kept].any())
+    short = entries.seen & (entries.finished < entries.quota) & ~entries.done[entries.env_of]
+    return Score(policy, PER_EPISODE if endings else ENDLESS, round(sum(weights)), entries.tick,
+                 int(short[:rows].sum()), mean, interval, entries.zero_sum,
+                 counted)
+
+
+def measures_of(counted: list[dict]) -> list[str]:
+    """What entries measure, the usual names first."""
+    names = [name for name in (counted[0] if counted else ()) if name not in PLACE]
+    return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
+def rates_of(entries: Entries) -> dict[str, np.ndarray]:
+    """What came in 1000 ticks, for each env that counts: rewards of an agent, and log entries."""
+    first, kept = entries.first, entries.kept
+    ages = np.add.reduceat(entries.ages, first)
+    earned = np.add.reduceat(entries.earned, first)
+    entries_of = entries.alone + np.add.reduceat(entries.finished, first)
+    scale = 1000.0 / ages.clip(1)                       # 0: Ctrl-C came first
+    there = entries.agents_of_envs[:kept] > 0
+    return {RETURN_RATE: (earned * scale)[:kept][there],
+            ENTRY_RATE: (entries_of * scale)[:kept][there]}
+
+
+def comparable(scores: Iterable[Score]) -> list[Score]:
+    """Scores that stand beside each other: where one's episodes do not all end, all have rates;
+    else none has."""
+    scores = list(scores)
+    return scores if any(not score.whole for score in scores) else list(map(only_episodes, scores))
+
+
+def only_episodes(score: Score) -> Score:
+    return replace(score, **{part: {name: value for name, value in getattr(score, part).items()
+                                    if name not in RATES} for part in ("mean", "interval")})

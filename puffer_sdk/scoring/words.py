@@ -1,0 +1,82 @@
+"""What is said of a Score.  a Score, or the dict of one -> "perf 0.983 ± 0.007 (1,000 episodes)"
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..base import ui
+from .score import FEW, RATES, RETURN_RATE, Score
+
+ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"
+
+
+def measure(mean: float | None, half: float | None) -> str:
+    """'0.973 ± 0.010'"""
+    if mean is None:
+        return "-"
+    digits = 3 if abs(mean) < 100 else 1
+    return f"{mean:,.{digits}f}" + (f" ± {half:,.{digits}f}" if half is not None else "")
+
+
+def cell(score: Score, name: str) -> str:
+    """A mean with its interval; where there are too few entries for one, how few."""
+    mean, half = score.mean.get(name), interval(score, name)
+    few = mean is not None and half is None and score.interval.get(name) is not None
+    return measure(mean, half) + (f" ({score.count} only)" if few else "")
+
+
+def interval(score: Score, name: str) -> float | None:
+    """The half width of a mean's interval; None where there are too few entries for one."""
+    rate = name in RATES
+    return score.interval.get(name) if rate or score.count >= FEW else None
+
+
+def headline(claim: Mapping) -> str:
+    """The measure that a claim is about: its metric, or the return of 1000 ticks where episodes did
+    not all end."""
+    trained = Score(**claim["trained"])
+    return claim["metric"] if trained.whole or (
+        not trained.unfinished and claim["metric"] in trained.mean) else RETURN_RATE
+
+
+def claimed(claim: Mapping) -> str:
+    """'perf 0.983 ± 0.007, random play 0.112 ± 0.019 (1,000 fresh episodes)'"""
+    trained, random = Score(**claim["trained"]), Score(**claim["random"])
+    name = headline(claim)
+    means = [score.mean.get(name) for score in (trained, random)]
+    shown = [measure(mean, interval(score, name)) for mean, score in zip(means, (trained, random))]
+    sign = -1 if claim["least"] and name == claim["metric"] else 1
+    no_better = None not in means and sign * means[0] <= sign * means[1]
+    return (f"{name.replace('_', ' ')} {shown[0]}, {'no better than ' * no_better}random play "
+            f"{shown[1]} ({played(trained)})")
+
+
+def played(score: Score) -> str:
+    """'1,000 fresh episodes'; how few, where an interval would say nothing; what did not end."""
+    if score.count == 0:
+        return f"no episode ended in {score.ticks:,} fresh ticks"
+    if score.unfinished:
+        agents = ui.plural(score.unfinished, "agent")
+        return f"{agents} did not end every episode in {score.ticks:,} fresh ticks"
+    what = "fresh episode" if score.whole else "fresh log entr"
+    text = ui.plural(score.count, what) if score.whole else \
+        f"{score.count:,} {what}{'y' if score.count == 1 else 'ies'}"
+    return text if score.count >= FEW else f"only {text}"
+
+
+def notes(claim: Mapping, step: int) -> list[str]:
+    """What else a reader of a claim must know.
+
+    step    where the run ended
+    """
+    found = []
+    metric = claim["metric"]
+    if claim["unmoved"]:
+        found.append(f"{' and '.join(claim['unmoved'])} never moved in this run: policies are "
+                     f"compared by {metric}")
+    if claim["step"] != step:
+        found.append(f"the best weights are of step {claim['step']:,}; the last ones, of step "
+                     f"{step:,}, did worse")
+    if Score(**claim["trained"]).zero_sum:
+        found.append(ZERO_SUM)
+    return found

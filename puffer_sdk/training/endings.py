@@ -1,0 +1,34 @@
+"""Which agents have ended an episode since the envs started.  rollouts -> how many have not
+
+Means over the episodes that ended say nothing about agents that have ended none.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+
+class Endings:
+    """Call note() with each rollout's endings.
+
+    lacking     (N,) bool: agents that have not ended an episode since the envs started
+    known       whether this trainer tells endings at all
+    """
+
+    def __init__(self, agents: int):
+        self.lacking, self.known = np.ones(agents, bool), True
+
+    def begin(self) -> None:
+        """The envs have just started."""
+        self.lacking[:] = True
+
+    def note(self, ended: np.ndarray | None) -> None:
+        """ended: (N, ticks), nonzero where an agent's episode ended; None: nobody knows"""
+        if ended is None:
+            self.known = False
+        elif self.lacking.any():
+            self.lacking &= ~np.any(ended, axis=1)
+
+    @property
+    def count(self) -> int:
+        """Agents that have not ended an episode; 0 where nobody knows."""
+        return int(self.lacking.sum()) if self.known else 0

@@ -1,0 +1,348 @@
+"""Evaluations within a run.  weights after an epoch -> the best ones, "solved", the run's claim
+
+Means over the episodes that ended in training say little about a policy: quick episodes end first,
+and a policy that no longer loses ends none. So the weights play fresh envs, as eval plays:
+
+    choosing    each EIGHTH of the run, if the window promises more; and where the window meets the
+                goal. The seeds are the same each time, so that two policies meet the same starts
+    confirming  the goal, after the choosing evaluation met it, on seeds of its own
+    the claim   at the end: the best weights, and random play, on seeds that chose nothing
+
+The window is what triggers, never what is claimed. Counts alone decide, so that a resumed run
+repeats everything: all evaluations together cost at most one SHARE-th of the steps done so far, and
+those before the end half of that. Training's envs and random numbers are left alone.
+
+Best weights give way to later ones, unless the later ones are worse by more than chance.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from ..base.philox import MAX_SEED
+from ..env.link import Link
+from ..env.seeds import mix_seed
+from ..scoring import apart
+from ..scoring.baselines import actor_player, random_player
+from ..scoring.entries import Entries
+from ..scoring.intervals import clustered_mean
+from ..scoring.playing import PATIENCE, Play, make_envs, plan, within
+from ..scoring.score import RETURN_RATE, Score, comparable, rates_of, score_of
+from ..settings.goal import Goal, parse_goal
+from ..settings.values import Config
+from . import backends
+from .window import Window
+
+SHARE = 20              # evaluations take at most one of so many steps
+EIGHTH = 8              # of the run, between two choosing evaluations
+GOAL_PAUSE = 64         # of the run, at least, after a goal that was not confirmed ...
+GOAL_FACTOR = 1.25      # ... and so many times the steps of that try
+CHOOSING = 64           # envs that choose, at most
+FEWEST_GAMES = 8        # that a budget must be expected to pay for before the end
+LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the last weights
+OF_BEFORE = 2           # episodes that the expected length of one counts for
+STILL = 1e-5            # of a number's size: what moves by less has not moved
+CLAIM_SHARE = 0.6       # of what is left then, for the claim; the rest is for random play
+ORDER = ("perf", "score", "episode_return")     # what is compared, after what the goal names
+
+
+@dataclass
+class Look:
+    """One evaluation.
+
+    of_envs     {"perf": mean of each env, None where it logged none}: for comparisons
+    """
+
+    step: int
+    score: Score
+    of_envs: dict[str, list]
+
+
+@dataclass
+class State:
+    """What a checkpoint keeps, so that a resumed run repeats every evaluation."""
+
+    spent: int = 0                  # agent steps of evaluations so far
+    looked: int = 0                 # step of the last choosing evaluation
+    promise: float | None = None    # the window's value then
+    length: float = 0.0             # ticks of an episode, by the last evaluation; 0: unknown
+    attempts: int = 0               # to confirm the goal
+    pause: int = 0                  # step before which the goal is not tried again
+    spans: dict = field(default_factory=dict)       # {"perf": [least, greatest]} that was logged
+    best: dict | None = None        # the Look of the best weights
+    goal: dict | None = None        # {"goal", "step", "seconds"} when it was confirmed
+    claim: dict | None = None       # what the run says at its end
+
+
+class Evaluations:
+    """Those of one run, for its worker.
+
+    config      settings of the whole run
+    leads       whether this rank plays; the others take over what it found (share)
+    """
+
+    def __init__(self, config: Config, library, link: Link, share, leads: bool):
+        """share: rank 0's dict, on all ranks"""
+        self.config, self.library, self.link = config, library, link
+        self.share, self.leads = share, leads
+        self.goal: Goal | None = parse_goal(config.eval.goal)
+        self.state = State()
+        self._copy, self._plan, self.agents = None, None, 0
+
+    # -- for a checkpoint
+
+    def facts(self) -> dict:
+        return asdict(self.state)
+
+    def load(self, facts: Mapping | None) -> None:
+        known = {each.name for each in dataclasses.fields(State)}
+        self.state = State(**{name: value for name, value in (facts or {}).items()
+                              if name in known})
+
+    @property
+    def met(self) -> dict | None:
+        """{"goal", "step", "seconds"}: when this goal was confirmed; None if it was not."""
+        met = self.state.goal
+        return met if met and self.goal and met["goal"] == str(self.goal) else None
+
+    # -- when
+
+    def note(self, log: Mapping[str, float]) -> None:
+        """An epoch of training logged this."""
+        for name, value in log.items():
+            if name != "n" and math.isfinite(value):
+                low, high = self.state.spans.get(name, (value, value))
+                self.state.spans[name] = [min(low, value), max(high, value)]
+
+    @property
+    def metric(self) -> str:
+        """What policies are compared by: what the goal names, perf, score or the return; the first
+        of them that ever moved, or else the first that is logged."""
+        names = [*([self.goal.name] if self.goal else []), *ORDER]
+        spans = self.state.spans
+        moved = [name for name in names if name in spans
+                 and spans[name][1] - spans[name][0] > STILL * max(map(abs, spans[name]))]
+        return next(iter(moved or [name for name in names if name in spans]), "episode_return")
+
+    @property
+    def unmoved(self) -> list[str]:
+        """What would come before the metric, is logged, and never moved."""
+        names = [*([self.goal.name] if self.goal else []), *ORDER]
+        before = names[:names.index(self.metric)] if self.metric in names else []
+        return [name for name in dict.fromkeys(before) if name in self.state.spans]
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.goal and self.goal.name == self.metric and not self.goal.at_least \
+            else 1.0
+
+    def due(self, step: int, window: Window) -> str | None:
+        """What to evaluate after this epoch: "goal", "best" or nothing."""
+        state, total = self.state, self.config.train.total_timesteps
+        if not self.affordable(step, window):
+            return None
+        value = window.means.get(self.goal.name) if self.goal and window.full else None
+        if value is not None and not self.met and self.goal.is_met(value) and step >= state.pause:
+            return "goal"
+        if step - state.looked < total / EIGHTH:
+            return None
+        value = window.means.get(self.metric) if window.full else None
+        promises = value is None or state.promise is None \
+            or self.sign * value > self.sign * state.promise
+        return "best" if promises else None
+
+    def credit(self, step: int) -> float:
+        """Agent steps that evaluations before the end may take now."""
+        return step / (2 * SHARE) - self.state.spent
+
+    def affordable(self, step: int, window: Window) -> bool:
+        return self.credit(step) >= FEWEST_GAMES * self.expected(step, window)
+
+    def expected(self, step: int, window: Window) -> float:
+        """Ticks that an episode is expected to take: what the last evaluation saw, or else what
+        training did."""
+        if self.state.length:
+            return self.state.length
+        logged = window.means.get("episode_length", 0.0)
+        return max(1.0, logged, step / window.total if window.total else step
+                   / self.config.vec.total_agents)
+
+    # -- what
+
+    def after_epoch(self, step: int, seconds: float, window: Window, tensors) -> dict | None:
+        """Evaluate, if it is time. Returns what to log, or None; "best" in it: these weights are
+        the best now.
+
+        tensors     returns the weights, by name
+        """
+        why = self.due(step, window)
+        if why is None:
+            return None
+        return self._together(lambda: self._choose(why, step, seconds, window, tensors()))
+
+    def finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
+        """The claim. Returns what to log; "best" in it: these weights are the best.
+
+        best        returns the best weights that were kept, or None where there are none
+        """
+        return self._together(lambda: self._finish(step, seconds, window, tensors(), best))
+
+    def _together(self, work) -> dict:
+        """Rank 0 works; all have its state then."""
+        found = self.share({"row": work(), "state": self.facts()} if self.leads else None)
+        self.load(found["state"])
+        return found["row"]
+
+    def _choose(self, why: str, step: int, seconds: float, window: Window, tensors) -> dict:
+        state, credit = self.state, self.credit(step)
+        look = self._look(0, step, tensors, credit / (2 if why == "goal" else 1), window)
+        state.looked, state.promise = step, window.means.get(self.metric)
+        row = self._row("eval", look.score)
+        if not self.is_worse(look):
+            state.best, row["best"] = asdict(look), True
+        if why == "goal":
+            state.attempts += 1
+            second = self.meets(look.score) and self._look(
+                1 + state.attempts, step, tensors, self.credit(step), window)
+            if second and self.meets(second.score):
+                state.goal = {"goal": str(self.goal), "step": step, "seconds": seconds}
+            else:
+                total = self.config.train.total_timesteps
+                state.pause = int(max(GOAL_FACTOR * step, step + total / GOAL_PAUSE))
+        return row
+
+    def _finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
+        state = self.state
+        left = step / SHARE - state.spent
+        kept = None
+        if state.best is None or state.best["step"] != step:
+            kept = best() if state.best else None
+            last = self._look(0, step, tensors, left * LEAST_SHARE * (2 if kept else 1), window)
+            if not kept or not self.is_worse(last):
+                state.best, kept = asdict(last), None
+        left = step / SHARE - state.spent
+        claim = self._look(1, state.best["step"], kept or tensors, left * CLAIM_SHARE, window)
+        random = self._look(1, 0, None, step / SHARE - state.spent, window)
+        if not self.met and self.goal and self.meets(claim.score):
+            state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
+        state.claim = {
+            "step": claim.step, "metric": self.metric, "least": self.sign < 0,
+            "unmoved": self.unmoved,
+            "trained": without_episodes(claim.score), "random": without_episodes(random.score)}
+        return {**self._row("claim", claim.score), "claim/step": claim.step,
+                **({"best": True} if claim.step == step else {})}
+
+    def _row(self, kind: str, score: Score) -> dict:
+        [score] = comparable([score])
+        found = {f"{kind}/{name}": value for name, value in score.mean.items()}
+        found |= {f"{kind}/{name}_interval": half for name, half in score.interval.items()
+                  if half is not None}
+        return {**found, f"{kind}/n": score.count, f"{kind}/unfinished": score.unfinished,
+                f"{kind}/steps": self.state.spent}
+
+    # -- one evaluation
+
+    def _look(self, kind: int, step: int, tensors: Mapping[str, np.ndarray] | None, budget: float,
+              window: Window) -> Look:
+        """Play.
+
+        kind        0: the seeds that choose, 1: that claim, 2, 3, ...: that confirm
+        tensors     the weights; None: random play
+        """
+        config = self.config
+        seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
+        with apart.own_random(seed):
+            self._open()
+            whole = self._plan if kind == 1 else replace(
+                self._plan, envs=min(self._plan.envs, CHOOSING))
+            length = self.expected(step or 1, window)
+            vec = None
+            try:
+                chosen = within(whole, max(0.0, budget), self.agents, length)
+                vec = make_envs(self._copy, config, self.link, chosen.envs, seed)
+                player = random_player(vec, config, seed) if tensors is None else actor_player(
+                    backends.make_actor(vec, config, tensors, seed,
+                                        threads=config.vec.num_threads))
+                play = Play(vec, player, chosen, "trained" if tensors else "random")
+                entries = play.run()
+            finally:
+                if vec is not None:
+                    vec.close()
+        self.state.spent += play.cost
+        score = score_of(entries, play.name)
+        if tensors is not None:
+            self.state.length = length_of(entries, length, config.eval.steps / whole.quota)
+            for each in entries.counted:
+                self.note({name: each[name] for name in score.mean if name in each})
+        return Look(step, score, of_envs(entries, [self.metric, *ORDER]))
+
+    def _open(self) -> None:
+        """The library's copy, and what [eval] asks for; once."""
+        if self._copy is None:
+            self._copy = apart.copy_of(self.library)
+            watches = self.link.watches(self.library.armed)
+            self.agents = self._copy.agents_per_env(self.config.env, watches)
+            self._plan = plan(self.config, self.agents)
+
+    # -- what follows
+
+    def meets(self, score: Score) -> bool:
+        """Whether the goal is met. Means over some of the episodes alone meet nothing, unless the
+        others were waited for as long as eval waits."""
+        long = score.ticks >= PATIENCE * self.config.eval.steps
+        return (not score.unfinished or long) and self.goal.name in score.mean \
+            and self.goal.is_met(score.mean[self.goal.name])
+
+    def is_worse(self, look: Look) -> bool:
+        """Whether a look is worse than the best so far, by more than chance."""
+        best = self.state.best
+        if best is None:
+            return False
+        whole = look.score.whole and is_whole(best["score"])
+        metric, sign = (self.metric, self.sign) if whole else (RETURN_RATE, 1.0)
+        pairs = [(new, old) for new, old in zip(look.of_envs.get(metric, ()),
+                                                best["of_envs"].get(metric, ()))
+                 if new is not None and old is not None]
+        if len(pairs) < 2:
+            return False
+        gaps = np.subtract(*zip(*pairs))
+        gap, half = clustered_mean(gaps, range(len(gaps)))
+        return sign * gap < -half
+
+
+def without_episodes(score: Score) -> dict:
+    return {name: value for name, value in asdict(score).items() if name != "episodes"}
+
+
+def is_whole(score: Mapping) -> bool:
+    return Score(**score).whole
+
+
+def length_of(entries: Entries, expected: float, endless: float) -> float:
+    """Ticks of an episode, as far as a play shows; `endless` where nothing ended.
+
+    expected    before: worth as much as OF_BEFORE episodes
+    """
+    finished = int(entries.finished.sum())
+    if not finished:
+        return max(1.0, endless)
+    return float(entries.ages.sum() + OF_BEFORE * expected) / (finished + OF_BEFORE)
+
+
+def of_envs(entries: Entries, names) -> dict[str, list]:
+    """{"perf": its mean in each env that counts, None where it logged none}, and the rewards of
+    1000 ticks."""
+    found: dict[str, list] = {RETURN_RATE: rates_of(entries)[RETURN_RATE].tolist()}
+    for name in dict.fromkeys(names):
+        sums, weights = np.zeros((2, entries.kept))
+        for each in entries.counted:
+            if name in each:
+                sums[each["env"]] += each["n"] * each[name]
+                weights[each["env"]] += each["n"]
+        if weights.any():
+            found[name] = [float(total / n) if n else None for total, n in zip(sums, weights)]
+    return found

@@ -1,0 +1,253 @@
+"""Evaluations within a run: when, at what cost, what they say, and that they disturb nothing."""
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from helpers.forms import forms
+from helpers.places import SPECIMENS
+from helpers.playground import tensors
+
+import puffer_sdk
+from puffer_sdk.env import build
+from puffer_sdk.env.library import Library
+from puffer_sdk.scoring import playing
+from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, RETURN_RATE, Score
+from puffer_sdk.settings import config
+from puffer_sdk.training import backends, checkpoint, evaluations, runs
+from puffer_sdk.training.evaluations import Evaluations, Look
+from puffer_sdk.training.models import find_model
+from puffer_sdk.training.window import Window
+
+DOORS = SPECIMENS / "doors"
+STILL = {"train.learning_rate": 0, "vec.num_threads": 1, "train.device": "cpu"}
+KINDS = {"short wins": {"env.win": 5, "env.loss": 60}, "long wins": {"env.win": 60, "env.loss": 5},
+         "endless wins": {"env.win": 0, "env.loss": 20},
+         "two modes": {"env.win": 100, "env.loss": 100, "env.odds": 5}}
+LINK = SimpleNamespace(watches=lambda arm: None)
+
+
+@pytest.fixture(scope="module")
+def library():
+    return Library(build.build(DOORS).library, DOORS)
+
+
+def settings(**given):
+    return config.resolve(DOORS, {**STILL, **{key.replace("__", "."): value
+                                              for key, value in given.items()}})
+
+
+def evaluations_of(library, resolved) -> Evaluations:
+    return Evaluations(resolved, library, LINK, lambda found: found, True)
+
+
+def weights_of(library, resolved) -> dict:
+    from puffer_sdk.env.vec import make_vec
+
+    with make_vec(library, total_agents=resolved.vec.total_agents,
+                  env_settings=resolved.env) as vec:
+        trainer = backends.make_trainer(vec, resolved)
+        found = trainer.state_tensors()
+        trainer.close()
+    return found
+
+
+# -- the claim -------------------------------------------------------------------------------------
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", KINDS)
+def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(kind, library):
+    """Weights that do not learn: what a run claims against a long play of the same weights."""
+    gaps = []
+    for seed in forms(range(24), range(100)):
+        resolved = settings(train__seed=seed, **KINDS[kind])
+        given, judge = weights_of(library, resolved), evaluations_of(library, resolved)
+        step = resolved.train.total_timesteps
+        row = judge.finish(step, 1.0, Window(), lambda given=given: given, lambda: None)
+        claim = judge.state.claim
+        assert judge.state.spent <= step / evaluations.SHARE and row["claim/n"] >= 0
+        name = "perf" if Score(**claim["trained"]).whole else RETURN_RATE
+        truth = long_play(library, resolved, given, name)
+        gaps.append(claim["trained"]["mean"][name] - truth)
+    error = np.std(gaps, ddof=1) / len(gaps) ** 0.5
+    assert abs(np.mean(gaps)) <= 2.5 * error + 1e-9
+
+
+def long_play(library, resolved, given, name: str) -> float:
+    from puffer_sdk.scoring.baselines import actor_player
+    from puffer_sdk.scoring.score import score_of
+
+    plan = playing.Plan(400, 4, 500, 500)
+    seed = 10_000 + resolved.train.seed
+    vec = playing.make_envs(library, resolved, LINK, plan.envs, seed)
+    actor = backends.make_actor(vec, resolved, given, seed)
+    with vec:
+        return score_of(playing.Play(vec, actor_player(actor), plan, "t").run(), "t").mean[name]
+
+
+def test_a_play_that_is_short_of_steps_favours_no_end(library):
+    """Wins take 5 ticks and losses 60. A budget that pays for 15 ticks of all must not count the
+    quick games alone: envs leave by their numbers, and those that count have all ended."""
+    resolved = settings()
+    vec = playing.make_envs(library, resolved, LINK, 100, 7)
+
+    def right_key(vec):
+        vec.actions[:] = vec.observations[:, :1] > 0
+
+    with vec:
+        play = playing.Play(vec, right_key, playing.Plan(100, 1, 1000, 1000, 1500), "t")
+        entries = play.run()
+    assert play.cost <= 1500 and entries.kept < 100
+    counted = entries.counted
+    assert len(counted) == entries.kept and {each["env"] for each in counted} == set(
+        range(entries.kept))
+
+
+def test_a_budget_decides_how_much_is_played():
+    resolved = SimpleNamespace(eval=SimpleNamespace(episodes=1000, steps=1000),
+                               vec=SimpleNamespace(total_agents=1024))
+    whole = playing.plan(resolved, 1)
+    assert (whole.envs, whole.quota) == (250, 4)
+    assert playing.within(whole, 1e9, 1, 100.0).envs == 250
+    for budget in (10, 1000, 10_000, 100_000):
+        part = playing.within(whole, budget, 1, 100.0)
+        assert part.envs * part.quota * 100 <= max(200, budget)
+        assert part.budget == budget and part.least <= max(1, budget / part.envs)
+
+
+# -- comparing -------------------------------------------------------------------------------------
+
+def look(values, *, unit=PER_EPISODE, rates=(), step=1, name="perf") -> Look:
+    score = Score("trained", unit, len(values), 9, 0, {name: float(np.mean(values or [0]))}, {})
+    return Look(step, score, {name: list(values), RETURN_RATE: list(rates)})
+
+
+@pytest.mark.parametrize(("new", "worse"), [
+    ([0.1] * 4 + [0.2] * 4, True),                  # by more than chance
+    ([0.9, 0.1] * 4, False),                        # less, but not by more than chance
+    ([1.0] * 8, False)])
+def test_later_weights_are_kept_unless_they_are_worse_by_more_than_chance(new, worse, library):
+    judge = evaluations_of(library, settings())
+    judge.state.spans = {"perf": [0.0, 1.0]}
+    judge.state.best = vars(look([0.6, 0.8, 0.7, 0.7, 0.8, 0.6, 0.7, 0.7])) | {
+        "score": vars(look([0.7] * 8).score)}
+    assert judge.is_worse(look(new)) is worse
+
+
+def test_a_policy_that_ends_nothing_is_compared_by_its_rate(library):
+    judge = evaluations_of(library, settings())
+    judge.state.spans = {"perf": [0.0, 1.0]}
+    judge.state.best = vars(look([0.3] * 8, rates=[1.0, 1.1] * 4)) | {
+        "score": vars(look([0.3] * 8).score)}
+    assert not judge.is_worse(look([], unit=ENDLESS, rates=[9.0, 9.1] * 4))
+    assert judge.is_worse(look([], unit=ENDLESS, rates=[0.1, 0.2] * 4))
+
+
+def test_a_metric_that_never_moved_is_none(library):
+    judge = evaluations_of(library, settings())
+    judge.note({"perf": 0.0, "score": 0.0, "episode_return": -1.0, "n": 9})
+    judge.note({"perf": 0.0, "score": 1e-9, "episode_return": 1.0, "n": 4})
+    assert (judge.metric, judge.unmoved) == ("episode_return", ["perf"]) or \
+        judge.metric in ("score", "episode_return")
+    judge.note({"perf": 0.5, "n": 1})
+    assert (judge.metric, judge.unmoved) == ("perf", [])
+
+
+# -- whole runs ------------------------------------------------------------------------------------
+
+def train(home, **given):
+    return puffer_sdk.train(DOORS, {**STILL, "train.learning_rate": 0.02, **{
+        key.replace("__", "."): value for key, value in given.items()}}, runs_dir=home)
+
+
+def rows_of(result) -> list[dict]:
+    return runs.Run(result.folder).metrics()
+
+
+def without_evaluations(rows: list[dict]) -> list[dict]:
+    return [{key: value for key, value in row.items() if not key.startswith(
+        ("eval/", "claim/", "time/")) and key not in ("seconds", "cpu", "sps")} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def luck(tmp_path_factory):
+    """Runs of an environment with a static variable and rand(), evaluated differently."""
+    home = tmp_path_factory.mktemp("luck")
+    return [train(home, env__global=1, eval__seed=seed, eval__episodes=episodes, eval__goal=goal)
+            for seed, episodes, goal in ((1, 100, "perf >= 0.4"), (2, 20, "score >= 0.9"))]
+
+
+def test_training_goes_on_as_if_nobody_had_evaluated(luck):
+    """Env code keeps numbers in static variables and draws from rand()."""
+    rows = [rows_of(result) for result in luck]
+    assert without_evaluations(rows[0]) == without_evaluations(rows[1])
+    assert tensors(luck[0].checkpoint) == tensors(luck[1].checkpoint)
+    looks = [[row["eval/perf"] for row in each if "eval/perf" in row] for each in rows]
+    assert looks[0] and looks[0] != looks[1]
+
+
+def test_all_evaluations_take_a_twentieth_of_the_steps_at_most(luck):
+    for result in luck:
+        spent = [(row["step"], row[key]) for row in rows_of(result)
+                 for key in ("eval/steps", "claim/steps") if key in row]
+        assert len(spent) >= 2
+        assert all(steps <= step / evaluations.SHARE for step, steps in spent)
+        assert all(steps <= step / evaluations.SHARE / 2 for step, steps in spent[:-1])
+
+
+def test_quick_wins_solve_nothing(tmp_path):
+    """The window says perf 1.0 while only won games have ended; 0.6 is all that can be."""
+    result = train(tmp_path, env__loss=600, eval__goal="perf >= 0.9", train__stop_at_goal=1,
+                   train__horizon=64)
+    rows = rows_of(result)
+    assert max(row.get("window/perf", 0) for row in rows) == 1.0 and rows[0]["train/lacking"]
+    assert result.goal is None and result.missed == "perf >= 0.9" and result.steps == 98_304
+    assert result.claim["trained"]["mean"]["perf"] < 0.9
+
+
+def test_a_goal_that_is_confirmed_ends_the_run(tmp_path):
+    result = train(tmp_path, eval__goal="perf >= 0.45", train__stop_at_goal=1,
+                   train__total_timesteps=400_000)
+    assert result.goal[0] == result.steps < 390_000 and not result.missed
+    assert result.claim["trained"]["mean"]["perf"] > 0.3
+    run = runs.Run(result.folder)
+    assert run.evaluation == result.claim and run.reached()["perf"] == result.reached["perf"]
+    assert runs.best_score([run])["value"] == result.reached["perf"]
+
+
+def test_what_is_claimed_is_in_the_files_that_are_taken_by_default(luck):
+    result = luck[0]
+    run = runs.Run(result.folder)
+    best = checkpoint.load(run.best_path)
+    assert find_model(result.folder.parent, str(run.number)) == run.best_path
+    assert find_model(result.folder.parent, result.folder) == run.best_path
+    assert best.evaluation == json.loads(json.dumps(result.claim))
+    assert best.step == result.claim["step"]
+    assert checkpoint.load(result.checkpoint).facts["format_version"] == 2
+
+
+def test_a_claim_is_made_of_a_run_that_an_older_version_finished(tmp_path):
+    import shutil
+    from pathlib import Path
+
+    corpus = Path(__file__).parents[1] / "corpus" / "v1"
+    shutil.copytree(corpus, tmp_path / "v1")
+    home = tmp_path / "v1/runs"
+    assert find_model(home / "walk", "1").parent.name == "checkpoints"  # its best is of a window
+    result = puffer_sdk.train(tmp_path / "v1/walk", resume="1", runs_dir=home)
+    assert result.steps == 49_152 and result.claim["trained"]["count"] > 0
+    assert result.goal is None or result.goal[0] == 49_152      # no window's goal is taken over
+    assert find_model(home / "walk", "1") == home / "walk/0001/best.safetensors"
+
+
+def test_two_agents_that_play_against_each_other_are_not_judged_by_that(tmp_path):
+    result = train(tmp_path, env__duel=1, train__total_timesteps=20_000)
+    assert result.claim["trained"]["zero_sum"]
+
+
+def test_the_torch_trainer_and_the_native_one_are_evaluated_alike(tmp_path):
+    pytest.importorskip("torch")
+    result = train(tmp_path, train__backend="torch", train__total_timesteps=20_000)
+    assert result.claim["trained"]["count"] and rows_of(result)[-1]["claim/n"]
