@@ -9,9 +9,10 @@ from pathlib import Path
 
 import puffer_sdk
 from puffer_sdk.base import philox
-from puffer_sdk.settings.goal import GoalWatch, parse_goal
+from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.settings.values import Config
 from puffer_sdk.training import backends
+from puffer_sdk.training.window import Window
 
 WINDOW = 0.3            # seconds of training in one measurement of a rate
 # breakout for a wide network or a GPU: larger batches than its ini's, which suit two cores
@@ -55,19 +56,19 @@ def close(vec, trainer) -> None:
 
 def solve(env: str | Path, settings: Mapping[str, object], seed: int, goal: str = "",
           prepare: Callable[[object], None] | None = None) -> Solved:
-    """Train until the ini's goal (or `goal`) is reached, or the run is over."""
+    """Train until the window meets the ini's goal (or `goal`), or the run is over."""
     vec, trainer = open_trainer(env, {**settings, "train.seed": seed}, prepare)
-    watch = GoalWatch(parse_goal(goal or trainer.config.eval.goal))
+    aim, window, reached = parse_goal(goal or trainer.config.eval.goal), Window(), False
     began = time.perf_counter()
-    while not trainer.finished and not watch.reached:
+    while not trainer.finished and not reached:
         trainer.rollout()
         trainer.update()
-        watch.look(vec.log())
+        window.add(trainer.global_step, vec.log())
+        reached = window.full and aim.is_met(window.means[aim.name])
     seconds = time.perf_counter() - began
     steps = trainer.global_step
     close(vec, trainer)
-    return Solved(steps if watch.reached else None, seconds if watch.reached else None,
-                  steps / seconds)
+    return Solved(steps if reached else None, seconds if reached else None, steps / seconds)
 
 
 def rate(vec, trainer, looks: int = 3) -> float:

@@ -4,7 +4,7 @@ A player is a function play(vec) that fills vec.actions.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..env.job import EnvJob
@@ -19,7 +19,7 @@ class PlayersJob(EnvJob):
 
     model: Path | None      # a checkpoint; None: baselines only
     greedy: bool            # take the likeliest action instead of drawing one
-    seconds: float = 0.0    # of each player, at most; 0: to the end
+    seconds: float = field(default=0.0, kw_only=True)   # of each player, at most; 0: to the end
 
 
 def load_players(job: PlayersJob, library) -> dict:
