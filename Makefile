@@ -83,7 +83,7 @@ bench-gpu: $(VENV)/.torch $(VENV)/.dev
 	@$(BIN)/python benchmarks/bench_gpu.py
 	@$(BIN)/python tools/site/pages.py
 
-gpu-day: $(VENV)/.base
+gpu-day: $(VENV)/.torch $(VENV)/.dev
 	@$(BIN)/python tools/gpu_day.py $(STAGE)
 
 ocean: deps $(VENV)/.dev

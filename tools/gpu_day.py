@@ -121,10 +121,10 @@ def first(day: Day) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     from training_runs import BREAKOUT
 
+    bf16 = [("--vec.device", "cuda", "--train.precision", "bf16")] if gpu.has_bf16() else []
     solve = [] if day.emulated else ["--train.stop-at-goal", "1", *(
         word for name, value in BREAKOUT.items() for word in (f"--{name}", str(value)))]
-    for way in ((), ("--vec.device", "cuda"),
-                ("--vec.device", "cuda", "--train.precision", "bf16")):
+    for way in ((), ("--vec.device", "cuda"), *bf16):
         with day.trainings() as more:
             day.puffer("train", "examples/breakout", "--train.device", "cuda", *way, *more, *solve,
                        seconds=180)
@@ -160,6 +160,7 @@ def sanitizer(tool: str) -> Callable[[Day], None]:
             "compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode",
             COMPLAINT]
         for env, way in SANITIZED:
+            way = way if gpu.has_bf16() else [word.replace("bf16", "fp32") for word in way]
             with tempfile.TemporaryDirectory() as runs:
                 day.run(*in_front, sys.executable, "-m", "puffer_sdk", "train", f"examples/{env}",
                         *SMALL, "--train.device", "cuda", *way, "--runs-dir", runs,

@@ -90,6 +90,12 @@ def list_usable() -> list[tuple[int, Gpu]]:
             for number in usable_gpus(driver, find_nvcc(driver) if driver else None)]
 
 
+def has_bf16() -> bool:
+    """Whether the GPU that trains multiplies in bf16; an emulated one does."""
+    usable = [] if is_emulated() else list_usable()
+    return not usable or usable[0][1].capability >= OLDEST_BF16
+
+
 def driver_problem(driver: Driver | None,
                    on_cpu: str = ON_CPU) -> tuple[str | None, str | None]:
     """(what is wrong, what to do), or (None, None)."""

@@ -9,10 +9,12 @@ import os
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.ppo_fixtures import FakeVec, settings
 
+from puffer_sdk.toolchain import gpu
 from puffer_sdk.training.native.library import available_paths, has_bf16
 from puffer_sdk.training.native.ppo import NativePPO
 from puffer_sdk.training.reference import formulas, policy, ppo
@@ -91,6 +93,8 @@ def make_vec(sizes=(3,), vec=None):
 
 def make_native(sizes=(3,), vec=None, *, threads=1, path="auto", block_agents=0, first_agent=0,
                 timed=False, gpus=None, program=None, group=None, **changes) -> NativePPO:
+    if path == "cuda" and changes.get("precision") == "bf16" and not gpu.has_bf16():
+        pytest.skip("this GPU has no bf16")
     where = dict(device="cuda", gpus=gpus, program=program) if path == "cuda" else dict(path=path)
     return NativePPO(make_vec(sizes, vec), settings(**{**SIZES, **changes}), threads=threads,
                      block_agents=block_agents, first_agent=first_agent, timed=timed, group=group,
