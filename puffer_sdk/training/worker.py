@@ -124,14 +124,13 @@ class _Worker:
     def make_trainer(self) -> None:
         """For these envs: on the GPU that was chosen, or on the CPU where it fails."""
         self.trainer = backends.make_trainer(self.vec, self.part, path=self.path, group=self.group)
-        made = backends.as_made(self.part, self.trainer)
-        if made is not self.part:
-            self.take_device(made)
+        self.take_device(backends.as_made(self.part, self.trainer))
 
     def take_device(self, part: Config) -> None:
-        reason = backends.reason_of(part)
-        self.part, self.config = part, backends.on_cpu(self.config, reason)
-        self.link.emit("device", reason=reason)
+        if part is not self.part:
+            self.part, reason = part, backends.reason_of(part)
+            self.config = backends.on_cpu(self.config, reason)
+            self.link.emit("device", reason=reason)
 
     # -- the envs of a resumed run
 
@@ -303,7 +302,7 @@ class _Worker:
         os._exit(0)
 
     def train_first_epoch(self) -> None:
-        """Where a GPU fails in it, the run begins again on the CPU: nothing was learned yet."""
+        """Where a GPU fails in it, the run begins again on the CPU."""
         try:
             self.train_epoch()
         except (PufferError, RuntimeError) as error:

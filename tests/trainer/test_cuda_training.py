@@ -208,8 +208,8 @@ def check_rollout(got, want, slots: int) -> int:
     np.testing.assert_array_equal(got["truncated"], cut)
     for name in (set(BUFFERS) & set(want)) - {"truncated"} if not ROUNDS else ("obs",):
         np.testing.assert_array_equal(got[name], want[name], name)
-    (np.testing.assert_allclose if ROUNDS else np.testing.assert_array_equal)(
-        got["finals"][kept], want["finals"][kept])
+    limit = 1e-4 if ROUNDS else 0
+    np.testing.assert_allclose(got["finals"][kept], want["finals"][kept], rtol=limit, atol=limit)
     return int(kept.sum())
 
 

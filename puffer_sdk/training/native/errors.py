@@ -42,7 +42,7 @@ def kinds() -> dict[int, str]:
     return {number: name.removeprefix(PREFIX) for number, name in elements.items()}
 
 
-def refusal(error, *, on_gpu: bool) -> PufferError:
+def refusal(error, *, on_gpu: bool = False) -> PufferError:
     """Why puffer_trainer_create made no trainer.
 
     on_gpu   whether it is the trainer for GPUs
@@ -53,10 +53,12 @@ def refusal(error, *, on_gpu: bool) -> PufferError:
     return _blamed(made(what, where=where, hint=HINTS[kind]), kind, on_gpu)
 
 
-def failure(error, act_sizes: Sequence[int], *, plays: bool, on_gpu: bool) -> RunError:
+def failure(error, act_sizes: Sequence[int], *, plays: bool, on_gpu: bool = False
+            ) -> RunError:
     """Why a call failed, with the hints that the PyTorch trainer gives.
 
     plays    whether the envs run on the GPU
+    on_gpu   whether it is the trainer for GPUs
     """
     kind = kinds()[error.kind]
     what, where = _texts(error)
