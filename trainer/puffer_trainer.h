@@ -59,9 +59,9 @@ enum PufferTrainerErrorKind {
     PUFFER_TRAINER_BAD_NUMBER,         // NaN or infinity in what the trainer computed
     PUFFER_TRAINER_OVERFLOW,       // all tensors are finite, the loss or the gradient norm is not
     PUFFER_TRAINER_GPU_STOPPED,    // a kernel failed on the GPU
-    PUFFER_TRAINER_GPU_ENV_FAILED,    // an env on the GPU failed, or cannot run there
-    PUFFER_TRAINER_GPU_ENV_HEAP,      // malloc of envs on the GPU is used up, outside of c_step
-    PUFFER_TRAINER_GPU_STEP_HEAP,     // the same, in a rollout
+    PUFFER_TRAINER_GPU_ENV_FAILED,     // an env on the GPU failed, or cannot run there
+    PUFFER_TRAINER_GPU_ENV_HEAP,       // malloc of envs on the GPU is used up, outside of c_step
+    PUFFER_TRAINER_GPU_STEP_HEAP,      // the same, in a rollout
     PUFFER_TRAINER_EXCHANGE_FAILED,    // the callback returned -1: whoever owns it knows why
     PUFFER_TRAINER_GPU_BUSY            // another process has the GPU to itself
 };

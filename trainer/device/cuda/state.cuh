@@ -147,9 +147,9 @@ static void fail(Device* device, const char* format, ...) {
 }
 
 static int32_t fault_of(cudaError_t error, int32_t other) {
-    return error == cudaErrorMemoryAllocation ? DEVICE_OUT_OF_MEMORY
-         : error == cudaErrorDevicesUnavailable ? DEVICE_BUSY
-                                                : other;
+    return error == cudaErrorMemoryAllocation     ? DEVICE_OUT_OF_MEMORY
+           : error == cudaErrorDevicesUnavailable ? DEVICE_BUSY
+                                                  : other;
 }
 
 // True if CUDA agreed. what: "the kernel", which: "gates_step"
