@@ -59,6 +59,16 @@ def execute(code: str) -> None:
     exec(code, {"__name__": "__main__"})
 
 
+def age() -> float:
+    """Seconds since this process was started, where the system tells; else 0."""
+    try:
+        with open("/proc/self/stat", encoding="utf-8") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
+
+
 def parent() -> int:
     """The process that started this one; it may have ended."""
     return os.getppid() if _parent is None else _parent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..base import paths, ui
+from ..base import paths, processes, ui
 from ..base.errors import UsageError
 from .options import (
     env_argument,
@@ -114,7 +114,7 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
         with Board() as board:
             result = sweeping.sweep(env, asked, resume=resume, storage=storage, runs_dir=runs_dir,
                                     seeds=seeds, tag=tag, wandb=wandb, tensorboard=tensorboard,
-                                    ini=ini, show_table=board)
+                                    ini=ini, show_table=board, age=processes.age())
         _report(result, format_, env, runs_dir)
 
 

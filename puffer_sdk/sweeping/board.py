@@ -47,16 +47,16 @@ class Board:
             ui.say(f"sweep {int(sweep.place.name)} of {plan.env}: {len(plan.rows)} settings, "
                    f"{ui.plural(plan.workers, 'worker')}, {limits(plan)}; {plan.metric} "
                    "against " + plan.cost_unit)
-        news = self.line(plan, trials)
+        news = self.line(plan, trials, "ended" if last else phase(trials))
         if news != self.news:
             self.drawn, self.news = now, news
             ui.say(f"{sweep.spent:5.0f} s  {news}")
 
-    def line(self, plan: Plan, trials: list[Stored]) -> str:
+    def line(self, plan: Plan, trials: list[Stored], doing: str) -> str:
         count = counts(trials)
         top = leader(plan, trials)
         return "  ".join(filter(None, [
-            phase(trials), f"{count[DONE]} done",
+            doing, f"{count[DONE]} done",
             f"{count['stopped']} stopped" if count["stopped"] else "",
             f"{count[FAILED]} failed" if count[FAILED] else "",
             f"best {result_of(plan, top)} (trial {top.number})" if top else ""]))

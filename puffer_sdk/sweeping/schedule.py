@@ -17,15 +17,14 @@ from ..base.errors import UsageError
 from .plan import Plan
 from .store import DONE, Stored
 from .verdict import LEAST
-from .worker import best
 
 CONTENDERS = 0.15       # of the seconds, at most, that contenders may take
 VERDICT = 0.25          # ... and the verdict on all its seeds
 SHORT_VERDICT = 0.5     # ... and a verdict on LEAST seeds, where runs are long
 MARGIN = 1.25           # how much longer than before a run may take
-LEAVE = 4.0             # seconds in which workers leave and files are written
-FITS = 3                # times that the models are fitted to all trials for the files
-GROWN = 1.5             # trials over those of the last measured fit, from which it is measured anew
+LEAVE = 2.0             # seconds in which workers leave
+FILES = 1.5             # seconds of writing the files, before that was measured
+GROWN = 1.5             # trials over those of the last measurement, from which it is taken anew
 
 
 class Schedule:
@@ -40,7 +39,7 @@ class Schedule:
                  clock: Callable[[], float] = time.monotonic):
         self.plan, self.seeds, self.before, self.clock = plan, seeds, before, clock
         self.began = clock() if began is None else began
-        self.fit = (0, 0.0)             # trials, and seconds that a fit of the models took
+        self.wrote = (0, FILES)         # trials, and the seconds that writing the files took
 
     @property
     def spent(self) -> float:
@@ -57,11 +56,11 @@ class Schedule:
     def closes(self, trials: list[Stored]) -> bool:
         """Whether the search ends, so that there is time for what comes after it."""
         return self.left <= (self._for_contenders(trials) + self._for_verdict(trials)
-                             + (2 + FITS) * self._thinking(trials) + self._for_files(trials))
+                             + 2 * self._writing(trials) + self._for_files(trials))
 
     def judges(self, trials: list[Stored]) -> bool:
         """Whether the verdict begins, though contenders may still run."""
-        return self.left <= (self._for_verdict(trials) + self._thinking(trials)
+        return self.left <= (self._for_verdict(trials) + self._writing(trials)
                              + self._for_files(trials))
 
     def ends(self, trials: list[Stored]) -> bool:
@@ -71,26 +70,27 @@ class Schedule:
     def seconds_needed(self, trials: list[Stored]) -> int:
         """What --seconds would have to be for the verdict on all seeds."""
         verdict = self._rounds(2 * self.seeds) * self._run(trials) * MARGIN
-        ends = (1 + FITS) * self._thinking(trials) + self._for_files(trials)
+        ends = self._writing(trials) + self._for_files(trials)
         return 10 * math.ceil(max(self.spent + verdict + ends, verdict / VERDICT) / 10)
 
     # ---- how long things take ------------------------------------------------------------------
 
-    def measure(self, trials: list[Stored]) -> None:
-        """Time a fit of the models, where trials have grown enough in number: with a thousand of
-        them it takes many seconds."""
+    def measure(self, trials: list[Stored], write: Callable[[], object]) -> None:
+        """Write the files and time it, where trials have grown enough in number: models are
+        fitted to them, and with a thousand that takes many seconds."""
         done = sum(trial.state == DONE for trial in trials)
-        if self.plan.seconds and done > max(20, GROWN * self.fit[0]):
+        if self.plan.seconds and done > GROWN * self.wrote[0]:
             began = self.clock()
             with contextlib.suppress(UsageError):       # none has reached the goal
-                best(self.plan, trials)
-            self.fit = (done, self.clock() - began)
+                write()
+            self.wrote = (done, self.clock() - began)
 
-    def _thinking(self, trials: list[Stored]) -> float:
-        """Seconds of one fit: they grow with the cube of the number of trials."""
-        count, seconds = self.fit
+    def _writing(self, trials: list[Stored]) -> float:
+        """Seconds of writing the files; those of the models grow with the cube of the number of
+        trials. Choosing contenders, or the best, takes no longer."""
+        count, seconds = self.wrote
         done = sum(trial.state == DONE for trial in trials)
-        return seconds * max(1.0, done / count) ** 3 if count else 0.0
+        return seconds * max(1.0, done / count) ** 3 if count else seconds
 
     def _run(self, trials: list[Stored]) -> float:
         """Seconds of a run like the best one; 0 before one has ended."""
@@ -118,4 +118,4 @@ class Schedule:
                    min(SHORT_VERDICT * self.plan.seconds, self._rounds(2 * LEAST) * run))
 
     def _for_files(self, trials: list[Stored]) -> float:
-        return min(LEAVE, self.plan.seconds / 4) + FITS * self._thinking(trials)
+        return min(LEAVE, self.plan.seconds / 4) + MARGIN * self._writing(trials)

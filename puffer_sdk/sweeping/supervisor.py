@@ -159,9 +159,11 @@ class Supervisor:
         trials, facts = self.store.trials(), self.store.facts
         if self.schedule.ends(trials):
             return True
-        self.schedule.measure(trials)
-        at_work = [trial for trial in trials if trial.state == RUNNING or trial.state == WAITING
-                   and (facts.get("open") or not is_searched(trial))]
+        self.schedule.measure(trials, lambda: write_results(self.place, self.store, self.plan,
+                                                            trials))
+        at_work = [trial for trial in trials if trial.number > facts.get("cut", -1) and (
+            trial.state == RUNNING or trial.state == WAITING
+            and (facts.get("open") or not is_searched(trial)))]
         if facts.get("open"):
             if is_full(self.plan, trials) and not at_work:
                 self.close(trials)
@@ -180,15 +182,15 @@ class Supervisor:
         that run now wait until somebody resumes the sweep."""
         self.store.note(open=False)
         if cut:
-            self.cut()
+            self.store.note(cut=trials[-1].number)
         if self.seeds:
             self.add(judging.contenders(self.plan, trials))
 
     def judge(self, trials: list[Stored], cut: bool = False) -> None:
         """Add the trials of the verdict. cut: contenders still run, and are dropped."""
         if cut:
-            self.cut()
-        for trial in self.store.trials():       # what an earlier command wanted, as well
+            self.store.note(cut=trials[-1].number)
+        for trial in trials:                    # what an earlier command wanted, as well
             if trial.state == WAITING and not is_searched(trial):
                 self.store.drop(trial)
         self.store.note(judged=True)
@@ -197,13 +199,6 @@ class Supervisor:
                 number, rows = judging.pairs(self.plan, self.store.trials(), self.seeds)
                 self.store.note(champion=number)
                 self.add(rows)
-
-    def cut(self) -> None:
-        """End the trials that run: they wait, and the workers begin anew."""
-        self.stop_workers()
-        self.store.reap()
-        for number in range(self.plan.workers):
-            self.start_worker(number)
 
     def add(self, rows: list[dict]) -> None:
         for row in rows:

@@ -69,7 +69,7 @@ def find_sweep(home: Path, which: str) -> Path:
 def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str | None = None,
           storage: str | None = None, runs_dir: Path | None = None, seeds: int | None = None,
           tag: str = "", wandb: bool = False, tensorboard: bool = False, ini: Path | None = None,
-          show_table: Callable | None = None) -> SweepResult:
+          show_table: Callable | None = None, age: float = 0.0) -> SweepResult:
     """Search the settings of ENV (a folder, a name, or a Python environment: "gymnasium:ID") and
     return what was found.
 
@@ -79,10 +79,11 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
     storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
     seeds       unseen seeds for the verdict; 0 for none. None: as before, or 5
     ini         a file of settings and [sweep] over the environment's own ini
+    age         seconds that count as spent before this call
     Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
     nothing finished is lost, and resume goes on.
     """
-    began = time.monotonic()
+    began = time.monotonic() - age
     source = sources.find(env, ini)
     home = sweeps_dir(source, runs_dir)
     given = dict(settings or {})
@@ -172,7 +173,8 @@ def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
         except ValueError:
             raise UsageError(f"{name} is not a number", where="--resume", expected="a number",
                              actual=show(value)) from None
-    store.note(plan=plan.to_dict(), open=True, over=False, beat=0, judged=False)
+    store.note(plan=plan.to_dict(), open=True, over=False, beat=0, judged=False,
+               cut=-1)
     return plan
 
 

@@ -21,6 +21,7 @@ from .trial import Bench, Cut
 
 TOP = 5                 # trials whose checkpoints stay besides those of the front
 IDLE = 0.2              # seconds between two looks for work
+LOOK = 1.0              # ... and, during a trial, whether it is to go on
 GONE = 120.0            # seconds without a sign of the sweep's own process, after which all end
 
 
@@ -33,7 +34,7 @@ class Worker:
     def __init__(self, store: Store, bench: Bench):
         self.store, self.bench, self.plan = store, bench, bench.plan
         self.space = self.plan.space()
-        self.beaten = -np.inf
+        self.beaten = self.looked = -np.inf
 
     def run(self) -> None:
         with Signals() as self.signals:
@@ -59,7 +60,7 @@ class Worker:
         trials = self.store.trials()
         for trial in trials:
             if trial.state == WAITING and (facts.get("open") or not is_searched(trial)) \
-                    and self.store.take(trial):
+                    and not is_cut(trial, facts) and self.store.take(trial):
                 return self.choose(trial)
         if not facts.get("open") or is_full(self.plan, trials):
             return None
@@ -114,9 +115,16 @@ class Worker:
         if now - self.beaten > BEAT:
             self.beaten = now
             self.store.beat(self.trial, share=share, last=score, so_far=cost)
-            if self.is_over(self.store.facts):
+        if now - self.looked > LOOK:
+            self.looked, facts = now, self.store.facts
+            if self.is_over(facts) or is_cut(self.trial, facts):
                 return "cut"
         return None
+
+
+def is_cut(trial: Stored, facts: dict) -> bool:
+    """Whether the trial is to wait until somebody resumes the sweep: its time is over."""
+    return trial.number <= facts.get("cut", -1)
 
 
 def least_cost(trials: list[Stored]) -> float:

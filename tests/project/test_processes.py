@@ -103,6 +103,18 @@ def test_one_module_starts_python():
     assert found == {*others}
 
 
+def test_durations_are_not_those_of_a_clock_that_somebody_sets():
+    """Where the time of day is read, and why."""
+    readers = {"training/runs.py": "a stamp to show", "cli/runs.py": "how old that is",
+               "sweeping/sweep.py": "a stamp to show", "raylib/fetch.py": "the age of a file",
+               "reporting/stages.py": "waits for the clock's next second"}
+    found = {str(path.relative_to(ROOT / "puffer_sdk"))
+             for path in ROOT.glob("puffer_sdk/**/*.py") if re.search(
+                 r"time\.time(_ns)?\(|from time import|datetime\.(utc)?now\(|CLOCK_REALTIME",
+                 path.read_text())}
+    assert found == {*readers}
+
+
 # ---- ends --------------------------------------------------------------------------------------
 
 def ended() -> int:

@@ -14,7 +14,7 @@ from puffer_sdk.sweeping.schedule import Schedule
 from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, Store, Stored, journal_of
 from puffer_sdk.sweeping.supervisor import Supervisor
 from puffer_sdk.sweeping.verdict import untried
-from puffer_sdk.sweeping.worker import Worker
+from puffer_sdk.sweeping.worker import Worker, is_cut
 
 STEPS, RATE = "train.total_timesteps", "train.learning_rate"
 ROWS = {RATE: {"distribution": "log_normal", "min": 1e-3, "max": 1e-1},
@@ -55,6 +55,10 @@ class Machine:
         self.now += seconds
         for each in self.at_work:
             worker, trial, left = each
+            if trial and is_cut(trial, worker.store.facts):
+                worker.store.put_back(trial)
+                each[1:] = None, 0.0
+                continue
             each[2] = left - seconds / self.load(self.now)
             if each[2] > 0:
                 continue
@@ -107,7 +111,7 @@ def begin(tmp_path, monkeypatch):
             store.add(plan.start, start=True, reason="the settings to start from", seed=0)
         else:
             store = before
-            store.note(plan=plan.to_dict(), open=True, over=False, beat=0, judged=False,
+            store.note(plan=plan.to_dict(), open=True, over=False, beat=0, judged=False, cut=-1,
                        seeds=seeds)
         schedule = Schedule(plan, seeds, before=store.facts["spent"], clock=lambda: machine.now)
         source = SimpleNamespace(name="toy", ref="toy")
@@ -185,25 +189,29 @@ def test_a_verdict_is_of_one_round(begin):
     more, _ = begin(machine, 240, before=store)
     rounds = {each.facts["trial"] for each in more.trials if "verdict" in each.facts}
     assert len(rounds) == 2 and more.verdict.trial != found.verdict.trial
-    assert len(more.verdict.seeds) == 5 and more.best_trial.number == more.verdict.trial
+    assert len(more.verdict.seeds) >= 3 and more.best_trial.number == more.verdict.trial
 
 
-def test_the_time_that_models_take_is_counted(monkeypatch):
-    """With hundreds of trials a fit takes long: the search ends the sooner."""
+def test_the_time_that_files_take_is_counted():
+    """With hundreds of trials models take long: the search ends the sooner."""
     now = [0.0]
     schedule = Schedule(plan_for(600, 2), 5, clock=lambda: now[0])
     trials = [Stored(k, DONE, {"settings": {}, "cost": 1.0, "wall": 1.0}, k, float(k))
               for k in range(100)]
-    monkeypatch.setattr("puffer_sdk.sweeping.schedule.best",
-                        lambda plan, trials: now.__setitem__(0, now[0] + 4.0))
-    now[0] = 551.0
+    now[0] = 560.0
+
+    def write():
+        now[0] += 8.0
+
     assert not schedule.closes(trials)
-    schedule.measure(trials)
+    schedule.measure(trials, write)
     assert schedule.closes(trials) and not schedule.ends(trials)
-    schedule.measure(trials)
-    assert now[0] == 555.0                          # once for so many trials
-    now[0] = 590.0
-    assert schedule.ends(trials)                    # three fits, and the workers' leaving
+    schedule.measure(trials, write)
+    assert now[0] == 568.0                          # once for so many trials
+    now[0] = 589.0
+    assert schedule.ends(trials)
+    now[0] = 500.0
+    assert schedule.ends(trials * 3)                # the models' share grows with its cube
 
 
 def test_a_default_that_was_cut_off_is_judged_at_equal_compute(begin):
@@ -246,7 +254,7 @@ def test_the_log_has_a_line_for_what_is_new(begin, capsys):
     seconds = [int(re.match(r" *(\d+) s ", line)[1]) for line in lines[:-1]]
     assert all(b - a >= 5 for a, b in zip(seconds, seconds[1:]))
     done = sum(trial.state == DONE for trial in found.trials)
-    assert f"{done} done" in news[-1]
+    assert news[-1].startswith(f"ended  {done} done")
 
 
 def test_a_worker_ends_when_the_sweeps_own_process_is_silent(begin, tmp_path):
