@@ -1,12 +1,13 @@
 """`python -m puffer_sdk` is `puffer-sdk`."""
 import os
-import signal
 import sys
 
 
-def run() -> int:
-    """The command line. Ctrl-C while modules are imported ends the process silently: until main()
-    listens, an exception could only become a traceback."""
+def run(*_words: str) -> int:
+    """The command line, of sys.argv. Ctrl-C while modules are imported ends the process silently:
+    until main() listens, an exception could only become a traceback."""
+    import signal
+
     speak_utf8()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
@@ -27,4 +28,6 @@ def speak_utf8() -> None:
 
 
 if __name__ == "__main__":
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]                     # the current folder, which -m puts before all others
     sys.exit(run())

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, util
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ..base.errors import UsageError, did_you_mean
@@ -170,11 +171,20 @@ def find_callable(target: str) -> Callable:
 
 
 def _import(name: str):
-    """A module by its name; the current folder counts, as for `python -m`."""
-    here = os.getcwd()
+    """A module by its name; the current folder counts, as for `python -m`, but for no other name:
+    what the module imports comes from there only where nothing of that name is installed."""
+    here, top = os.getcwd(), name.partition(".")[0]
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)
+    found = None if top in sys.modules else PathFinder.find_spec(top, [here])
     try:
+        if found and found.origin:              # else a folder without code
+            module = sys.modules[top] = util.module_from_spec(found)
+            try:
+                found.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[top]
+                raise
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):

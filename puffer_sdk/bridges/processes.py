@@ -12,7 +12,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,8 @@ from multiprocessing.connection import Connection
 
 from ..base import errors
 from ..base.errors import PufferError, RunError
-from .worker import BOOTSTRAP, Failure, send_file
+from ..base.processes import python
+from .worker import Failure, send_file
 
 # one core a worker: libraries that bring threads of their own would take those of the others
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
@@ -42,8 +42,8 @@ class Process:
         ours, theirs = socket.socketpair()
         try:
             self.popen = subprocess.Popen(
-                [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(theirs.fileno()),
-                 str(os.getpid()), answering], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                python("puffer_sdk.bridges.worker:main", theirs.fileno(), answering),
+                stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 env={**ONE_THREAD, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:
             ours.close()

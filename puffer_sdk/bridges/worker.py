@@ -20,14 +20,13 @@ import os
 import pickle
 import signal
 import socket
-import sys
 import traceback
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
 
+from ..base import processes
 from ..base.errors import PufferError
-from ..env.link import die_with_parent
 from . import probing, shared
 from .games.base import INIT, EnvError
 from .games.opening import open_lane
@@ -36,10 +35,6 @@ from .shared import Block
 
 SPINS = 20                              # looks before a worker sleeps
 PATIENCE = 1_000_000_000                # nanoseconds between two looks whether the parent lives
-
-BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.bridges.worker import main; "
-             "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])")
 
 
 @dataclass
@@ -90,9 +85,10 @@ def _theirs(error: BaseException):
     return inner or trace
 
 
-def main(fd: int, parent: int, answering: str = "") -> None:
+def main(fd: str, answering: str = "") -> None:
     """The process: answer messages until the parent is gone.
 
+    fd          the channel's descriptor
     answering   "module:function" that returns what is called with the socket and each message;
                 "": messages as above
     """
@@ -100,10 +96,9 @@ def main(fd: int, parent: int, answering: str = "") -> None:
     if answering:
         module, _, name = answering.partition(":")
         answer = getattr(import_module(module), name)()
-    die_with_parent(parent, watch=sys.platform != "linux")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
-    channel = Connection(fd)
+    channel = Connection(int(fd))
     with contextlib.suppress(EOFError, OSError):
         while True:
             message = channel.recv()
@@ -159,7 +154,7 @@ class Turns:
         self._bell = ffi().cast("LaneCounter*", block.bell.ctypes.data)
         self._wait, self._post, self._ring = (getattr(library(), name) for name in
                                               ("lane_wait", "lane_post", "lane_ring"))
-        self._parent, self._count = os.getppid(), int(self._done.value)
+        self._parent, self._count = processes.parent(), int(self._done.value)
 
     def wait(self) -> None:
         """Until the parent asks for something. Ends the process if the parent is gone."""

@@ -20,7 +20,7 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk config my_env", "every setting and its origin"),
     ("puffer-sdk config my_env --explain", "also what each one means"),
-    ("puffer-sdk config my_env --config best.ini", "what would train do with this?")])
+    ("puffer-sdk config my_env --train.seed 7", "what would train do with this?")])
 @env_argument
 @takes_settings
 @click.option("--explain", is_flag=True, help="Print what each setting means.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..base import paths, ui
+from ..base import paths, processes, ui
 from ..base.errors import UsageError
 from .options import (
     env_argument,
@@ -114,7 +114,7 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
         with Board() as board:
             result = sweeping.sweep(env, asked, resume=resume, storage=storage, runs_dir=runs_dir,
                                     seeds=seeds, tag=tag, wandb=wandb, tensorboard=tensorboard,
-                                    ini=ini, show_table=board)
+                                    ini=ini, show_table=board, age=processes.age())
         _report(result, format_, env, runs_dir)
 
 
@@ -165,8 +165,7 @@ def _print(place: Path, format_: str, ini: bool) -> None:
         ui.out(json.dumps(results.as_json(found), indent=1))
     else:
         ui.out_renderable(results.table(found))
-        if found.verdict:
-            ui.out(f"verdict  {found.verdict.sentence}")
+        _say_verdict(found)
 
 
 def _report(result, format_: str, env, runs_dir) -> None:
@@ -180,10 +179,18 @@ def _report(result, format_: str, env, runs_dir) -> None:
     ui.out(f"swept    {ui.plural(count['done'], 'trial')}, {count['stopped']} stopped early, "
            f"{count['failed']} failed")
     ui.out(f"best     trial {top.number}: {results.result_of(result.plan, top)}")
-    if result.verdict:
-        ui.out(f"verdict  {result.verdict.sentence}")
-    ui.out(f"copy     {paths.shown(result.folder / 'best.ini')}")
+    _say_verdict(result)
+    found = str(paths.shown(result.folder / "best.ini"))
+    ui.out(f"copy     {found}")
     ui.out(f"page     {paths.shown(result.folder / 'sweep.html')}")
-    place = ["--runs-dir", str(runs_dir)] if runs_dir else []
-    words = ["puffer-sdk", "sweep", *([env] if env else []), "--show", *place]
+    words = ["puffer-sdk", "train", *([env] if env else []), "--config", found,
+             *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
     ui.out(f"next     {shlex.join(words)}")
+
+
+def _say_verdict(result) -> None:
+    """The verdict, or why there is none; and what the best says nothing of."""
+    ui.out(f"verdict  {result.verdict.sentence}" if result.verdict else
+           f"verdict  none: {result.unjudged}")
+    if result.untried:
+        ui.out(f"untried  {result.untried}")

@@ -14,7 +14,6 @@ import pickle
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import errors, ui
+from ..base import errors, processes, ui
 from ..base.errors import Interrupted, PufferError, RunError
 from .page import ANEW, PAGE, PHASES, PYTHON, SOME_ENV, STARTING, Page
 from .warm import Warm
@@ -34,12 +33,6 @@ LOG_KEPT = 1 << 20                  # ... before all but the first of them are d
 
 # Threads of PyTorch that wait must sleep: on a busy machine, spinning costs a factor of ten
 QUIET = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
-
-# The child takes our sys.path, so that it imports what we would, and nothing from the folder
-# that the user happens to stand in
-BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.env.link import child_main; "
-             "child_main(int(sys.argv[2]), sys.argv[3], sys.argv[4])")
 
 HINTS = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
          "SIGABRT": "an assertion failed, or memory was corrupted: puffer-sdk check",
@@ -86,8 +79,8 @@ class Child:
                                               [fd, given.fileno(), self._prints.fileno()])
                 else:
                     self.process = subprocess.Popen(
-                        [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(fd), target,
-                         str(log or "")], stdin=given, stdout=self._prints, stderr=self._prints,
+                        processes.python("puffer_sdk.env.link:child_main", fd, target, log or ""),
+                        stdin=given, stdout=self._prints, stderr=self._prints,
                         pass_fds=[fd], start_new_session=True, cwd=cwd,
                         env={**QUIET, **os.environ, "PYTHONFAULTHANDLER": "1"})
         except OSError as error:

@@ -113,11 +113,13 @@ def _prepare() -> None:
         libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, 1, ctypes.c_size_t(0))
 
 
-def child_main(fd: int, target: str, log: str) -> None:
-    """Entry point of the child: job on stdin, events on the page."""
-    page = Page(fd)
-    os.close(fd)
-    die_with_parent()
+def child_main(fd: str, target: str, log: str) -> None:
+    """Entry point of the child: job on stdin, events on the page.
+
+    fd      the page's descriptor
+    """
+    page = Page(int(fd))
+    os.close(int(fd))
     _prepare()
     link = Link(page, log)
     try:
@@ -142,24 +144,3 @@ def _is_out_of_memory(error: BaseException) -> bool:
     text = str(error)
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and (
         "can't allocate memory" in text or "out of memory" in text))
-
-
-def die_with_parent(parent: int | None = None, watch: bool = True) -> None:
-    """No child outlives its parent, not even one ended by kill -9.
-
-    parent  its pid, if known: it may have died before this call; None: whoever it is now
-    watch   whether a thread looks after the parent, where the system does not
-    """
-    parent = parent or os.getppid()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(0)
-
-    def look() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(0)
-
-    if watch:
-        threading.Thread(target=look, daemon=True).start()

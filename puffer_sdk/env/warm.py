@@ -16,13 +16,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from importlib import import_module
 
-BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.env.warm import serve; "
-             "serve(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])")
+from ..base import processes
+
 MESSAGE = 1 << 16
 
 
@@ -84,9 +82,9 @@ class Warm:
     def _open(self) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(theirs.fileno()),
-             str(os.getpid()), *self.modules], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-            start_new_session=True,
+            processes.python("puffer_sdk.env.warm:serve", theirs.fileno(), *self.modules,
+                             watch=False),      # a thread would not survive the fork
+            stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True,
             env={**os.environ, **self.variables, "PYTHONFAULTHANDLER": "1"})
         theirs.close()
 
@@ -99,20 +97,21 @@ class Warm:
             self.process = None
 
 
-def serve(number: int, parent: int, modules: list[str]) -> None:
-    """The warm process: fork a child for each message, and send its pid, then its status."""
-    from .link import die_with_parent
+def serve(number: str, *modules: str) -> None:
+    """The warm process: fork a child for each message, and send its pid, then its status.
 
-    die_with_parent(parent, watch=False)    # a thread would not survive the fork
+    number  the socket's descriptor
+    """
     for name in modules:
         import_module(name)
-    channel = socket.socket(fileno=number)
+    channel, own = socket.socket(fileno=int(number)), os.getpid()
     while True:
         data, files, _, _ = socket.recv_fds(channel, MESSAGE, 3)
         if not data:
             return
         pid = os.fork()
         if not pid:
+            processes.end_with(own)
             channel.close()
             _become(files, *json.loads(data))
         for each in files:

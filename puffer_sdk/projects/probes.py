@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import PufferError
+from ..base.processes import python_code
 from ..toolchain import compilers
 from .probing import SECONDS, Finding, ask, ask_in_time, tool, unusable
 
@@ -54,7 +55,7 @@ def probe_libclang() -> Finding:
         version = metadata.version("libclang")
     except metadata.PackageNotFoundError:
         return Finding("libclang", "missing", "not installed", get)
-    loads = ask(sys.executable, "-c", "from clang import cindex; cindex.Index.create()")
+    loads = ask(*python_code("from clang import cindex; cindex.Index.create()"))
     if loads is None:
         return Finding("libclang", "missing", f"{version} is installed but does not load",
                        f"{get} --force-reinstall")
@@ -81,7 +82,7 @@ def probe_trainer() -> Finding:
         return Finding("trainer", "missing", error.message, error.hint)
     if built is None:
         return Finding("trainer", "ok", "not compiled yet; the first training does it")
-    said = ask(sys.executable, "-c", _ASK_TRAINER)
+    said = ask(*python_code(_ASK_TRAINER))
     if said is None:
         return Finding("trainer", "missing", f"{built} does not open",
                        "delete it, and it is compiled again")
@@ -133,7 +134,7 @@ def probe_torch() -> Finding:
         return Finding("torch", "optional", "not installed; a network of your own needs it",
                        "pip install 'puffer-sdk[torch]'")
     try:
-        said = ask_in_time(sys.executable, "-c", _ASK_TORCH)
+        said = ask_in_time(*python_code(_ASK_TORCH))
     except TimeoutError as error:
         return Finding("torch", "ok", f"{version}; importing it took {error}")
     problem = "it ended its process" if said is None else said.partition(_FAILED)[2]

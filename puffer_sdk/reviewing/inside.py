@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from ..base.processes import python
+
 SAID = 16 << 20         # bytes of a step's output that are kept
 FILES = 24 << 20        # bytes of a report that come out
 
@@ -65,8 +67,9 @@ def _run(step: dict, env: str, project: Path, place: Path, files: dict) -> dict:
     place.mkdir(exist_ok=True)
     began = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen([sys.executable, "-m", *words], stdin=subprocess.DEVNULL,
-                                 stdout=out, stderr=err, cwd=project, start_new_session=True)
+        child = subprocess.Popen(python(*words),
+                                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=project,
+                                 start_new_session=True)
         try:
             status = child.wait()
         finally:
@@ -109,7 +112,3 @@ def check_main(folder: str, options: str) -> int:
     lines = [list(line) for line in terminal.lines(result, strict=chosen.get("strict", False))]
     print(json.dumps({"lines": lines, "verdict": result.verdict, "check": result.to_dict()}))
     return result.exit_status
-
-
-if __name__ == "__main__":
-    sys.exit(check_main(*sys.argv[2:]) if sys.argv[1:2] == ["check"] else main())

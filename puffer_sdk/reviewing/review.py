@@ -133,17 +133,18 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
 
 
 def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
-    """What inside.py will run: the words after `python -m`."""
-    steps = [{"name": "check", "words": ["puffer_sdk.reviewing.inside", "check", "{env}",
+    """What inside.py will run: a function and its words."""
+    command = "puffer_sdk.__main__:run"
+    steps = [{"name": "check", "words": ["puffer_sdk.reviewing.inside:check_main", "{env}",
                                          json.dumps(options)]}]
     if build:
-        steps.append({"name": "build", "words": ["puffer_sdk", "build", "{env}"]})
+        steps.append({"name": "build", "words": [command, "build", "{env}"]})
     if train:
-        steps.append({"name": "train", "words": ["puffer_sdk", "train", "{env}",
+        steps.append({"name": "train", "words": [command, "train", "{env}",
                                                  "--train.total-timesteps", str(train)]})
     if report:
         steps.append({"name": "report", "files": True,
-                      "words": ["puffer_sdk", "report", "{env}", "--output", "{out}/report.html"]})
+                      "words": [command, "report", "{env}", "--output", "{out}/report.html"]})
     return steps
 
 
@@ -180,8 +181,8 @@ def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, step
             caches[name] = f"/cache/{number}" if apart else str(place)
     job = {"source": "/in" if apart else str(copy.folder), "env": env, "steps": steps,
            "caches": caches}
-    ended = box.run(sandbox.python("puffer_sdk.reviewing.inside"), inputs=inputs, scratch=scratch,
-                    limits=limits, stdin=json.dumps(job).encode())
+    ended = box.run(sandbox.python("puffer_sdk.reviewing.inside:main"), inputs=inputs,
+                    scratch=scratch, limits=limits, stdin=json.dumps(job).encode())
     return read_outcome(env, copy.folder, ended, steps)
 
 

@@ -274,6 +274,9 @@ def _q(path: object) -> str:
     return shlex.quote(str(path))
 
 
-def python(module: str) -> list[str]:
-    """The words that run one of our modules inside."""
-    return [sys.executable, "-s", "-m", module]
+def python(target: str) -> list[str]:
+    """The words that call one of our functions, "module:function", inside: with the path of that
+    place (environment()), and nothing from the folder in which it starts."""
+    module, _, function = target.partition(":")
+    return [sys.executable, "-s", "-c", "import sys; sys.path[:] = filter(None, sys.path); "
+            f"from {module} import {function}; sys.exit({function}())"]

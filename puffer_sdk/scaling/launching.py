@@ -6,12 +6,12 @@ a process of its own and without its report of a failure, which our processes ha
 from __future__ import annotations
 
 import logging
-import sys
 import uuid
 from collections.abc import Sequence
 
 from ..base.errors import RUN
 from ..base.extras import require_torch
+from ..base.processes import python
 
 
 def launch(words: Sequence[str], processes: int) -> int:
@@ -27,7 +27,8 @@ def launch(words: Sequence[str], processes: int) -> int:
         min_nodes=1, max_nodes=1, nproc_per_node=processes, run_id=uuid.uuid4().hex,
         rdzv_backend="c10d", rdzv_endpoint="localhost:0", max_restarts=0, monitor_interval=0.1)
     try:
-        elastic_launch(config, sys.executable)("-m", "puffer_sdk", *words)
+        program, *rest = python("puffer_sdk.__main__:run", *words)
+        elastic_launch(config, program)(*rest)
     except ChildFailedError as error:
         status = error.get_first_failure()[1].exitcode
         return status if status > 0 else RUN        # by a signal: killed

@@ -1,23 +1,26 @@
-"""The progress of a sweep.  the store, tick by tick -> a live table, or plain lines in a pipe"""
+"""The progress of a sweep.  the store, tick by tick -> a live table, or in a file and a pipe a
+line for what is new"""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from ..base import ui
 from .plan import Plan
 from .results import counts, result_of
-from .store import DONE, FAILED, RUNNING, Stored
+from .store import DONE, FAILED, RUNNING, WAITING, Stored
 from .worker import is_searched, least_cost
 
-PLAIN_EVERY, REDRAW_EVERY = 5.0, 0.5
+PLAIN_EVERY, REDRAW_EVERY = 5.0, 0.5        # seconds, at least, between two lines or pictures
 ROWS = 8                # trials of the front and running ones that are shown, each
 
 
 class Board:
     """Draws to stderr while the context lasts. Call it with the sweep at work, often."""
 
-    def __init__(self):
-        self.live, self.drawn, self.front = None, 0.0, []
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self.live, self.clock = None, clock
+        self.drawn, self.news = -float("inf"), None     # when, and what was said then
 
     def __enter__(self) -> Board:
         if ui.is_interactive():
@@ -30,26 +33,30 @@ class Board:
         if self.live:
             self.live.stop()
 
-    def __call__(self, sweep) -> None:
-        now = time.monotonic()
-        if now - self.drawn < (REDRAW_EVERY if self.live else PLAIN_EVERY):
+    def __call__(self, sweep, last: bool = False) -> None:
+        """last: there is no next time, so that what is new is said now."""
+        now = self.clock()
+        if not last and now - self.drawn < (REDRAW_EVERY if self.live else PLAIN_EVERY):
             return
-        first, self.drawn = not self.drawn, now
         plan, trials = sweep.plan, sweep.store.trials()
         if self.live:
+            self.drawn = now
             self.live.update(self.panel(sweep, plan, trials), refresh=True)
-        elif first:
+            return
+        if self.news is None:
             ui.say(f"sweep {int(sweep.place.name)} of {plan.env}: {len(plan.rows)} settings, "
                    f"{ui.plural(plan.workers, 'worker')}, {limits(plan)}; {plan.metric} "
                    "against " + plan.cost_unit)
-        else:
-            ui.say(self.line(sweep, plan, trials))
+        news = self.line(plan, trials, "ended" if last else phase(trials))
+        if news != self.news:
+            self.drawn, self.news = now, news
+            ui.say(f"{sweep.spent:5.0f} s  {news}")
 
-    def line(self, sweep, plan: Plan, trials: list[Stored]) -> str:
+    def line(self, plan: Plan, trials: list[Stored], doing: str) -> str:
         count = counts(trials)
         top = leader(plan, trials)
         return "  ".join(filter(None, [
-            f"{sweep.spent:5.0f} s", phase(trials), f"{count[DONE]} done",
+            doing, f"{count[DONE]} done",
             f"{count['stopped']} stopped" if count["stopped"] else "",
             f"{count[FAILED]} failed" if count[FAILED] else "",
             f"best {result_of(plan, top)} (trial {top.number})" if top else ""]))
@@ -113,7 +120,9 @@ def phase(trials: list[Stored]) -> str:
     """What the sweep is doing."""
     busy = [each for each in trials if each.state == RUNNING]
     if any("verdict" in each.facts for each in busy):
-        return "judging"
+        judging = [each for each in trials if "verdict" in each.facts]
+        ended = sum(each.state not in (RUNNING, WAITING) for each in judging)
+        return f"judging, {ended} of {len(judging)} runs"
     if busy and not any(is_searched(each) for each in busy):
         return "repeating"
     return "searching"

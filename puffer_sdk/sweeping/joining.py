@@ -1,8 +1,7 @@
 """A worker process.  a sweep's folder or storage -> trials run here, until the sweep is over
 
-    python -m puffer_sdk.sweeping.joining SWEEP ENV OPTIONS     what `sweep` starts for each worker
-
-`puffer-sdk sweep --join` runs the same loop on any machine that reaches the storage.
+`sweep` starts main() for each of its workers; `puffer-sdk sweep --join` runs the same loop on any
+machine that reaches the storage.
 """
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from pathlib import Path
 from ..base.errors import PufferError, UsageError
 from ..bridges import sources
 from ..bridges.sources import CompiledSource, PythonSource
-from ..env.link import die_with_parent
 from .store import Store
 from .sweep import check_same, open_sweep
 from .trial import Bench
@@ -55,17 +53,14 @@ def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
     return len(store.trials())
 
 
-def main() -> int:
-    place, env, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    die_with_parent(options.pop("parent"))
-    tag = options.pop("tag", "")
+def main(place: str, env: str, options: str) -> int:
+    """A worker of the sweep in this folder; options: loggers that are wanted, and a tag, as JSON.
+    Returns the exit status."""
+    wanted = json.loads(options)
+    tag = wanted.pop("tag", "")
     try:
-        join(place, sources.find(env), Path(place), wanted=options, tag=tag)
+        join(place, sources.find(env), Path(place), wanted=wanted, tag=tag)
     except PufferError as error:
         print(error, file=sys.stderr)
         return error.exit_status
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,7 +10,7 @@ from ..settings.texts import show
 from .page.page import render
 from .plan import Plan, text_of
 from .store import DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
-from .verdict import Verdict, judge
+from .verdict import Verdict, judge, untried, why_none
 from .worker import best, front
 
 
@@ -21,7 +21,10 @@ class SweepResult:
     best_trial  the best one: by the verdict, or by the model
     verdict     how it compares with the default, or None
     trials      all of them, by number
-    began       seconds since 1970
+    front       those that no cheaper one beats, the cheapest first
+    unjudged    why there is no verdict; "" where there is one
+    untried     what was not tried because it takes long, or ""
+    began       seconds since 1970, in sweeps of earlier versions what trials' ends count from
     """
 
     folder: Path
@@ -29,6 +32,9 @@ class SweepResult:
     best_trial: Stored
     verdict: Verdict | None
     trials: list[Stored]
+    front: list[Stored]
+    unjudged: str = ""
+    untried: str = ""
     began: float = 0.0
 
     @property
@@ -36,21 +42,20 @@ class SweepResult:
         """The best settings: {"train.learning_rate": 0.01, ...}"""
         return self.best_trial.settings
 
-    @property
-    def front(self) -> list[Stored]:
-        """Trials that no cheaper one beats, the cheapest first."""
-        return front(self.plan, self.trials)
-
 
 def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -> SweepResult:
     """The files of a sweep's result. Raises UsageError if no trial has finished."""
-    top, found = best(plan, trials), judge(plan, trials)
+    facts = store.facts
+    top, found = best(plan, trials), judge(plan, trials, facts.get("champion"))
     if found:
         top = next(trial for trial in trials if trial.number == found.trial)
+    unjudged, long = "" if found else why_none(plan, trials, facts), untried(plan, trials)
     name = f"sweep {int(place.name)} of {plan.env}"
+    about = [found.sentence if found else f"no verdict: {unjudged}",
+             *([f"untried: {long}"] if long else [])]
     files.save(place / "best.ini", settings_ini(
         plan, top.settings, f"{name}, trial {top.number}: {result_of(plan, top)}"
-        + (f"\n# {found.sentence}" if found else "")), what="the best settings")
+        + "".join(f"\n# {line}" for line in about)), what="the best settings")
     (place / "front").mkdir(exist_ok=True)
     edge = front(plan, trials)
     for old in (place / "front").glob("*.ini"):
@@ -59,7 +64,8 @@ def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -
         files.save(place / "front" / f"{trial.number:04d}.ini", settings_ini(
             plan, trial.settings, f"{name}, trial {trial.number}: {result_of(plan, trial)}"),
             what="the front")
-    result = SweepResult(place, plan, top, found, trials, store.facts.get("began", 0.0))
+    result = SweepResult(place, plan, top, found, trials, edge, unjudged, long,
+                         facts.get("began", 0.0))
     files.save(place / "sweep.html", render(as_json(result)), what="the page")
     return result
 
@@ -117,13 +123,15 @@ def as_json(found: SweepResult) -> dict:
         more = {name: trial.facts.get(name) for name in
                 ("reason", "cost", "seed", "start", "repeats", "verdict", "error", "run", "steps",
                  "reached", "wall")}
-        ended = trial.facts.get("ended")
-        more["ended"] = ended and round(ended - began, 3)
+        more["ended"] = trial.facts.get("at")
+        if "ended" in trial.facts:          # in sweeps of earlier versions: seconds since 1970
+            more["ended"] = round(trial.facts["ended"] - began, 3)
         facts.append({"number": trial.number, "state": trial.state, "score": trial.score,
                       "settings": trial.settings, **more})
     return {"folder": str(found.folder), "env": plan.env, "plan": plan.to_dict(),
             "best": found.best_trial.number, "front": [trial.number for trial in found.front],
-            "verdict": found.verdict and found.verdict.to_dict(), "trials": facts}
+            "verdict": found.verdict and found.verdict.to_dict(), "unjudged": found.unjudged,
+            "untried": found.untried, "trials": facts}
 
 
 def table(found: SweepResult):

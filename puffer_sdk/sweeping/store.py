@@ -19,6 +19,7 @@ import os
 import re
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,7 @@ class Stored:
 class Store:
     """The trials of one sweep. Every method raises RunError where the storage does not answer."""
 
-    def __init__(self, address: str, name: str):
+    def __init__(self, address: str, name: str, clock: Callable[[], float] = time.monotonic):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -100,6 +101,7 @@ class Store:
                        states.PRUNED: STOPPED, states.FAIL: FAILED}
         self.codes = {word: state for state, word in self.states.items()}
         self.study: int | None = None
+        self.silence = Silence(clock)
 
     # ---- the sweep -----------------------------------------------------------------------------
 
@@ -161,7 +163,7 @@ class Store:
     def add(self, settings: dict | None, state: str = WAITING, **facts) -> Stored:
         """A new trial: to wait for a worker, or one that this process runs."""
         held = this_process() if state == RUNNING else None
-        facts = {**facts, "settings": settings, "holder": held, "beat": time.time()}
+        facts = {**facts, "settings": settings, "holder": held, "beat": 0}
         template = self.optuna.trial.FrozenTrial(
             number=-1, trial_id=-1, state=self.codes[state], value=None, datetime_start=None,
             datetime_complete=None, params={}, distributions={}, intermediate_values={},
@@ -176,13 +178,17 @@ class Store:
                 return False
         except self.optuna.exceptions.UpdateFinishedTrialError:
             return False
-        self.update(trial, holder=this_process(), beat=time.time())
+        self.beat(trial, holder=this_process())
         return True
 
     def update(self, trial: Stored, **facts) -> None:
         """Facts of a trial that is not over."""
         trial.facts.update(facts)       # in one write: only the holder changes them
         self.storage.set_trial_user_attr(trial.id, FACTS, json.dumps(trial.facts))
+
+    def beat(self, trial: Stored, **facts) -> None:
+        """A sign of life from the worker that runs the trial, with facts."""
+        self.update(trial, beat=trial.facts.get("beat", 0) + 1, **facts)
 
     def end(self, trial: Stored, state: str, score: float | None = None, **facts) -> bool:
         """The result of a trial that this process ran. False if it has one already."""
@@ -203,7 +209,15 @@ class Store:
     def reap(self) -> list[Stored]:
         """Put back what dead workers hold."""
         return [trial for trial in self.trials()
-                if trial.state == RUNNING and not is_held(trial) and self.put_back(trial)]
+                if trial.state == RUNNING and not self.is_held(trial) and self.put_back(trial)]
+
+    def is_held(self, trial: Stored) -> bool:
+        """Whether the worker of a running trial is alive: on this machine its process tells, on
+        another its signs of life, for as long as this process has been looking."""
+        held = trial.facts.get("holder")
+        if held and held.get("host") == socket.gethostname():
+            return is_alive(held.get("pid"), held.get("pid_started"))
+        return self.silence.of(trial.id, trial.facts.get("beat")) < SILENCE
 
     def ask_tpe(self, trial: Stored, plan: Plan, trials: list[Stored]) -> tuple[dict, str]:
         """Settings that Optuna's TPE suggests; it sees the unit cube of the space."""
@@ -230,15 +244,20 @@ class Store:
                       trial.value if trial.state.is_finished() else None)
 
 
-# ---- who holds what ----------------------------------------------------------------------------
+class Silence:
+    """How long others have said nothing new, by this process's own clock: what theirs say, and
+    whether somebody sets them, does not matter."""
 
-def is_held(trial: Stored) -> bool:
-    """Whether the worker of a running trial is alive: on this machine its process tells, on
-    another its last sign of life."""
-    held = trial.facts.get("holder")
-    if held and held.get("host") == socket.gethostname():
-        return is_alive(held.get("pid"), held.get("pid_started"))
-    return time.time() - trial.facts.get("beat", 0) < SILENCE
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self.clock, self.heard = clock, {}
+
+    def of(self, who, said) -> float:
+        """Seconds since `said` was another; 0 where it is new."""
+        before, when = self.heard.get(who, (None, 0.0))
+        if who in self.heard and before == said:
+            return self.clock() - when
+        self.heard[who] = (said, self.clock())
+        return 0.0
 
 
 # ---- storages ----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from .trial import Bench, Cut
 
 TOP = 5                 # trials whose checkpoints stay besides those of the front
 IDLE = 0.2              # seconds between two looks for work
+LOOK = 1.0              # ... and, during a trial, whether it is to go on
 GONE = 120.0            # seconds without a sign of the sweep's own process, after which all end
 
 
@@ -33,19 +34,24 @@ class Worker:
     def __init__(self, store: Store, bench: Bench):
         self.store, self.bench, self.plan = store, bench, bench.plan
         self.space = self.plan.space()
-        self.beaten = 0.0
+        self.beaten = self.looked = -np.inf
 
     def run(self) -> None:
         with Signals() as self.signals:
             while not self.signals.received:
                 facts = self.store.facts
-                if facts.get("over") or time.time() - facts.get("beat", 0) > GONE:
+                if self.is_over(facts):
                     return
                 trial = self.next(facts)
                 if trial is None:
                     time.sleep(IDLE)
                     continue
                 self.train(trial)
+
+    def is_over(self, facts: dict) -> bool:
+        """Whether the sweep is over, or its own process has been silent for long."""
+        return bool(facts.get("over")) or self.store.silence.of(
+            "the sweep", facts.get("beat")) > GONE
 
     # ---- work ----------------------------------------------------------------------------------
 
@@ -54,7 +60,7 @@ class Worker:
         trials = self.store.trials()
         for trial in trials:
             if trial.state == WAITING and (facts.get("open") or not is_searched(trial)) \
-                    and self.store.take(trial):
+                    and not is_cut(trial, facts) and self.store.take(trial):
                 return self.choose(trial)
         if not facts.get("open") or is_full(self.plan, trials):
             return None
@@ -75,8 +81,8 @@ class Worker:
         return trial
 
     def train(self, trial: Stored) -> None:
-        began = time.time()
-        self.trial, self.eighth = trial, 0
+        clock = self.store.silence.clock
+        began, self.trial, self.eighth = clock(), trial, 0
         try:
             outcome = self.bench.run(trial.number, trial.settings, trial.facts["seed"], self.look)
         except Cut:
@@ -85,8 +91,8 @@ class Worker:
         except RunError:
             self.store.put_back(trial)
             raise
-        facts = {**outcome.facts, "curve": outcome.curve, "ended": time.time(),
-                 "wall": time.time() - began, "share": 1.0}
+        facts = {**outcome.facts, "curve": outcome.curve,
+                 "at": self.store.facts.get("spent"), "wall": clock() - began, "share": 1.0}
         if facts.get("reached") is False:
             outcome.score = censored(facts["cost"], facts["missing"], self.store.trials())
         self.store.end(trial, outcome.state, outcome.score, **facts)
@@ -96,7 +102,7 @@ class Worker:
         """What is to become of the trial: called often while it trains."""
         if self.signals.received:
             return "cut"
-        now, plan = time.time(), self.plan
+        now, plan = self.store.silence.clock(), self.plan
         eighth = int(share * 8)
         if eighth > self.eighth and score is not None and eighth < 8:
             self.eighth = eighth
@@ -108,11 +114,17 @@ class Worker:
             return "stop"
         if now - self.beaten > BEAT:
             self.beaten = now
-            self.store.update(self.trial, beat=now, share=share, last=score)
-            facts = self.store.facts
-            if facts.get("over"):
+            self.store.beat(self.trial, share=share, last=score, so_far=cost)
+        if now - self.looked > LOOK:
+            self.looked, facts = now, self.store.facts
+            if self.is_over(facts) or is_cut(self.trial, facts):
                 return "cut"
         return None
+
+
+def is_cut(trial: Stored, facts: dict) -> bool:
+    """Whether the trial is to wait until somebody resumes the sweep: its time is over."""
+    return trial.number <= facts.get("cut", -1)
 
 
 def least_cost(trials: list[Stored]) -> float:

@@ -1,6 +1,8 @@
 """The harness alone: single experiments of a few hundred steps, and what they write."""
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +57,18 @@ def test_a_list_that_realloc_moves_is_one_block(probe, play, close, leaks):
                 ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"))
     found = play(env, "memory", envs=2, repeat=64, steps=64)
     assert {leak.how for leak in found.all("leak")} == leaks
+
+
+def test_an_experiment_whose_check_has_ended_does_not_begin(probe, play, monkeypatch):
+    """As if check had ended before the program could ask to be told."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    env = probe()
+    monkeypatch.setattr(os, "getpid", lambda: process.pid)
+    with pytest.raises(AssertionError):             # it says nothing, not even that it has ended
+        play(env, "memory", envs=1, steps=64)
+    monkeypatch.undo()
+    play(env, "memory", envs=1, steps=64)
 
 
 def test_a_step_that_moves_nothing_owes_no_observation(probe, play):

@@ -47,7 +47,8 @@ def made(count: int, rows=ROWS, verdict: bool = True, **plan) -> dict:
               "seeds": [1, 2, 3], "best": [0.9, 0.92, 0.88], "default": [0.5, 0.52, 0.47],
               "difference": 0.4, "low": 0.3, "high": 0.5} if verdict and done else None
     return {"env": "toy <x>", "folder": "runs/toy/sweeps/0001", "best": best, "front": edge,
-            "verdict": judged, "trials": trials,
+            "verdict": judged, "unjudged": "" if judged else "the <time> was over",
+            "untried": "" if judged else "runs of more than 1,000 steps", "trials": trials,
             "plan": {"rows": rows, "start": {}, "method": "gp", "metric": "score", "cost": "cpu",
                      "minimize": False, "goal": "", **plan}}
 
@@ -207,7 +208,9 @@ def test_a_thousand_trials_stay_below_a_megabyte():
 @pytest.mark.parametrize("count", [0, 1, 3, 7])
 def test_few_trials_make_a_page(show, count):
     page = show(render(made(count, verdict=False)))
-    assert "No verdict" in page.evaluate("document.body.innerText")
+    text = page.evaluate("document.body.innerText")
+    assert "No verdict" in text and "the <time> was over" in text
+    assert "Not tried: runs of more than 1,000 steps." in text
     assert not page.problems
 
 

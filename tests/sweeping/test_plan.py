@@ -1,4 +1,5 @@
 """[sweep] of the inis, PufferLib's and ours, and the command line -> a plan that can run."""
+import json
 import re
 import shutil
 
@@ -10,6 +11,7 @@ from puffer_sdk.bridges import sources
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import plan as planning
+from puffer_sdk.sweeping import results, trial
 from puffer_sdk.sweeping.space import Space
 
 
@@ -133,3 +135,71 @@ def test_upstreams_ini_is_read_leniently():
     """A PufferLib ini: sections of settings that we lack are left out, and said."""
     plan = read(SPECIMENS / "ocean" / "upstream" / "ocean" / "gopher")
     assert plan.rows and all(Space({name: row}) for name, row in plan.rows.items())
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+OVER = """
+[train]
+gamma = 0.97
+[vec]
+total_agents = 512
+[sweep]
+max_runs = 7
+[sweep.train.gamma]
+distribution = logit_normal
+min = 0.9
+max = 0.99
+"""
+
+
+@pytest.fixture
+def both(pong, tmp_path):
+    """A plan of pong's own ini, a file over that, and the command line."""
+    add(pong, "\n[sweep.train.learning_rate]\ndistribution = log_normal\nmin = 1e-3\nmax = 1e-1\n")
+    over = tmp_path / "over.ini"
+    over.write_text(OVER)
+    source, spec = sources.find(pong, over), header.read(pong)
+    given = {"env.max_score": "5"}
+    return planning.read(source, given, source.resolve(given, spec), spec, 1)
+
+
+def test_a_file_over_the_own_ini_says_what_else_to_search(both):
+    assert list(both.rows) == ["train.learning_rate", "train.gamma"] and both.runs == 7
+    assert both.start["train.gamma"] == 0.97
+    # an ini of what was found holds what the environment's own does not
+    assert both.held == {"vec.total_agents": "512", "env.max_score": "5"}
+    ini = results.settings_ini(both, {"train.gamma": 0.95}, "head")
+    assert "[vec]\ntotal_agents = 512\n" in ini and "[env]\nmax_score = 5\n" in ini
+
+
+def test_trials_read_the_files_that_the_sweep_began_with(both, pong, tmp_path):
+    """Whatever becomes of those, also on a machine that has none of them."""
+    source = sources.find(pong)
+    own = source.resolve({"env.max_score": "5"})
+    (pong / "pong.ini").write_text("[env]\nmax_score = 3\npaddle_speed = 99\n")
+    plan = planning.Plan.from_dict(json.loads(json.dumps(both.to_dict())))
+    assert plan == both
+    config = trial.prepare(source, plan, tmp_path / "trials").again(
+        {"train.seed": 4, "env.max_score": 6}).config
+    assert config.env == {**own.env, "max_score": 6.0}
+    assert (config.vec.total_agents, config.train.horizon) == (512, own.train.horizon)
+    assert config.origin["vec.total_agents"] == "over.ini:5"
+    assert config.origin["env.paddle_speed"].startswith("pong.ini:")
+
+
+def test_what_was_asked_for_can_be_asked_for_again(both, pong, tmp_path):
+    """--config sweep.ini: the same space, though the own ini has another."""
+    again = tmp_path / "sweep.ini"
+    again.write_text(results.plan_ini(both))
+    add(pong, "\n[sweep.train.ent_coef]\ndistribution = log_normal\nmin = 1e-4\nmax = 1e-1\n")
+    source, spec = sources.find(pong, again), header.read(pong)
+    plan = planning.read(source, {}, source.resolve({}, spec), spec, 1)
+    assert plan.rows == both.rows and plan.runs == 7
+
+
+def test_plans_of_earlier_versions_are_read(both, tmp_path):
+    """--config stood alone; without it the environment's own ini was read by every trial."""
+    facts = {name: value for name, value in both.to_dict().items() if name != "inis"}
+    assert planning.Plan.from_dict({**facts, "ini": ""}).inis is None
+    assert planning.Plan.from_dict({**facts, "ini": OVER}).inis == [["settings.ini", OVER]]

@@ -15,7 +15,7 @@ import pytest
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.sweeping.plan import Plan
-from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Lock, Store, is_held, shown
+from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Lock, Store, shown
 
 ROWS = {"train.gamma": {"distribution": "logit_normal", "min": 0.9, "max": 0.999}}
 PLAN = Plan(env="toy", rows=ROWS, start={"train.gamma": 0.99}, fixed={}, spec="abc",
@@ -92,12 +92,23 @@ def test_what_a_dead_worker_held_waits_again(journal, store):
     assert trial.state == WAITING and trial.settings == {"train.gamma": 0.95}
 
 
-def test_a_worker_of_another_machine_is_alive_while_it_says_so(store):
+def test_a_worker_of_another_machine_is_alive_while_it_says_so(journal):
+    """By our own clock, however its clock and ours are set."""
+    now = [1000.0]
+    store = Store(journal, "far-0001", clock=lambda: now[0]).create(PLAN)
     trial = store.add({}, RUNNING)
-    store.update(trial, holder={"host": "elsewhere", "pid": 1}, beat=time.time() - 30)
-    assert is_held(trial)
-    store.update(trial, beat=time.time() - 90)
-    assert not is_held(trial)
+    store.update(trial, holder={"host": "elsewhere", "pid": 1})
+    for seconds, held in ((0, True), (50, True), (20, False)):
+        now[0] += seconds
+        assert store.is_held(trial) is held
+    store.beat(trial)
+    assert store.is_held(trial) and store.reap() == []
+    now[0] += 61
+    assert [each.number for each in store.reap()] == [0]
+    # stamps of workers of earlier versions are signs of life as well
+    store.take(trial)
+    store.update(trial, holder={"host": "elsewhere", "pid": 1}, beat=1.7e9)
+    assert store.is_held(trial)
 
 
 def test_the_lock_dies_with_its_holder_also_against_a_second_worker(journal, store):

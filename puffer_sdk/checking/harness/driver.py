@@ -235,7 +235,8 @@ class Runner:
         errors = self.folder / f"{name}.stderr"
         reports = self.folder / f"{name}.sanitizer"
         command = [*wrapper, str(program), experiment, f"library={library}", f"facts={facts}",
-                   f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}"]
+                   f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}",
+                   f"parent={os.getpid()}"]
         settings = {**self.settings, **options.pop("settings", {})}
         hung = self.folder / "hung"
         command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]

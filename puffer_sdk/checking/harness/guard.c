@@ -138,6 +138,9 @@ void guard_against_env(void) {
     void* warm[4];
     backtrace(warm, 4);    // loads the unwinder now, not inside a signal handler
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (options.parent && getppid() != options.parent) {
+        _exit(0);    // it ended before the line above
+    }
 
     static char stack[1 << 17];    // a handler needs its own: the env's may be used up
     stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};

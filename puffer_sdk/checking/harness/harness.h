@@ -51,6 +51,7 @@ typedef struct Options {    // what the command line asked for
     int fences;                // 1: heap blocks between unmapped pages (fences.c)
     int uneven;                // 1: actions that are seldom even: batch.c
     const char* hung;          // path: if the file exists, another process has hung
+    int parent;                // the process that started this one: it ends with that
     PufferSettings env, vec;
 } Options;
 

@@ -22,14 +22,10 @@ from multiprocessing.connection import Connection
 
 from ...base.errors import PufferError, UsageError
 from ...bridges.makers import Maker
-from ...env.link import die_with_parent
 from . import poison, traces, watching
 from .facts import MADE, Done, Play, Skipped
 from .playing import EXPERIMENT, WORDS, Broken, Desk, EnvRaised
 
-BOOTSTRAP = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
-             "from puffer_sdk.checking.python.child import main; "
-             "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])")
 MAIN, FRESH = "main", "fresh"
 BROKEN = "its spaces, or what it returns, break the interface"
 
@@ -148,15 +144,14 @@ def run(desk: Desk, job: Job, send) -> None:
     _Run(desk, job, send).all()
 
 
-def main(fd: int, parent: int, page: str) -> None:
-    """The process: one job."""
-    die_with_parent(parent, watch=sys.platform != "linux")
+def main(fd: str, page: str) -> None:
+    """The process: one job. fd: the channel's descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     with open(page, "r+b") as file:
         words = memoryview(mmap.mmap(file.fileno(), 8 * WORDS)).cast("q")
-    channel = Connection(fd)
+    channel = Connection(int(fd))
     poison.install()
     watching.install()
     from ...bridges.worker import Failure

@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,10 +19,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from ...base.errors import RunError
+from ...base.processes import python
 from ...bridges.makers import Maker
 from ...bridges.processes import ONE_THREAD, raised
 from . import traces
-from .child import BOOTSTRAP, EXPERIMENTS, FRESH, MAIN, Job
+from .child import EXPERIMENTS, FRESH, MAIN, Job
 from .facts import MADE, Compared, Died, Place, PythonFacts
 from .playing import AT, EXPERIMENT, HERE, PHASE, PULSE, WORDS
 
@@ -48,9 +48,9 @@ class Child:
         try:
             with open(self.log, "wb") as log:
                 self.popen = subprocess.Popen(
-                    [sys.executable, "-c", BOOTSTRAP, "\n".join(sys.path), str(theirs.fileno()),
-                     str(os.getpid()), str(self.page)], stdin=subprocess.DEVNULL, stdout=log,
-                    stderr=log, pass_fds=[theirs.fileno()], env=variables)
+                    python("puffer_sdk.checking.python.child:main", theirs.fileno(), self.page),
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[theirs.fileno()],
+                    env=variables)
         except OSError as error:
             ours.close()
             raise RunError("cannot start a child process",
