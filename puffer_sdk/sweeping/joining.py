@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import PufferError, UsageError
 from ..bridges import sources
 from ..bridges.sources import CompiledSource, PythonSource
@@ -45,7 +46,7 @@ def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
     else:
         store, plan = open_sweep(Path(target).resolve())
         home = Path(target).resolve() / "trials"
-    home.mkdir(parents=True, exist_ok=True)
+    files.mkdir(home)
     bench = Bench(source, plan, home, wanted=wanted, tag=tag, group=store.name)
     try:
         check_same(plan, bench.prepared, "--join")

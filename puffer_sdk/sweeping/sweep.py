@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..base import files, paths, ui
+from ..base import files, paths, records, ui
 from ..base.errors import Interrupted, RunError, UsageError
 from ..bridges import sources
 from ..bridges.sources import CompiledSource, Prepared, PythonSource
@@ -31,6 +31,7 @@ from ..training import backends
 from . import trial as trialing
 from . import verdict as judging
 from .calibration import calibrate
+from .formats import Folder
 from .plan import Plan, read
 from .results import SweepResult, plan_ini, write_results
 from .store import DONE, RUNNING, WAITING, Store, Stored, journal_of
@@ -43,7 +44,7 @@ RESERVE = 0.4           # of the time, at most, that contenders and the verdict 
 
 
 def sweeps_dir(source: CompiledSource | PythonSource, runs_dir: Path | None = None) -> Path:
-    return source.runs_dir(runs_dir).resolve() / "sweeps"
+    return source.runs_dir(runs_dir) / "sweeps"
 
 
 def list_sweeps(home: Path) -> list[Path]:
@@ -141,11 +142,15 @@ def told_how(plan: Plan, prepared: Prepared) -> None:
 def open_sweep(place: Path) -> tuple[Store, Plan]:
     """The store and the plan of a sweep's folder. Raises UsageError if it is damaged."""
     try:
-        facts = json.loads((place / "sweep.json").read_text(encoding="utf-8"))
-        store = Store(facts["storage"], facts["name"]).open()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        facts = records.read(place / "sweep.json", Folder, "the sweep")
+        address = facts.storage
+        if "://" not in address:        # wherever the folder lay when the sweep began
+            address = journal_of(place)
+            files.open(address).close()
+    except OSError as error:
         raise UsageError("this is no sweep", where=place, expected="a folder that sweep made",
-                         detail=str(error)) from None
+                         detail=error.strerror or str(error)) from None
+    store = Store(address, facts.name).open()
     return store, store.plan()
 
 
@@ -186,12 +191,12 @@ def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
 def _make_folder(home: Path) -> Path:
     """The next free number: two sweeps that start at once get two folders."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        files.mkdir(home)
         number = max((int(each.name) for each in _numbered(home)), default=0) + 1
         while True:
             with contextlib.suppress(FileExistsError):
                 place = home / f"{number:04d}"
-                place.mkdir()
+                files.mkdir(place, new=True)
                 return place
             number += 1
     except OSError as error:
@@ -258,7 +263,7 @@ class _Run:
         variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         if self.plan.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = str(number % self.plan.gpus)
-        log = (self.place / "workers.log").open("ab")
+        log = files.open(self.place / "workers.log", "ab")
         self.workers.append(subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             env={**os.environ, **variables}))
@@ -303,7 +308,7 @@ class _Run:
 
     def last_words(self) -> str | None:
         """What the workers wrote last, from the last error on."""
-        tail = (self.place / "workers.log").read_text(errors="replace")[-2000:].strip()
+        tail = files.read(self.place / "workers.log").decode(errors="replace")[-2000:].strip()
         return tail[max(0, tail.rfind("error:")):] or None
 
     def is_over(self) -> bool:

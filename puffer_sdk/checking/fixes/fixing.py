@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,19 +116,19 @@ def _replace(folder: Path, old: dict[str, bytes], new: dict[str, bytes]) -> None
                                where=place, hint="run check --fix again")
             waiting[name] = files.beside(place, new[name])
         for name, place in places.items():
-            os.replace(waiting[name], place)
+            files.rename(waiting[name], place)
             done.append(name)
     except BaseException as error:
         for finished in done:
             with suppress(OSError):
-                os.replace(files.beside(places[finished], old[finished]), places[finished])
+                files.rename(files.beside(places[finished], old[finished]), places[finished])
         if isinstance(error, OSError):
             raise RunError(f"cannot write {name}; nothing was changed", where=places[name],
                            detail=error.strerror or str(error)) from None
         raise
     finally:
         for path in waiting.values():
-            path.unlink(missing_ok=True)
+            files.remove(path)
 
 
 def _text(data: bytes) -> str:

@@ -20,6 +20,7 @@ import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from ...base import files
 from ...base.errors import PufferError, UsageError
 from ...bridges.makers import Maker
 from ...env.link import die_with_parent
@@ -154,7 +155,7 @@ def main(fd: int, parent: int, page: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
-    with open(page, "r+b") as file:
+    with files.open(page, "rb+") as file:
         words = memoryview(mmap.mmap(file.fileno(), 8 * WORDS)).cast("q")
     channel = Connection(fd)
     poison.install()
