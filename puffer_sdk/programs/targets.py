@@ -193,7 +193,7 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
 def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Served) -> _Plan:
     emcc = drawing.find_emcc()
     policy = build_dir / f"{spec.name}_policy.bin"
-    packed = {policy: policy.name} if policy.is_file() else {}
+    packed = {policy: policy.name} if files.is_file(policy) else {}
     packed.update(_resources(spec))
     page = build_dir / f"{spec.name}_page.html"
     files.write_if_changed(page, webpage.render(spec, source, has_policy=policy in packed))
@@ -332,7 +332,7 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
         files.remove(target)
         return None, ""
     if model in USUAL and runs.latest_run(home, with_checkpoint=True) is None:
-        return (target, "") if target.is_file() else (None, "")     # the author's own, perhaps
+        return (target, "") if files.is_file(target) else (None, "")     # the author's own, perhaps
     try:
         policy = export.fitted(export.read_policy(find_model(home, model)), spec,
                                env_settings)

@@ -213,13 +213,13 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     home = tree / "ocean" / spec.name
     files.mkdir(home)
     for path in sorted(folder.glob("*.[ch]")):
-        files.write(home / path.name, path.read_bytes())
+        files.write(home / path.name, files.read(path))
     for path in sorted(p for p in folder.rglob("*.h") if p.parent != folder
                        and not {"build", "runs", "tests", "resources"}
                        & set(p.relative_to(folder).parts)):
         place = home / path.relative_to(folder)
         files.mkdir(place.parent)
-        files.write(place, path.read_bytes())
+        files.write(place, files.read(path))
     if spec.binding is None:
         files.write(home / "binding.c", render(spec, settings.env, sizes))
         draft.todo += [f"binding.c: {note}" for note in notes(spec, settings.env, sizes)]

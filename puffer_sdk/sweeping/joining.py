@@ -42,7 +42,7 @@ def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
                                  hint="--name NAME" if names else None)
             store.name = names[0]
         plan = store.open().plan()
-        home = runs_dir / "sweeps" / store.name / "trials"
+        home = runs_dir / "sweeps" / files.name(store.name, "the sweep's name") / "trials"
     else:
         store, plan = open_sweep(Path(target).resolve())
         home = Path(target).resolve() / "trials"

@@ -18,6 +18,7 @@ from helpers.strangers import (
 
 from puffer_sdk.base import drafts, files, paths
 from puffer_sdk.base.errors import UsageError
+from puffer_sdk.checking.fixes import fixing
 from puffer_sdk.policy import demo
 from puffer_sdk.projects import scaffold
 from puffer_sdk.reporting import stages, subject
@@ -444,3 +445,30 @@ def test_tensors_are_where_the_project_says(project):
     """The fixture is what these tests take it for."""
     past = checkpoint.load(runs.Run(run_of(project)).checkpoints()[-1])
     assert past.step == 65536 and np.isfinite(past.tensors["encoder"]).all()
+
+
+# ---- what goes out -----------------------------------------------------------------------------
+
+def test_a_fix_is_not_written_through_a_link(project):
+    replace_by_link(project / "more.h", project.parent / "outside" / "precious")
+    before = picture(project.parent / "outside")
+    with pytest.raises(files.Refused):
+        fixing._replace(project, {"more.h": b"precious"}, {"more.h": b"fixed"})
+    assert picture(project.parent / "outside") == before
+
+
+@pytest.mark.parametrize("place, command", [
+    ("squared_policy.bin", "export"), ("sweeps.html", f"sweep {SWEEP} --map"),
+    ("squared_policy.onnx", "export --to onnx"), ("squared_ocean", "export --ocean")])
+def test_a_name_that_nobody_typed_may_not_be_a_link(project, capsys, place, command):
+    replace_by_link(project / place, project.parent / "outside" / "new")
+    before = picture(project.parent / "outside")
+    status, _, said = puffer(capsys, *command.split())
+    assert status == 2 and "link" in said
+    assert picture(project.parent / "outside") == before
+
+
+def test_a_linked_header_does_not_go_into_an_export(project, capsys):
+    replace_by_link(project / "notes.h", project.parent / "outside" / "precious")
+    status, _, said = puffer(capsys, "export", "--ocean")
+    assert status == 2 and "notes.h" in said and not (project / "squared_ocean").exists()

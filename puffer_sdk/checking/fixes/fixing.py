@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -105,13 +106,13 @@ def restore(result: CheckResult, fixes: list[Fix]) -> None:
 
 def _replace(folder: Path, old: dict[str, bytes], new: dict[str, bytes]) -> None:
     """Files that hold `old` hold `new` afterwards; on any failure they all hold `old`."""
-    places = {name: (folder / name).resolve() for name in new}      # a link stays a link
+    places = {name: Path(os.path.normpath(folder / name)) for name in new}
     waiting: dict[str, Path] = {}
     done: list[str] = []
     name = ""
     try:
         for name, place in places.items():
-            if place.read_bytes() != old[name]:
+            if files.read(place) != old[name]:
                 raise RunError(f"{name} has changed since it was checked; nothing was written",
                                where=place, hint="run check --fix again")
             waiting[name] = files.beside(place, new[name])
