@@ -132,6 +132,9 @@ def _folder_of(path: str | os.PathLike, make: bool = False) -> Iterator[tuple[in
     folder = _enter(path.parent, make)
     try:
         yield folder, path.name
+    except OSError as error:        # the system's word has a part of the path alone
+        error.filename = error.filename and str(path)
+        raise
     finally:
         os.close(folder)
 

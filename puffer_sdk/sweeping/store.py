@@ -234,7 +234,8 @@ class Store:
         """A trial as it is stored; one that is damaged counts as failed."""
         state, score = self.states[trial.state], None
         try:
-            score = trial.value if trial.state.is_finished() else None
+            with records.read_as("its record", "score"):
+                [score] = (trial.values if trial.state.is_finished() else None) or [None]
             text = trial.user_attrs.get(FACTS, "{}")
             facts = json.loads(text) if self._sound.get(trial.number) == (text, state, score) \
                 else self._read_facts(text, state, score)

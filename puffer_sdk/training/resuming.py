@@ -1,6 +1,7 @@
 """Which run goes on, and from where.  --resume RUN, or a restarted group -> Past"""
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def find_resumable(home: Path, which: str) -> Past:
                          hint="start anew without --resume"
                          + (f", or take the newest that has one: --resume {other.number}"
                             if other else ""))
-    records.content(run.config_path, "the run's settings")
+    with suppress(FileNotFoundError):       # said where the settings are read
+        records.content(run.config_path, "the run's settings")
     for path in reversed(found):
         try:
             past = checkpoint.load(path)
