@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ..base import files, records
 from ..base.errors import Damaged, RunError, UsageError
-from ..training.runs import is_alive, this_process
+from ..training.alive import is_alive, this_process
 from .formats import Study, Trial
 from .plan import Plan
 
