@@ -21,7 +21,7 @@ T = TypeVar("T")
 MOST = 64 << 20         # bytes of a file that is read as a whole
 
 
-def parse(text: str | bytes, where: object, *, nan: bool = True) -> Any:
+def parse(text: str | bytes, where: object, what: str = "this", *, nan: bool = True) -> Any:
     """What a JSON text holds. Raises Damaged.
 
     nan     whether NaN and the infinities, which are not JSON, come as they are; or else as None
@@ -32,10 +32,11 @@ def parse(text: str | bytes, where: object, *, nan: bool = True) -> Any:
         if (b"\\u" if isinstance(text, bytes) else "\\u") in text:     # half of a character
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise Damaged("this is damaged", where=where, expected="JSON",
+        raise Damaged(f"{what} is damaged", where=where, expected="JSON",
                       actual="values within values, too deep to read") from None
     except (ValueError, UnicodeError) as error:
-        raise Damaged("this is damaged", where=where, expected="JSON", detail=str(error)) from None
+        raise Damaged(f"{what} is damaged", where=where, expected="JSON",
+                      actual=str(error)) from None
     return value
 
 
@@ -76,13 +77,20 @@ def _plain(said: str) -> str:
 def read(path: Path, kind: type[T], what: str = "this", *, most: int = MOST) -> T:
     """What a JSON file holds, of type `kind`. Raises Damaged, also for a link, a pipe, a device and
     more than `most` bytes; FileNotFoundError where there is none."""
-    return convert(parse(content(path, what, most), path), kind, path, what)
+    return convert(parse(content(path, what, most), path, what), kind, path, what)
 
 
 def content(path: Path, what: str, most: int = MOST) -> bytes:
     """The bytes of a file, with the same errors."""
-    try:
+    with opened(path, what):
         return files.read(path, most)
+
+
+@contextlib.contextmanager
+def opened(path: Path, what: str) -> Iterator[None]:
+    """What base/files.py refuses inside is Damaged; FileNotFoundError stays."""
+    try:
+        yield
     except FileNotFoundError:
         raise
     except Refused as error:

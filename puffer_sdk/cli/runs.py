@@ -64,9 +64,10 @@ def list_command(env, sweep, format_, runs_dir):
             _list_others(env, folder)
     else:
         _print_list(rows, several=len(folders) > 1)
-        for row in [row for row in rows if row["status"] == "damaged"][:5]:
-            damage = runs.Run(Path(row["folder"])).damage
-            ui.warn(damage.message if damage else "", details=damage.lines()[1:])
+        damaged = [runs.Run(Path(row["folder"])).damage for row in rows
+                   if row["status"] == "damaged"]
+        for damage in filter(None, damaged[:5]):
+            ui.warn(damage.message, details=[line.strip() for line in damage.lines()[1:]])
 
 
 @command.command("compare", cls=Page, context_settings={"allow_extra_args": True}, examples=[

@@ -127,7 +127,7 @@ class Store:
         try:
             self.study = self.storage.get_study_id_from_name(self.name)
         except KeyError:
-            names = [study.study_name for study in self.storage.get_all_studies()]
+            names = [str(study.study_name) for study in self.storage.get_all_studies()]
             raise UsageError(f"the storage has no sweep '{self.name}'",
                              where=shown(self.address),
                              expected="one of " + ", ".join(names) if names else "a sweep in it",
@@ -249,7 +249,7 @@ class Store:
     def _read_facts(self, text: object, state: str, score: object) -> dict:
         """The facts of a trial. Raises UsageError."""
         what = "its record"
-        facts = records.parse(records.convert(text, str, FACTS, what), FACTS)
+        facts = records.parse(records.convert(text, str, FACTS, what), FACTS, what)
         read = records.convert(facts, Trial, FACTS, what)
         if state in (DONE, STOPPED):
             score = records.convert(score, float, "score", what)

@@ -186,7 +186,7 @@ def _read_facts(metadata: dict[str, str], path: Path) -> dict:
                       expected="metadata under the key 'puffer'",
                       actual=", ".join(metadata) or "no metadata")
     what = "the checkpoint's metadata"
-    facts = records.parse(metadata["puffer"], path)
+    facts = records.parse(metadata["puffer"], path, what)
     version = records.convert(facts, dict[str, Any], path, what).get("format_version")
     if records.convert(version, int, f"{path}, format_version", what) > FORMAT_VERSION:
         raise UsageError("this checkpoint was written by a newer puffer-sdk", where=path,

@@ -26,7 +26,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..base import files, paths, records, ui
-from ..base.errors import Damaged, PufferError, Refused, RunError, UsageError
+from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..settings import inifile
 from .alive import is_alive, this_process
 from .formats import Info
@@ -69,7 +69,7 @@ class Run:
     def read_info(self) -> dict:
         """run.json. Raises OSError, Damaged."""
         path, what = self.folder / "run.json", "the run's state"
-        info = records.parse(records.content(path, what, _MOST), path)
+        info = records.parse(records.content(path, what, _MOST), path, what)
         records.convert(info, Info, path, what)
         return info
 
@@ -179,13 +179,11 @@ class Run:
         """The newest record, or {}. Raises Damaged; reads only the file's end."""
         path = self.metrics_path
         try:
-            with files.open(path) as file:
+            with records.opened(path, "the metrics"), files.open(path) as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
                 *lines, _ = file.read().rsplit(b"\n", 2)       # what follows the last is half
         except FileNotFoundError:
             return {}
-        except (OSError, Refused) as error:
-            raise Damaged("the metrics cannot be read", where=path, detail=str(error)) from None
         return _record(lines[-1], path) if lines else {}
 
     @property
@@ -369,11 +367,12 @@ def best_score(runs: list[Run]) -> dict | None:
 
 def _record(line: bytes, where: object) -> dict[str, float | None]:
     """One line of metrics.jsonl. Raises Damaged."""
-    row = records.convert(records.parse(line, where, nan=False), dict[str, int | float | None],
-                          where, "a line of the metrics")
+    what = "a line of the metrics"
+    row = records.convert(records.parse(line, where, what, nan=False),
+                          dict[str, int | float | None], where, what)
     for name, value in row.items():
         if not (value is None and name != "step" or value is not None and -1e150 < value < 1e150):
-            raise Damaged("a line of the metrics is damaged", where=f"{where}, {name}",
+            raise Damaged(f"{what} is damaged", where=f"{where}, {name}",
                           expected="a finite number", actual=str(value))
     return row
 
