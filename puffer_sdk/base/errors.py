@@ -102,6 +102,14 @@ class UsageError(PufferError):
     exit_status = USAGE
 
 
+class Refused(UsageError):
+    """A link, a pipe or a device is where one of our files or folders would be (files.py)."""
+
+
+class Damaged(UsageError):
+    """A file is not what puffer-sdk wrote there, or not whole (records.py)."""
+
+
 class BuildError(PufferError):
     """The environment does not follow the contract, or the compiler refused it."""
 

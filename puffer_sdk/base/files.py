@@ -1,108 +1,370 @@
-"""Files that are written whole or not at all.  text, bytes or a stream -> PATH
+"""Every write, delete and read of what we keep on disk.  text, bytes or a stream <-> PATH
 
-Everything is written under a temporary name in the same folder and renamed when it is complete:
-a reader sees the old file or the new one, and a failure leaves the old one. A symbolic link stays
-one; the file that it names is replaced.
+A path that a user typed is resolved once, where it comes in (`typed`; paths.py does it for the
+environment's folder, --runs-dir and the cache). From then on no link is followed: each call here
+opens the folders of its path one by one, and refuses a link among them. Nothing that came with an
+environment, a run or a sweep can so lead out of its folder.
+
+Files are written under a temporary name in the same folder and renamed when they are complete: a
+reader sees the old file or the new one, and a failure leaves the old one.
 
     write               a text or bytes; raises OSError
-    save                the same for a user's file; raises RunError, and writes to a device as it is
+    save                the same for a user's file; raises RunError
+    save_typed          the same where a user typed the path: a link stays one, a device is written
     write_if_changed    a generated text; raises RunError
     replacing           a path for another program to write to
+    private             a folder of our own for what other programs write; `move` fetches it
     beside, temporary   for several files that take their places together
-    Draft               a stream that is kept or dropped in the end
+    open, read          a regular file; never a link, a pipe or a device
+    mkdir, rename, remove, rmdir, rmtree
+    name                refuses a name from a file that could lead elsewhere
     refused             turns an OSError into a RunError
 """
 from __future__ import annotations
 
+import builtins
 import contextlib
+import errno
 import itertools
 import os
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .errors import RunError, UsageError
+from .errors import Refused, RunError, UsageError
+
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(
+    os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))     # to pass through, not to list
+_MODES = {"rb": os.O_RDONLY, "wb": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "rb+": os.O_RDWR,
+          "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND, "ab+": os.O_RDWR | os.O_CREAT | os.O_APPEND}
+SPARE = "free some space, or choose another place"
 
 
-def write(path: Path, content: str | bytes, *, durable: bool = False) -> None:
-    """A file with this content (a text as UTF-8). Raises OSError.
+# ---- paths and names -----------------------------------------------------------------------------
+
+def typed(path: str | os.PathLike) -> Path:
+    """The path that a user typed, absolute and with its links resolved."""
+    return Path(path).expanduser().resolve()
+
+
+def name(text: object, what: str, *, where: object = None) -> str:
+    """`text`, if it is the name of one file. Raises UsageError.
+
+    what    "the environment's name": what it is
+    where   the file that it comes from
+    """
+    if not isinstance(text, str) or not text.strip(".") or not text.isprintable() \
+            or "/" in text or "\\" in text or len(text.encode()) > 200:
+        raise UsageError(f"{what} is not a name", where=where, actual=repr(text),
+                         expected="up to 200 characters, without separators, control characters "
+                                  "and '..'")
+    return text
+
+
+def below(folder: Path, text: object, what: str, *, where: object = None) -> Path:
+    """FOLDER/TEXT, where TEXT comes from a file. Raises UsageError for '..', an absolute path and
+    control characters.
+
+    what    "the file of the weights": what it is
+    where   the file that it comes from
+    """
+    parts = Path(text).parts if isinstance(text, str) and text.isprintable() else ()
+    if not parts or ".." in parts or Path(text).is_absolute():
+        raise UsageError(f"{what} is outside its folder", where=where, actual=repr(text),
+                         expected=f"a path below {folder}, without '..' and control characters")
+    return folder / text
+
+
+def _refuse(folder: int, part: str, path: Path, expected: str) -> None:
+    """Raises Refused if `part` of this open folder is a link, a pipe or a device."""
+    try:
+        mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:
+        return
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return
+    actual, hint = "a pipe or a device", "remove it"
+    if stat.S_ISLNK(mode):
+        actual, hint = f"a link to {os.readlink(part, dir_fd=folder)}", \
+            "remove the link; links below an environment, a run or a sweep are not followed"
+    raise Refused(f"'{part}' is not {expected}", where=path, expected=expected, actual=actual,
+                  hint=hint)
+
+
+def _enter(folder: Path, make: bool = False) -> int:
+    """A descriptor of a folder, opened component by component. Raises OSError, Refused.
+
+    make    create the folders that are missing
+    """
+    parts = folder.parts if folder.is_absolute() else (Path.cwd() / folder).parts
+    if ".." in parts:
+        raise Refused("a path leads upwards", where=folder, expected="a path without '..'",
+                      actual=str(folder))
+    here = os.open(parts[0], _FOLDER)
+    for count, part in enumerate(parts[1:], 2):
+        try:
+            try:
+                inner = os.open(part, _FOLDER, dir_fd=here)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=here)
+                inner = os.open(part, _FOLDER, dir_fd=here)
+        except OSError as error:
+            try:
+                if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
+                    _refuse(here, part, Path(*parts[:count]), "a folder")
+            finally:
+                os.close(here)
+            raise
+        os.close(here)
+        here = inner
+    return here
+
+
+@contextlib.contextmanager
+def _folder_of(path: str | os.PathLike, make: bool = False) -> Iterator[tuple[int, str]]:
+    """(descriptor of the folder that holds PATH, its name there)."""
+    path = Path(path)
+    folder = _enter(path.parent, make)
+    try:
+        yield folder, path.name
+    except OSError as error:        # the system's word has a part of the path alone
+        error.filename = error.filename and str(path)
+        raise
+    finally:
+        os.close(folder)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
+    """A regular file, opened in mode rb, wb, rb+, ab or ab+. Raises OSError, or Refused for a link,
+    a pipe or a device."""
+    path = Path(path)
+    with _folder_of(path) as (folder, part):
+        try:
+            handle = os.open(part, _MODES[mode] | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                             0o666, dir_fd=folder)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EWOULDBLOCK):
+                _refuse(folder, part, path, "a file")
+            raise
+        kind = os.fstat(handle).st_mode
+        if not stat.S_ISREG(kind):
+            os.close(handle)
+            if stat.S_ISDIR(kind):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            _refuse(folder, part, path, "a file")
+    return builtins.open(handle, mode, buffering)
+
+
+def read(path: str | os.PathLike, most: int = 1 << 30) -> bytes:
+    """What a regular file holds. Raises OSError, or Refused for anything else and for more than
+    `most` bytes."""
+    with open(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise Refused("this file is too large", where=path,
+                          expected=f"{most:,} bytes or less", actual=f"{size:,}")
+        return file.read(most)
+
+
+def is_file(path: str | os.PathLike) -> bool:
+    """Whether a regular file is there, and no link on the way."""
+    try:
+        with _folder_of(path) as (folder, part):
+            return stat.S_ISREG(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode)
+    except (OSError, Refused):
+        return False
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+def write(path: str | os.PathLike, content: str | bytes, *, durable: bool = False) -> None:
+    """A file with this content (a text as UTF-8). Raises OSError, Refused.
 
     durable     wait until it is on the disk, so that a crash of the machine cannot undo it
     """
-    with replacing(path) as draft:
-        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+    with replacing(path) as draft, open(draft, "rb+") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         if durable:
-            with draft.open("rb+") as file:
-                os.fsync(file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
 
 
-def save(path: Path, content: str | bytes, *, what: str, hint: str =
-         "free some space, or choose another place: --runs-dir") -> None:
-    """`write` for a user's file. Raises RunError.
+def save(path: Path, content: str | bytes, *, what: str,
+         hint: str = f"{SPARE}: --runs-dir") -> None:
+    """`write` for a user's file. Raises RunError, Refused.
 
     what    "the policy": what an error says could not be saved
+    """
+    with refused(f"cannot save {what}", where=path, hint=hint):
+        write(path, content)
+
+
+def save_typed(path: Path, content: str | bytes, *, what: str, hint: str = SPARE) -> None:
+    """`save` where a user typed the path: a link stays one, and the file that it names is replaced.
+
     A device or a pipe is written to as it is: to rename a file over /dev/null would remove it.
     """
-    place = path.resolve()
+    place = typed(path)
+    if not place.exists() or place.is_file():
+        return save(place, content, what=what, hint=hint)
     with refused(f"cannot save {what}", where=path, hint=hint):
-        if place.exists() and not place.is_file():
-            place.write_bytes(content.encode() if isinstance(content, str) else content)
-        else:
-            write(place, content)
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def write_if_changed(path: Path, text: str) -> Path:
     """`write`, with the folder made, unless the file holds this text already: its time stamp
-    then stays. Raises RunError."""
+    then stays. Raises RunError, Refused."""
     with refused(f"cannot write {path.name}", where=path):
-        if not path.is_file() or path.read_text() != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        mkdir(path.parent)
+        if not is_file(path) or read(path) != text.encode():
             write(path, text)
     return path
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
+def replacing(path: str | os.PathLike, *, mode: int = 0o666) -> Iterator[Path]:
     """An empty temporary file that takes the place of `path` once the block has succeeded.
 
     mode    permissions, less the umask
-    Raises OSError. When the block fails, nothing is left of the temporary file.
+    Raises OSError, Refused. When the block fails, nothing is left of the temporary file.
     """
-    place = Path(path).resolve()
-    draft = temporary(place, mode=mode)
+    draft = temporary(Path(path), mode=mode)
     try:
         yield draft
-        os.replace(draft, place)
+        rename(draft, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            draft.unlink()
+            remove(draft)
         raise
 
 
 def temporary(place: Path, *, mode: int = 0o666, suffix: str | None = None) -> Path:
-    """A new, empty file in the folder of `place`: .a.png.4711.png. Raises OSError.
+    """A new, empty file in the folder of `place`: .a.png.4711.png. Raises OSError, Refused.
 
     suffix    of its name, for a library that goes by it; that of `place` unless given
     """
-    for number in itertools.count():
-        again = f"-{number}" if number else ""
-        draft = place.with_name(f".{place.name}.{os.getpid()}{again}{suffix or place.suffix}")
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-            return draft
+    with _folder_of(place) as (folder, part):
+        _refuse(folder, part, place, "a file")
+        for number in itertools.count():
+            again = f"-{number}" if number else ""
+            draft = f".{part}.{os.getpid()}{again}{place.suffix if suffix is None else suffix}"
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode,
+                                 dir_fd=folder))
+                return place.with_name(draft)
 
 
 def beside(place: Path, data: bytes) -> Path:
     """A temporary file with this content, and the permissions of `place` if it exists."""
     draft = temporary(place)
     try:
-        draft.write_bytes(data)
-        if place.exists():
-            draft.chmod(place.stat().st_mode)
+        with open(draft, "rb+") as file:
+            file.write(data)
+            if is_file(place):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.lstat(place).st_mode))
     except BaseException:
-        draft.unlink(missing_ok=True)
+        remove(draft)
         raise
     return draft
 
+
+@contextlib.contextmanager
+def private(prefix: str = "puffer-", *, inside: Path | None = None) -> Iterator[Path]:
+    """A new folder that only this user can enter, for what other programs write; removed at the
+    end. Raises OSError, Refused.
+
+    inside  the folder to make it in, where results are to be renamed and not copied; else the
+            user's folder for temporary files
+    """
+    if inside:
+        os.close(_enter(inside))
+    home = Path(tempfile.mkdtemp(prefix=prefix, dir=inside)).resolve()
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def move(source: Path, target: Path) -> None:
+    """Put a file that another program wrote, in a private folder, to its place. Raises OSError,
+    Refused."""
+    if source.is_symlink() or not source.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
+    try:
+        rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with replacing(target, mode=stat.S_IMODE(source.stat().st_mode)) as draft:
+            shutil.copyfile(source, draft)
+        remove(source)
+
+
+# ---- folders, renaming, removing -----------------------------------------------------------------
+
+def mkdir(path: str | os.PathLike, *, new: bool = False) -> None:
+    """A folder, with those above it. Raises OSError, Refused.
+
+    new     it must not exist: FileExistsError
+    """
+    if new:
+        with _folder_of(path, make=True) as (folder, part):
+            os.mkdir(part, dir_fd=folder)
+    else:
+        os.close(_enter(Path(path), make=True))
+
+
+def rename(source: str | os.PathLike, target: str | os.PathLike) -> None:
+    """Raises OSError, or Refused where a link, a pipe or a device would be replaced."""
+    with _folder_of(source) as (old, part), _folder_of(target) as (new, other):
+        _refuse(new, other, Path(target), "a file")
+        os.replace(part, other, src_dir_fd=old, dst_dir_fd=new)
+
+
+def remove(path: str | os.PathLike) -> None:
+    """A file, if it is there; a link itself, never its target. Raises OSError, Refused."""
+    with contextlib.suppress(FileNotFoundError), _folder_of(path) as (folder, part):
+        os.unlink(part, dir_fd=folder)
+
+
+def rmdir(path: str | os.PathLike) -> None:
+    """An empty folder. Raises OSError, Refused."""
+    with _folder_of(path) as (folder, part):
+        os.rmdir(part, dir_fd=folder)
+
+
+def rmtree(path: str | os.PathLike, *, ignore_errors: bool = False) -> None:
+    """A folder and all in it, if it is there; links in it are removed, their targets stay.
+
+    Raises OSError, and Refused where the path itself is a link, even with ignore_errors.
+    """
+    with contextlib.suppress(FileNotFoundError), _folder_of(path) as (folder, part):
+        _refuse(folder, part, Path(path), "a folder")
+
+        def failed(error: OSError) -> None:
+            if not ignore_errors:
+                raise error
+
+        with contextlib.suppress(OSError) if ignore_errors else contextlib.nullcontext():
+            for _, folders, names, inner in os.fwalk(part, topdown=False, onerror=failed,
+                                                     dir_fd=folder):
+                for each in (*names, *folders):
+                    with contextlib.suppress(OSError) if ignore_errors \
+                            else contextlib.nullcontext():
+                        is_folder = stat.S_ISDIR(os.stat(
+                            each, dir_fd=inner, follow_symlinks=False).st_mode)
+                        (os.rmdir if is_folder else os.unlink)(each, dir_fd=inner)
+            os.rmdir(part, dir_fd=folder)
+
+
+# ---- errors --------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def refused(message: str, *, where: object, hint: str | None = None) -> Iterator[None]:
@@ -112,66 +374,3 @@ def refused(message: str, *, where: object, hint: str | None = None) -> Iterator
     except OSError as error:
         raise RunError(message, where=where, detail=error.strerror or str(error),
                        hint=hint) from None
-
-
-def check(path: Path, what: str) -> None:
-    """Raises UsageError if no file can be written at `path`."""
-    if not path.parent.is_dir():
-        raise UsageError("there is no such folder to write to", where=path.parent)
-    if path.is_dir():
-        raise UsageError(f"{what} needs the name of a file", where=path, actual="a folder")
-    if path.exists() and not path.is_file():        # to rename over /dev/null would remove it
-        raise UsageError(f"{what} needs the name of a file", where=path,
-                         expected="a file, or a name that is free", actual="a device or a pipe")
-
-
-class Finished:
-    """A writer of a stream: a `with` block that succeeds closes it, any other abandons it."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *exc) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
-
-
-class Draft:
-    """A stream to a temporary file: `keep` renames it to PATH, `drop` removes it.
-
-    what      "the GIF": what an error says could not be written
-    suffix    of the temporary file; that of PATH unless given
-    """
-
-    def __init__(self, path: Path, *, what: str, suffix: str | None = None):
-        self.path, self.what = Path(path), what
-        check(self.path, what)
-        self.place = self.path.resolve()
-        self.temporary = None
-        with self.errors():
-            self.temporary = temporary(self.place, suffix=suffix)
-            self.file = self.temporary.open("rb+")
-
-    @contextlib.contextmanager
-    def errors(self) -> Iterator[None]:
-        """An OSError inside becomes a RunError that names the file, and drops the draft."""
-        try:
-            with refused(f"cannot write {self.what}", where=self.path,
-                         hint="free some space, or choose another place"):
-                yield
-        except RunError:
-            self.drop()
-            raise
-
-    def keep(self) -> None:
-        with self.errors():
-            self.file.close()
-            os.replace(self.temporary, self.place)
-
-    def drop(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):
-            self.file.close()
-        with contextlib.suppress(OSError, AttributeError):
-            self.temporary.unlink()

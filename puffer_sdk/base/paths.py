@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
+from . import files
 from .errors import UsageError, did_you_mean
 
 PACKAGE = Path(__file__).resolve().parents[1]        # puffer_sdk/
@@ -43,15 +45,15 @@ def cache_dir() -> Path:
     """
     own = os.environ.get("PUFFER_CACHE")
     if own:
-        return Path(own)
+        return files.typed(own)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "puffer-sdk"
+    return files.typed((Path(base) if base else Path.home() / ".cache") / "puffer-sdk")
 
 
 def writable(folder: Path, *, purpose: str) -> Path:
     """folder, created; or, with one warning, a folder of the same name in the user's tmp.
 
-    Raises RunError when neither can be written.
+    Raises RunError when neither can be written, files.Refused where folder is a link.
     """
     from . import ui
     from .errors import RunError
@@ -59,9 +61,8 @@ def writable(folder: Path, *, purpose: str) -> Path:
     fallback = stand_in(folder)
     for candidate in (folder, fallback):
         try:
-            candidate.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=candidate, prefix=".probe-"):
-                pass
+            files.mkdir(candidate)
+            files.remove(files.temporary(candidate / "probe"))
         except OSError as error:
             reason = error.strerror or str(error)
             continue
@@ -75,7 +76,7 @@ def writable(folder: Path, *, purpose: str) -> Path:
 def stand_in(folder: Path) -> Path:
     """What `writable` uses where folder cannot be written."""
     own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
-    return Path(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
+    return files.typed(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
 
 
 def project_root(env_folder: Path) -> Path:
@@ -112,9 +113,74 @@ def working_dir(env_folder: Path) -> Path:
 
 def runs_dir(env_folder: Path, runs: Path | None = None) -> Path:
     """runs/NAME at the project root, or under --runs-dir; the current folder's for examples."""
-    root = runs if runs is not None else (
-        Path.cwd() if is_packaged(env_folder) else project_root(env_folder)) / "runs"
-    return Path(root).resolve() / env_folder.name
+    return follow(runs_root(runs_home(env_folder), runs) / env_folder.name)
+
+
+def runs_home(env_folder: Path) -> Path:
+    """The folder whose runs/ has the runs of an environment."""
+    return Path.cwd() if is_packaged(env_folder) else project_root(env_folder)
+
+
+def runs_root(home: Path, runs: Path | None = None) -> Path:
+    """The folder of all runs of a project: HOME/runs, or --runs-dir. Raises UsageError."""
+    return files.typed(runs) if runs is not None else follow(home.resolve() / "runs")
+
+
+def follow(folder: Path) -> Path:
+    """`runs` or `runs/NAME`, or what it links to: people keep runs on another disk.
+
+    Such a link is the only one that is followed below a folder that the user named: if it is the
+    user's own, and leads to a folder of theirs that is empty or holds only runs. Raises UsageError.
+    """
+    if not folder.is_symlink():
+        return folder
+    target = folder.resolve()
+    bad = "a link that git tracks: it came with the files" if _is_tracked(folder) else \
+        f"a link to {target}, which is no folder" if not target.is_dir() else \
+        f"a link to {target}, which belongs to somebody else" \
+        if target.stat().st_uid != os.getuid() else None
+    if not bad and (other := _no_run(target)):
+        bad = f"a link to {target}, which holds {other}"
+    if bad:
+        raise UsageError(f"'{folder.name}' is a link that is not followed", where=folder,
+                         expected="a folder; or a link to a folder of yours that is empty or holds "
+                                  "only runs", actual=bad,
+                         hint="remove the link; --runs-dir DIR keeps runs elsewhere")
+    from . import ui
+    ui.say_once(f"runs are in {target}: {shown(folder.parent)}/{folder.name} is a link")
+    return target
+
+
+def _no_run(folder: Path) -> str | None:
+    """What a folder holds that no training or sweep made."""
+    for item in os.scandir(folder):
+        if item.name in (".gitignore", ".DS_Store", "lost+found", "sweeps", ".report") or \
+                re.fullmatch(r"\.(new|deleted)-.*", item.name):
+            continue
+        if not item.is_dir(follow_symlinks=False):
+            return item.name
+        if not os.path.isfile(os.path.join(item.path, "run.json")) and \
+                (item.name.isdecimal() or not any(os.scandir(item.path))
+                 or _no_run(Path(item.path))):
+            return item.name
+    return None
+
+
+def _is_tracked(path: Path) -> bool:
+    """Whether a repository has this path, or may have it: git cannot tell."""
+    import subprocess
+
+    if not any((folder / ".git").exists() for folder in path.parents):
+        return False
+    # A repository's config can name a program that watches its files: never run it
+    words = ["git", "-c", "core.fsmonitor=false", "-C", path.parent, "ls-files", "--error-unmatch",
+             "--", path.name]
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    try:
+        return subprocess.run(words, env=clean, stdin=subprocess.DEVNULL,
+                              capture_output=True).returncode != 1
+    except OSError:
+        return True
 
 
 def is_env_folder(folder: Path) -> bool:

@@ -2,12 +2,16 @@
 
 No escape codes reach a pipe, NO_COLOR or TERM=dumb. A reader that goes away, of stdout or of
 stderr, ends nothing: what is printed from then on goes nowhere.
+
+Names, tags and texts come from files that others wrote: `visible` shows their control characters,
+and everything that is printed goes through it.
 """
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -15,6 +19,25 @@ from .errors import PufferError, RunError, brief
 
 verbose = False             # whether this command was asked to say more
 _warned: set[str] = set()
+
+
+# control characters but for tab and newline; what turns the direction of writing or ends a line;
+# halves of characters
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+                     "\ud800-\udfff]")
+_COLOURS = re.compile(r"(\x1b\[[\d;]*m)")
+
+
+def visible(text: object, *, line: bool = False) -> str:
+    """The text, with <U+001B> in place of each control character but tab and newline.
+
+    line    in place of those as well: it is to stay on its line
+    """
+    def show(found: re.Match) -> str:
+        return f"<U+{ord(found[0]):04X}>"
+
+    text = _HIDDEN.sub(show, str(text))
+    return re.sub(r"[\t\n]", show, text) if line else text
 
 
 def open_streams() -> None:
@@ -44,15 +67,23 @@ def console(stderr: bool = False):
 @cache
 def _console(stderr: bool):
     from rich.console import Console
+    from rich.segment import Segment
 
     class Lasting(Console):
         def on_broken_pipe(self) -> None:       # rich would end the process
             _silence(self.file)
 
+        def render_str(self, text: str, **options):
+            return super().render_str(visible(text), **options)
+
+        def render(self, renderable, options=None) -> Iterator[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else visible(text), style, control)
+
     stream = sys.stderr if stderr else sys.stdout
     fancy = (stream.isatty() and os.environ.get("TERM") != "dumb"
              and not os.environ.get("NO_COLOR"))
-    return Lasting(stderr=stderr, highlight=False, soft_wrap=True, no_color=not fancy,
+    return Lasting(stderr=stderr, highlight=False, markup=False, soft_wrap=True, no_color=not fancy,
                    force_terminal=None if fancy else False)
 
 
@@ -77,16 +108,18 @@ def clear() -> None:
     """An empty screen, where stdout is a terminal; and warnings are shown afresh."""
     _warned.clear()
     if console().is_terminal:
-        _print("\x1b[2J\x1b[3J\x1b[H", markup=False, end="")
+        sys.stdout.write("\x1b[2J\x1b[3J\x1b[H")
 
 
 def out(text: str = "", style: str | None = None) -> None:
     """One line of result, to stdout. A closed stdout is not an error."""
-    _print(text, style=style, markup=False)
+    _print(text, style=style)
 
 
 def out_plain(text: str) -> None:
     """Lines that carry their own colours, to stdout."""
+    parts = _COLOURS.split(text)
+    text = "".join(part if place % 2 else visible(part) for place, part in enumerate(parts))
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -106,7 +139,14 @@ def out_renderable(item) -> None:
 
 def say(text: str, style: str | None = None) -> None:
     """One line of progress, to stderr."""
-    _print(text, stderr=True, style=style, markup=False)
+    _print(text, stderr=True, style=style)
+
+
+def say_once(text: str) -> None:
+    """The same line is shown once a process."""
+    if text not in _warned:
+        _warned.add(text)
+        say(text)
 
 
 def _print(*items, stderr: bool = False, **options) -> None:
@@ -125,7 +165,8 @@ def _print(*items, stderr: bool = False, **options) -> None:
 def warn(text: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
     """A warning to stderr; the work goes on. details: a line each."""
     lines = [f"warning: {brief(text)}", *(f"  {brief(line)}" for line in details)]
-    say("\n".join(lines + [f"  hint: {brief(hint)}"] * bool(hint)), style="yellow")
+    lines += [f"  hint: {brief(hint)}"] * bool(hint)
+    say("\n".join(visible(line, line=True) for line in lines), style="yellow")
 
 
 def warn_once(text: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
@@ -141,7 +182,7 @@ def print_error(error: PufferError) -> None:
 
     if error.quiet:
         return
-    lines = error.lines()
+    lines = [visible(line, line=True) for line in error.lines()]
     head, colon, rest = lines[0].partition(": ")
     if head.startswith("error"):
         text = Text(head, style="bold red") + Text(colon + rest, style="bold")

@@ -199,6 +199,11 @@ class CompiledSource:
         """A value of [env]. Raises ValueError."""
         return float(text)
 
+    @property
+    def place(self) -> Path:
+        """Where its runs are, relative to what holds those of all environments."""
+        return Path(self.folder.name)
+
     def runs_dir(self, runs: Path | None = None) -> Path:
         return paths.runs_dir(self.folder, runs)
 
@@ -245,8 +250,8 @@ class PythonSource:
         return Path(*(part for part in parts if part.strip(".")))
 
     def runs_dir(self, runs: Path | None = None) -> Path:
-        root = runs if runs is not None else paths.project_root(Path.cwd() / "x") / "runs"
-        return Path(root).resolve() / self.place
+        root = paths.runs_root(paths.project_root(Path.cwd() / "x"), runs)
+        return paths.follow(root / self.place)
 
     @property
     def ini(self) -> Path | None:

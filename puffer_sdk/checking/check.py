@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
 from ..bridges import makers
 from ..env import header
@@ -70,16 +69,16 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
                               on_progress=on_progress or (lambda *progress: None))
     began = time.perf_counter()
     folder = paths.find_env(env)
-    files = _read_files(folder)
+    texts = _read_files(folder)
     spec, problems, unit = header.examine(folder)
     if refused := header.refusal(problems):
         raise refused
     config = resolve(folder, settings, spec, over=[ini] if ini else [], warn_unread=False)
-    facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=files,
+    facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=texts,
                   memory=int(memory * GIB))
     if deep:
         facts.options |= {"--deep"}
-    with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
+    with files.private("puffer-check-") as name:
         lab = None
         if spec is not None and not any(problem.code for problem in problems):
             lab = _gather(facts, Path(name), budget, verbose)
@@ -97,7 +96,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
                        "fail" if bad else "pass", time.perf_counter() - began, suppressed, more,
-                       learning.summary(facts.learning), notes, folder, files)
+                       learning.summary(facts.learning), notes, folder, texts)
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:

@@ -220,8 +220,7 @@ def _write(result, lines, format_: str, output: Path | None) -> None:
         for text, style in printed:
             ui.out(text, style=style)
         return
-    with files.refused("cannot write the report", where=output):
-        files.write(output, "".join(f"{text}\n" for text, _ in printed))
+    files.save_typed(output, "".join(f"{text}\n" for text, _ in printed), what="the report")
     *_, (verdict, style) = lines(result)
     ui.say(verdict, style=style)
     ui.say(f"report in {output}")

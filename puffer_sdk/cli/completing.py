@@ -13,7 +13,7 @@ from pathlib import Path
 
 from click.shell_completion import CompletionItem
 
-from ..base import paths
+from ..base import paths, ui
 from ..base.codes import CODE
 from ..base.errors import PufferError
 from ..settings import inifile
@@ -55,7 +55,7 @@ def _runs(ctx, env: str | None = None) -> Iterator[runs.Run]:
 
 def _described(run: runs.Run, before: str = "") -> CompletionItem:
     return CompletionItem(f"{before}{run.number}", help=" ".join(
-        part for part in (run.info.get("status"), run.tag) if part))
+        ui.visible(part, line=True) for part in (run.info.get("status"), run.tag) if part))
 
 
 @_quiet

@@ -73,6 +73,6 @@ def _write(path: Path, text: str) -> Path:
     place = path.resolve()                          # a .bashrc may be a link into a repository
     with files.refused("cannot write the completion", where=paths.shown(path),
                        hint="leave out --install to print it"):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(files.beside(place, text.encode("utf-8", "surrogateescape")), place)
+        files.mkdir(place.parent)
+        files.rename(files.beside(place, text.encode("utf-8", "surrogateescape")), place)
     return path

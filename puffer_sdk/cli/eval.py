@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import UsageError
 from ..bridges.makers import is_name
 from .options import (
@@ -124,9 +124,9 @@ def read_shot(recording: dict):
         return None
     from ..pictures.record import Options, parse_grid
 
-    files = {name: recording[name].absolute() if recording[name] else None
+    typed = {name: files.typed(recording[name]) if recording[name] else None
              for name in ("gif", "mp4", "frames")}
-    shot = Options(**{**recording, **files, "grid": parse_grid(recording["grid"])})
+    shot = Options(**{**recording, **typed, "grid": parse_grid(recording["grid"])})
     shot.check()
     return shot
 

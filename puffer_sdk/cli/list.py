@@ -108,7 +108,6 @@ def _obs(row: dict) -> str:
 
 def _print(rows: list[dict]) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("name", "where"):
@@ -122,7 +121,7 @@ def _print(rows: list[dict]) -> None:
         shown = f"{best['metric']} {best['value']:.3g} (run {best['run']})" if best else "-"
         cells = [row["name"], _place(row), "-" if row["agents"] is None else str(row["agents"])]
         cells += ["does not build", "-"] if row["problem"] else [_obs(row), row["actions"] or "-"]
-        table.add_row(*(Text(cell) for cell in (*cells, shown)))
+        table.add_row(*(ui.visible(cell, line=True) for cell in (*cells, shown)))
     ui.out_renderable(table)
     for row in rows:
         if row["problem"]:

@@ -64,6 +64,10 @@ def list_command(env, sweep, format_, runs_dir):
             _list_others(env, folder)
     else:
         _print_list(rows, several=len(folders) > 1)
+        damaged = [runs.Run(Path(row["folder"])).damage for row in rows
+                   if row["status"] == "damaged"]
+        for damage in filter(None, damaged[:5]):
+            ui.warn(damage.message, details=[line.strip() for line in damage.lines()[1:]])
 
 
 @command.command("compare", cls=Page, context_settings={"allow_extra_args": True}, examples=[
@@ -195,10 +199,11 @@ def agreed(what: str) -> bool:
 def _roots(runs_dir: Path | None) -> list[Path]:
     """Folders that may hold NAME/NNNN."""
     if runs_dir is not None:
-        return [runs_dir]
+        return [paths.runs_root(runs_dir, runs_dir)]
     here = Path.cwd()
-    of_envs = [paths.runs_dir(env).parent for env in paths.known_envs() if here in env.parents]
-    return list(dict.fromkeys([here / "runs", paths.project_root(here) / "runs", *of_envs]))
+    homes = [here, paths.project_root(here), *(paths.runs_home(env) for env in paths.known_envs()
+                                               if here in env.parents)]
+    return list(dict.fromkeys(map(paths.runs_root, homes)))
 
 
 def _all_folders(runs_dir: Path | None) -> list[Path]:
@@ -206,7 +211,8 @@ def _all_folders(runs_dir: Path | None) -> list[Path]:
     found: dict[str, Path] = {}
     for root in _roots(runs_dir):
         for folder in runs.folders_of_runs(root):
-            found.setdefault(str(folder.relative_to(root)), folder)
+            inside = folder.is_relative_to(root)        # not where a link led
+            found.setdefault(str(folder.relative_to(root)) if inside else folder.name, folder)
     return list(found.values())
 
 
@@ -258,10 +264,11 @@ def _trials(env: str | None, runs_dir: Path | None, which: str) -> Path:
 def _row(env: str, run: runs.Run) -> dict:
     info, last, reached = run.info, run.last_metrics(), run.reached()
     group = info.get("group") or {}
-    seconds = last.get("seconds")
-    return {"env": env, "number": run.number, "status": run.status, "tag": run.tag,
+    seconds, steps = last.get("seconds"), last.get("step")
+    status = "damaged" if run.damage else run.status
+    return {"env": env, "number": run.number, "status": status, "tag": run.tag,
             "started": info.get("started"), "step": last.get("step", info.get("step")),
-            "total": info.get("total"), "sps": last["step"] / seconds if seconds else None,
+            "total": info.get("total"), "sps": steps / seconds if steps and seconds else None,
             "perf": reached.get("perf"), "score": reached.get("score"),
             "episode_return": reached.get("episode_return"),
             "processes": group.get("size", 1), "hosts": list(dict.fromkeys(group.get("hosts", ()))),
@@ -292,8 +299,8 @@ def _print_list(rows: list[dict], several: bool) -> None:
         cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
                   number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
         cells += [where(row) for _ in shared]
-        table.add_row(*map(Text, cells), Text(row["status"], _COLOURS[row["status"]]),
-                      Text(row["tag"]))
+        table.add_row(*cells, Text(row["status"], _COLOURS[row["status"]]),
+                      ui.visible(row["tag"], line=True))
     ui.out_renderable(table)
 
 
@@ -307,7 +314,6 @@ def where(row: dict) -> str:
 
 def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     if not pairs:
         ui.out(f"{title}: {nothing}")
@@ -317,7 +323,7 @@ def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> Non
     for name in names:
         table.add_column(name, justify="right")
     for key, pair in pairs.items():
-        table.add_row(Text(key), *(Text(number(value)) for value in pair))
+        table.add_row(*(ui.visible(cell, line=True) for cell in (key, *map(number, pair))))
     ui.out_renderable(table)
 
 
@@ -333,7 +339,7 @@ def age(started: str | None) -> str:
     """'3 min': the time since then, in its largest unit."""
     try:
         seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return "-"
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:

@@ -17,6 +17,7 @@ from .options import (
 )
 from .pages import Page
 
+MAP = "sweeps.html"
 OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only": "only",
            "method": "method", "metric": "metric", "cost": "cost"}
 
@@ -63,7 +64,7 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.option("--map", "map_", is_flag=True, help="Draw several sweeps on one page: name each by "
               "its environment, as my_env/2, or by its folder.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
-              default="sweeps.html", show_default=True, help="The page of --map.")
+              help="The page of --map.  [default: sweeps.html]")
 @click.option("--tag", default="", help="A label for the trials' runs.")
 @click.option("--wandb", is_flag=True, help="Also log trials to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
@@ -126,12 +127,12 @@ def _join(target, source, runs_dir, name, tag, wandb, tensorboard, asked) -> Non
                          where="--join", actual=", ".join(f"--{name}" for name in asked),
                          hint="leave them out")
     ui.say(f"joined {target}; Ctrl-C leaves, and another worker goes on")
-    count = work(target, source, source.runs_dir(runs_dir).resolve(), name=name, tag=tag,
+    count = work(target, source, source.runs_dir(runs_dir), name=name, tag=tag,
                  wanted={"wandb": wandb, "tensorboard": tensorboard})
     ui.say(f"the sweep has {ui.plural(count, 'trial')} now")
 
 
-def _draw_map(names: list[str], runs_dir, output: Path) -> None:
+def _draw_map(names: list[str], runs_dir, output: Path | None) -> None:
     from ..base import files
     from ..bridges import sources
     from ..sweeping import results
@@ -148,8 +149,9 @@ def _draw_map(names: list[str], runs_dir, output: Path) -> None:
                 env, number = name, "latest"
             place = find_sweep(sweeps_dir(sources.find(env or None), runs_dir), number)
         store, plan = open_sweep(place)
-        found.append(results.as_json(results.write_results(place, store, plan, store.trials())))
-    files.save(output, render_map(found), what="the map")
+        found.append(results.as_json(results.find_result(place, store, plan, store.trials())))
+    save, output = (files.save_typed, output) if output else (files.save, Path.cwd() / MAP)
+    save(output, render_map(found), what="the map")
     ui.out(f"page     {paths.shown(output)}")
 
 
@@ -158,9 +160,9 @@ def _print(place: Path, format_: str, ini: bool) -> None:
     from ..sweeping.sweep import open_sweep
 
     store, plan = open_sweep(place)
-    found = results.write_results(place, store, plan, store.trials())
+    found = results.find_result(place, store, plan, store.trials())
     if ini:
-        ui.out((place / "best.ini").read_text(encoding="utf-8").rstrip())
+        ui.out(found.ini_of(found.best_trial).rstrip())
     elif format_ == "json":
         ui.out(json.dumps(results.as_json(found), indent=1))
     else:

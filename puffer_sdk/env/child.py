@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import errors, processes, ui
+from ..base import errors, files, processes, ui
 from ..base.errors import Interrupted, PufferError, RunError
 from .page import ANEW, PAGE, PHASES, PYTHON, SOME_ENV, STARTING, Page
 from .warm import Warm
@@ -62,12 +62,12 @@ class Child:
         self._buffer = b""
         self._seen: dict[int, tuple] = {}
         self._looked = 0.0
-        log = Path(log).resolve() if log else None
+        log = Path(log).absolute() if log else None
         fd = os.memfd_create("puffer") if hasattr(os, "memfd_create") else _unlinked_file()
         try:
             os.ftruncate(fd, PAGE)
             self.page = Page(fd)
-            self._prints = open(log, "ab+") if log else tempfile.TemporaryFile("ab+")  # noqa: SIM115
+            self._prints = files.open(log, "ab+") if log else tempfile.TemporaryFile("ab+")  # noqa: SIM115
             self._begin = self._prints.seek(0, os.SEEK_END)     # earlier runs wrote what is before
             self._read_to = self._begin     # of what the env prints, by _tell_missing
             self.missing: dict[str, None] = {}      # "missing texture: PATH, looked for in FOLDER"

@@ -72,8 +72,8 @@ class Link:
             try:
                 os.fstat(fd)
             except OSError:             # open() takes the lowest number that is free: this one
-                path, mode = ((self._log, os.O_WRONLY | os.O_APPEND) if fd and self._log
-                              else (os.devnull, os.O_RDWR))
+                path, mode = ((self._log, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+                              if fd and self._log else (os.devnull, os.O_RDWR))
                 with contextlib.suppress(OSError):
                     os.open(path, mode)
 

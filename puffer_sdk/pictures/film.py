@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base import files
 from ..base.errors import RunError, UsageError
 from ..env.link import Link
 from ..env.living import ended as endings_of
@@ -44,7 +45,9 @@ class Ring:
 
     def __init__(self, path: Path, slots: int, shape: tuple[int, int, int], *, make: bool):
         size = slots * int(np.prod(shape))
-        with open(path, "wb+" if make else "rb+") as file:
+        if make:
+            files.write(path, b"")
+        with files.open(path, "rb+") as file:
             if make:                # reserve the disk space: a hole on a full disk is SIGBUS
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, size)

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base.drafts import Draft, Finished
 from ..base.errors import UsageError
-from ..base.files import Draft, Finished
 from .palette import Table, best_colours, distinct, pack, sample, unpack
 
 FASTEST = 50                # frames per second: browsers slow down faster ones

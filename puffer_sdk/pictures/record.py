@@ -8,7 +8,6 @@ actions.
 from __future__ import annotations
 
 import base64
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import files
+from ..base import drafts, files
 from ..base.errors import UsageError
 from ..bridges import sources
 from ..env import child
@@ -72,7 +71,7 @@ class Options:
                              expected=f"rows x columns, such as 4x4, of {MOST_TILES} at most")
         if self.mp4:
             images.require_video()
-        if self.gif and self.mp4 and self.gif.resolve() == self.mp4.resolve():
+        if self.gif and self.gif == self.mp4:
             raise UsageError("the GIF and the film are the same file", where=self.gif,
                              expected="two names")
         for path, what, suffix in ((self.gif, "the GIF", ".gif"), (self.mp4, "the film", ".mp4")):
@@ -80,7 +79,7 @@ class Options:
                 raise UsageError(f"{what} has the suffix of another format", where=path,
                                  expected=suffix, actual=path.suffix)
             if path:
-                files.check(path, what)
+                drafts.check(path, what)
         if self.frames:
             images.PngWriter.check(self.frames, force=self.force)
 
@@ -159,7 +158,7 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
     """
     if isinstance(grid, str):
         grid = parse_grid(grid)
-    gif, mp4, frames = (Path(path).absolute() if path else None for path in (gif, mp4, frames))
+    gif, mp4, frames = (files.typed(path) if path else None for path in (gif, mp4, frames))
     options = Options(gif, mp4, frames, episodes, ticks, fps, env_index, grid, beside, width,
                       force)
     return record_options(options, env, settings, model=model, greedy=greedy, ini=ini,
@@ -181,7 +180,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
     """record(), for Options."""
     options.check()
     source = sources.find(env, ini)
-    found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
+    found = find_model(source.runs_dir(runs_dir), model) if model else None
     policies = ["trained" if found else "random"] + ([options.beside] if options.beside else [])
     if len(set(policies)) < len(policies):
         raise UsageError("the recording already shows random play", where="--beside random",
@@ -198,7 +197,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
         prepared = prepared.as_trained(past and past.facts["env"])
         with_what = {"raylib": None, "director": None}
     folder_of_run = run_folder(found)
-    with tempfile.TemporaryDirectory(prefix="puffer-record-", ignore_cleanup_errors=True) as home:
+    with files.private("puffer-record-") as home:
         job = prepared.job(FilmJob, model=found, greedy=greedy, policies=tuple(policies),
                            **with_what, ring=Path(home) / "ring", env_index=options.env_index,
                            grid=options.grid, episodes=options.episodes, ticks=options.ticks,

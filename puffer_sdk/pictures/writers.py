@@ -20,8 +20,10 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ..base import files
+from ..base.drafts import Draft, Finished
 from ..base.errors import RunError, UsageError
-from ..base.files import Draft, Finished, temporary
+from ..base.files import temporary
 from .gif import GifWriter
 
 FRAME_NAME = "frame_{:06}.png"
@@ -30,14 +32,14 @@ OUR_FRAMES = re.compile(r"frame_\d{6,}\.png|\.frame_\d{6,}\.png\.[\d.-]+(png)?")
 
 def write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
     """Write all frames to a GIF that loops for ever. See gif.py for colours, size and time."""
-    with GifWriter(path, fps) as writer:
+    with GifWriter(files.typed(path), fps) as writer:
         for frame in frames:
             writer.write(frame)
 
 
 def write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
     """Write all frames to an H.264 film for browsers. UsageError without the extra `video`."""
-    with Mp4Writer(path, fps) as writer:
+    with Mp4Writer(files.typed(path), fps) as writer:
         for frame in frames:
             writer.write(frame)
 
@@ -155,7 +157,7 @@ class PngWriter(Finished):
         self.check(self.folder, force=force)
         self._made = not self.folder.exists()
         with self._errors():
-            self.folder.mkdir(exist_ok=True)
+            files.mkdir(self.folder)
 
     @staticmethod
     def check(folder: Path, *, force: bool = False) -> None:
@@ -175,7 +177,7 @@ class PngWriter(Finished):
         name = FRAME_NAME.format(self.count)
         with self._errors():
             self._drafts.append(temporary(self.folder / name))
-        with self._errors(), self._drafts[-1].open("wb") as file:
+        with self._errors(), files.open(self._drafts[-1], "wb") as file:
             _save_png(file, frame)
         self.count += 1
 
@@ -193,17 +195,17 @@ class PngWriter(Finished):
         written = dict.fromkeys(FRAME_NAME.format(index) for index in range(self.count))
         with self._errors():
             for name, draft in zip(written, self._drafts):
-                draft.replace(self.folder / name)
+                files.rename(draft, self.folder / name)
             for old in self.folder.iterdir():
                 if OUR_FRAMES.fullmatch(old.name) and old.name not in written:
-                    old.unlink()
+                    files.remove(old)
         self._drafts = []
 
     def abandon(self) -> None:
         for draft in self._drafts:
             with contextlib.suppress(OSError):
-                draft.unlink()
+                files.remove(draft)
         self._drafts = []
         if self._made:
             with contextlib.suppress(OSError):
-                self.folder.rmdir()
+                files.rmdir(self.folder)

@@ -218,7 +218,7 @@ class Window:
     def _next_name(self, suffix: str) -> Path:
         folder, name = self.job.pictures, self.job.name
         return next(path for number in range(1, 10**6)
-                    if not (path := folder / f"{name}-{number:03}{suffix}").exists())
+                    if not os.path.lexists(path := folder / f"{name}-{number:03}{suffix}"))
 
     # -- messages
 

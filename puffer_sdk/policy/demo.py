@@ -10,6 +10,7 @@ program loads its weights from. What NAME.c was stays beside it as NAME.c.orig.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,16 +52,17 @@ def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | No
     source = spec.folder / f"{spec.name}.c"
     if not source.is_file():
         raise UsageError(f"there is no {source.name}: a demo is made of it", where=spec.folder)
-    old = source.read_text()
+    old = files.read(source).decode()
     new, weights = rewritten(old, policy, source, masked=spec.has_mask and not spec.mask_at)
-    target = paths.working_dir(spec.folder) / weights
+    target = files.below(paths.working_dir(spec.folder), weights, "the file of the weights",
+                         where=source)
     kept = source.with_name(f"{source.name}.orig")
-    if new != old and kept.exists():
+    if new != old and os.path.lexists(kept):
         raise UsageError(f"{kept.name} is still there: it would be replaced", where=kept,
                          hint="remove it, or move it away")
     packed = export.pack(policy)
     with files.refused("cannot write the policy", where=target):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        files.mkdir(target.parent)
     files.save(target, packed, what="the policy", hint="free some space")
     if new != old:
         files.save(kept, old, what=kept.name, hint="free some space")
@@ -99,6 +101,9 @@ def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: 
         inside = places[0][0], places[-1][1]
         changes.append((found.start(), found.end() - 1, f"{found[1]}_puffernet"))
         if found[1] == "make":
+            if len(words) < {"puffernet": 6, "linearlstm": 4}.get(found[2], 2):
+                raise UsageError(f"make_{found[2]} has too few arguments", where=source,
+                                 actual=text[found.start():inside[1] + 1])
             changes.append((*inside, _of_make(found[2], words, policy)))
         elif found[1] == "forward" and len(words) == 3:
             changes.append((*inside, _of_forward(words, masked)))

@@ -90,7 +90,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     Raises UsageError for a checkpoint that is damaged, or of other sizes.
     """
     source = sources.find(env, ini)
-    found = find_model(source.runs_dir(runs_dir).resolve(), model) if model else None
+    found = find_model(source.runs_dir(runs_dir), model) if model else None
     past = checkpoint.load(found) if found else None
     if past:
         backends.require_actor(past.config, verbose=verbose)
@@ -123,11 +123,12 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     if output is None:
         return result
     try:
-        files.save(Path(output), json.dumps(result.to_dict(), indent=1) + "\n",
-                   what="the episodes")
-    except RunError as error:
+        save = files.save_typed if asked else files.save
+        save(Path(output), json.dumps(result.to_dict(), indent=1) + "\n", what="the episodes")
+    except (RunError, files.Refused) as error:
         if asked:
             raise
-        ui.warn(f"{error.message}: {error.detail}", hint="--output FILE saves them elsewhere")
+        ui.warn(f"{error.message}: {error.detail or error.actual}",
+                hint="--output FILE saves them elsewhere")
         return replace(result, path=None)
     return result

@@ -107,14 +107,14 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
     policy = read_policy(path)
     if folder is not None and policy.name != folder.name:
         policy = fitted(policy, header.read(folder), policy.config.env)
-    target = Path(output) if output else Path(f"{policy.name}_policy{SUFFIXES[to]}")
-    target = target.expanduser().absolute()
+    target = files.typed(output) if output else \
+        Path.cwd() / f"{policy.name}_policy{SUFFIXES[to]}"
     if target.is_dir() or not target.parent.is_dir():
         raise UsageError("the export needs a file name in a folder that exists", where=target)
-    if target.resolve() == path.resolve():
+    if target == path.resolve():
         raise UsageError("the export would replace the checkpoint itself", where=target)
-    files.save(target, WRITERS[to](policy), what="the export",
-               hint="free some space, or choose another place: --output")
+    save = files.save_typed if output else files.save       # the usual name may be a link
+    save(target, WRITERS[to](policy), what="the export", hint=f"{files.SPARE}: --output")
     return Exported(target, to, policy, folder)
 
 
@@ -129,7 +129,7 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
                              actual=f"this and --load-model-path {model}")
         return find_model(path.resolve().parent, path), None
     folder = paths.find_env(run)
-    home = paths.runs_dir(folder, runs_dir).resolve()
+    home = paths.runs_dir(folder, runs_dir)
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         raise UsageError("there is no trained policy yet", where=home,
                          hint=runs.hint_to_train(home))
@@ -143,7 +143,8 @@ def read_policy(path: Path) -> TrainedPolicy:
     settings = json.dumps(past.facts["config"], sort_keys=True).encode()
     try:
         policy = TrainedPolicy(
-            path=path, name=str(env["name"]), step=past.step, obs_size=int(env["obs_size"]),
+            path=path, step=past.step, obs_size=int(env["obs_size"]),
+            name=files.name(env["name"], "the environment's name", where=path),
             obs_dtype=str(env["obs_dtype"]), act_sizes=tuple(int(w) for w in env["act_sizes"]),
             hidden_size=config.policy.hidden_size, num_layers=config.policy.num_layers,
             scale_obs=bool(config.train.scale_obs) and env["obs_dtype"] == "uint8",

@@ -14,14 +14,13 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import files, paths, ui
+from ..base import files, paths, records, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, dialects, header
@@ -61,6 +60,14 @@ class Program:
     bytes: int = 0          # of the executable, or of all the page's files
     policy: Path | None = None      # the exported policy that it plays, if any
     chosen: str = ""                # which one that is
+
+
+@dataclass
+class Record:
+    """build/.NAME-TARGET.json: what a program was made of, and the SHA-256 of its files."""
+
+    key: str
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
     record = build_dir / f".{spec.name}-{target}.json"
     warnings, cached = "", _is_done(record, key, plan.product)
     if not cached:
-        record.unlink(missing_ok=True)
+        files.remove(record)
         warnings = _compile(plan)
         made = _files(plan)
         files.write_if_changed(record, json.dumps({"key": key, "files": made}))
@@ -186,7 +193,7 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
 def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Served) -> _Plan:
     emcc = drawing.find_emcc()
     policy = build_dir / f"{spec.name}_policy.bin"
-    packed = {policy: policy.name} if policy.is_file() else {}
+    packed = {policy: policy.name} if files.is_file(policy) else {}
     packed.update(_resources(spec))
     page = build_dir / f"{spec.name}_page.html"
     files.write_if_changed(page, webpage.render(spec, source, has_policy=policy in packed))
@@ -265,21 +272,21 @@ def _compile_page(plan: _Plan) -> str:
     """emcc writes several files. Move them into place once all are complete, the page last."""
     home = plan.product.parent
     try:
-        home.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".web-") as scratch:
+        files.mkdir(home)
+        with files.private(".web-", inside=home.parent) as scratch:
             text = compilers.run_compiler(
-                [*plan.command, "-o", Path(scratch) / plan.product.name], source=plan.source,
+                [*plan.command, "-o", scratch / plan.product.name], source=plan.source,
                 what=plan.source.name, env=plan.env)
-            compilers.check_made(Path(scratch) / "index.wasm", plan.command, source=plan.source,
+            compilers.check_made(scratch / "index.wasm", plan.command, source=plan.source,
                                  what=plan.source.name)
-            made = sorted(Path(scratch).iterdir(), key=lambda path: path.suffix == ".html")
+            made = sorted(scratch.iterdir(), key=lambda path: path.suffix == ".html")
             for file in made:
                 if file.suffix == ".js":        # it names the data file with its folder
-                    file.write_bytes(file.read_bytes().replace(f"{scratch}/".encode(), b""))
+                    files.write(file, file.read_bytes().replace(f"{scratch}/".encode(), b""))
                 file.chmod(0o644)
-                os.replace(file, home / file.name)
+                files.move(file, home / file.name)
         if not any(file.suffix == ".data" for file in made):
-            (home / "index.data").unlink(missing_ok=True)
+            files.remove(home / "index.data")
     except OSError as error:
         raise RunError("cannot write the page", where=home,
                        detail=error.strerror or str(error),
@@ -293,15 +300,15 @@ def _files(plan: _Plan) -> dict[str, str]:
     names = [plan.product.name] if plan.target != "web" else \
         [name for name in ("index.html", "index.js", "index.wasm", "index.data")
          if (home / name).is_file()]
-    return {name: hashlib.sha256((home / name).read_bytes()).hexdigest() for name in names}
+    return {name: hashlib.sha256(files.read(home / name)).hexdigest() for name in names}
 
 
 def _is_done(record: Path, key: str, product: Path) -> bool:
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        past = json.loads(record.read_text())
-        return past["key"] == key and product.name in past["files"] and all(
-            hashlib.sha256((product.parent / name).read_bytes()).hexdigest() == digest
-            for name, digest in past["files"].items())
+    with suppress(OSError, UsageError):
+        past = records.read(record, Record)
+        return past.key == key and product.name in past.files and all(
+            hashlib.sha256(files.read(files.below(product.parent, name, "a product"))).hexdigest()
+            == digest for name, digest in past.files.items())
     return False
 
 
@@ -320,23 +327,23 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     from ..training.models import find_model
 
     target = build_dir / f"{spec.name}_policy.bin"
-    home = paths.runs_dir(spec.folder, runs_dir).resolve()
+    home = paths.runs_dir(spec.folder, runs_dir)
     if model is None:
-        target.unlink(missing_ok=True)
+        files.remove(target)
         return None, ""
     if model in USUAL and runs.latest_run(home, with_checkpoint=True) is None:
-        return (target, "") if target.is_file() else (None, "")     # the author's own, perhaps
+        return (target, "") if files.is_file(target) else (None, "")     # the author's own, perhaps
     try:
         policy = export.fitted(export.read_policy(find_model(home, model)), spec,
                                env_settings)
         data = export.pack(policy)
     except UsageError as error:
-        target.unlink(missing_ok=True)
+        files.remove(target)
         if model not in USUAL:
             raise
         ui.warn_once(f"{error.message}: {spec.name} plays at random",
                      f"puffer-sdk train {spec.name}; or choose one: --load-model-path")
         return None, ""
-    if not target.is_file() or target.read_bytes() != data:
+    if not files.is_file(target) or files.read(target) != data:
         files.save(target, data, what="the policy")
     return target, policy.chosen

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.codes import CODE
 from ..base.errors import RunError
 from ..training import runs
@@ -34,7 +33,7 @@ BUILD = {
          r"\.NAME-(local|fast|web)\.json", r"NAME_page\.html", r"NAME_policy\.bin",
          rf"NAME_{PROGRAM}-{HEX}\.(so|cubin|sha256)",
          rf"\.NAME_{PROGRAM}-{HEX}-{DRAFT}\.(so|cubin|sha256|cc)",
-         rf"\.NAME-({HEX}|local|fast)-{DRAFT}(\.so|\.sha256)?", rf"\.probe-{DRAFT}",
+         rf"\.NAME-({HEX}|local|fast)-{DRAFT}(\.so|\.sha256)?", r"\.probe\.[\d-]+",
          REPORT, rf"\.{REPORT}\.\d+"),
     "web": (r"index\.(html|js|wasm|data)",),
     "check": (rf"{REPRO}(\.c)?", rf"\.{REPRO}-{DRAFT}"),
@@ -107,7 +106,7 @@ def find_runs(env_folder: Path, runs_dir: Path | None = None) -> list[Part]:
             files, size = measure(path)
             part.files, part.bytes = part.files + files, part.bytes + size
         elif item.is_dir(follow_symlinks=False) and re.fullmatch(
-                rf"\.new-{DRAFT}|\.deleted-\d+-\d+", item.name):
+                rf"\.new-({DRAFT}|\d+-[0-9a-f]{{8}})|\.deleted-\d+-\d+", item.name):
             part.add(path)
         else:
             part.kept.append(path)
@@ -194,15 +193,15 @@ def remove(part: Part) -> None:
     for path in part.goes:
         try:
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
+                files.rmtree(path)
             else:
-                path.unlink(missing_ok=True)
+                files.remove(path)
         except OSError as error:
             raise RunError("cannot remove this", where=path,
                            detail=error.strerror or str(error)) from None
     for folder in part.folders:
         with suppress(OSError):             # it holds something else
-            folder.rmdir()
+            files.rmdir(folder)
 
 
 def running(parts: list[Part]) -> Iterator[runs.Run]:

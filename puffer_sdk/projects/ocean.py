@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,21 +78,21 @@ def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
         raise UsageError("examples of the package are read-only", where=folder,
                          hint=f"copy it first: cp -r {folder} .")
     target = folder / "binding.c"
-    before = target.read_bytes() if target.exists() else None
+    before = files.read(target) if os.path.lexists(target) else None
     if before is not None and not force:
         raise UsageError("binding.c exists already", where=target,
                          hint="edit it, or replace it with --force")
     try:
         if before is not None:          # read the header, not the old binding
-            target.unlink()
+            files.remove(target)
         spec, settings, sizes = _examine(folder)
         text = render(spec, settings.env, sizes)
         files.write_if_changed(target, text)
         build.build(folder)
     except BaseException:
-        target.unlink(missing_ok=True)
+        files.remove(target)
         if before is not None:
-            target.write_bytes(before)
+            files.write(target, before)
         raise
     return Bound(target, spec, tuple(notes(spec, settings.env, sizes)))
 
@@ -168,7 +167,7 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
               number or folder, or a checkpoint file
     """
     folder = paths.find_env(env)
-    target = Path(output or f"{folder.name}_ocean").expanduser().absolute()
+    target = files.typed(output) if output else Path.cwd() / f"{folder.name}_ocean"
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("the folder for the export is not empty", where=target,
                          hint="choose another one: --output FOLDER")
@@ -176,7 +175,7 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
         raise UsageError("the folder for the export cannot be made", where=target)
     policy = _find_policy(folder, model, runs_dir)
     spec, settings, sizes = _examine(folder)
-    with tempfile.TemporaryDirectory(prefix="puffer-ocean-") as name:
+    with files.private("puffer-ocean-") as name:
         draft = OceanExport(target, folder.name)
         tree = Path(name) / "tree"
         _write_tree(tree, folder, spec, settings, sizes, policy, draft)
@@ -184,9 +183,11 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
         draft.files = sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*")
                              if path.is_file())
         try:
-            shutil.copytree(tree, target, dirs_exist_ok=True)
+            for file in draft.files:
+                files.mkdir((target / file).parent)
+                files.move(tree / file, target / file)
         except OSError as error:
-            shutil.rmtree(target, ignore_errors=True)
+            files.rmtree(target, ignore_errors=True)
             raise RunError("the export cannot be written", where=target,
                            detail=error.strerror or str(error)) from None
     return draft
@@ -196,7 +197,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
     """The requested policy, or that of the newest run; None if there is none."""
     from ..policy import export
 
-    home = paths.runs_dir(folder, runs_dir).resolve()
+    home = paths.runs_dir(folder, runs_dir)
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         if model is not None:
             raise UsageError("there is no trained policy yet", where=home,
@@ -210,17 +211,17 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
                 policy, draft: OceanExport) -> None:
     """All files of the pull request, and what remains to do by hand."""
     home = tree / "ocean" / spec.name
-    home.mkdir(parents=True)
+    files.mkdir(home)
     for path in sorted(folder.glob("*.[ch]")):
-        shutil.copyfile(path, home / path.name)
+        files.write(home / path.name, files.read(path))
     for path in sorted(p for p in folder.rglob("*.h") if p.parent != folder
                        and not {"build", "runs", "tests", "resources"}
                        & set(p.relative_to(folder).parts)):
         place = home / path.relative_to(folder)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        files.mkdir(place.parent)
+        files.write(place, files.read(path))
     if spec.binding is None:
-        (home / "binding.c").write_text(render(spec, settings.env, sizes))
+        files.write(home / "binding.c", render(spec, settings.env, sizes))
         draft.todo += [f"binding.c: {note}" for note in notes(spec, settings.env, sizes)]
     usable = _usable(policy, sizes, draft)
     _write_demo(home, folder, spec, settings, sizes, usable)
@@ -229,11 +230,11 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     if usable is not None:
         from ..policy.export import pack
         weights = tree / "resources" / spec.name / f"{spec.name}_weights.bin"
-        weights.parent.mkdir(parents=True, exist_ok=True)
-        weights.write_bytes(pack(usable))
+        files.mkdir(weights.parent)
+        files.write(weights, pack(usable))
     text = binding.template("projects/ocean_checklist.md.jinja").render(
         spec=spec, todo=draft.todo, policy=usable, goal=settings.eval.goal)
-    (tree / "CHECKLIST.md").write_text(text)
+    files.write(tree / "CHECKLIST.md", text)
 
 
 def _usable(policy, sizes: _Sizes, draft: OceanExport):
@@ -270,7 +271,7 @@ def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _
         spec=spec, settings=values, obs_size=sizes.obs_size, act_sizes=_braces(sizes),
         num_atns=len(sizes.act_sizes), policy=policy, keys=function_text(text, "c_keys"),
         obs_type=observations.rstrip("* "), masked=spec.mask_size > 0 and not spec.mask_at)
-    (home / f"{spec.name}.c").write_text(demo)
+    files.write(home / f"{spec.name}.c", demo)
 
 
 def function_text(source: str, name: str) -> str | None:
@@ -293,12 +294,12 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
     """config/NAME.ini: the author's lines, without what PufferLib does not read."""
     ini = config.find_ini(folder)
     target = tree / "config" / f"{folder.name}.ini"
-    target.parent.mkdir(parents=True)
+    files.mkdir(target.parent)
     lines, dropped = inifile.keep(ini.read_text(encoding="utf-8-sig") if ini else "", _is_read)
     if not any(line.strip() == "[base]" for line in lines):
         lines = ["[base]", f"env_name = {folder.name}", "", *lines]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-    target.write_text(body + "\n")
+    files.write(target, body + "\n")
     if dropped:
         draft.todo.append("config: PufferLib does not read " + ", ".join(dropped) + "; left out")
     changed = [name for name in dropped if name.rpartition(".")[2] in CHANGES_TRAINING]
@@ -322,8 +323,8 @@ def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) ->
     stray = []
     for path in sorted(p for p in chosen.rglob("*") if p.is_file() and not p.is_symlink()):
         place = tree / "resources" / path.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        files.mkdir(place.parent)
+        files.write(place, files.read(path))
         if own not in path.parents:
             stray.append(path.relative_to(source).as_posix())
     if stray:

@@ -11,7 +11,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import PufferError
 from ..base.processes import python_code
 from ..toolchain import compilers
@@ -35,9 +35,9 @@ def probe_compiler() -> Finding:
     """Find the compiler, and compile a program that includes C library headers."""
     try:
         compiler = compilers.find_compiler()
-        with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
+        with files.private("puffer-sdk-") as folder:
             source = Path(folder) / "hello.c"
-            source.write_text("#include <math.h>\n#include <stdio.h>\n"
+            files.write(source, "#include <math.h>\n#include <stdio.h>\n"
                               "int main(void) { return puts(\"hello\") < 0; }\n")
             compilers.compile_to(Path(folder) / "hello", [*compiler.command, source, "-lm"],
                                  source=source, what="a first program", timeout=SECONDS)

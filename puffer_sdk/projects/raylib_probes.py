@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ..base import files
 from ..base.errors import PufferError
 from ..raylib import fetch, headers, recipes
 from ..toolchain import compilers
@@ -28,7 +28,7 @@ def probe_raylib() -> Finding:
     except PufferError:
         return Finding("raylib", "ok", f"{found}; not compiled: there is no compiler")
     try:
-        with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
+        with files.private("puffer-sdk-") as folder:
             headers.write_files(wheel, Path(folder))
             source = Path(folder) / "raylib_null.c"
             compilers.run_compiler([*compiler.command, "-std=c11", "-fsyntax-only", f"-I{folder}",

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from ..base import files as disk
 from ..base import paths, ui
 from ..base.errors import RunError, UsageError, did_you_mean
 from .naming import struct_name, validate_name
@@ -56,7 +57,7 @@ def new(name: str, *, template: str | os.PathLike = "squared",
     source = find_template(template)
     folder = Path(os.path.expanduser(output_dir)) / name
     with ExitStack() as stack, _disk_errors(folder):
-        folder = folder.absolute()
+        folder = disk.typed(folder.parent) / folder.name
         refuse_existing(folder, force)
         if folder.is_dir():
             folder = folder.resolve()   # where a link points: files move within one disk
@@ -130,13 +131,16 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
     struct = struct_name(name)
     before = Path.cwd()
     try:
-        with _quiet_cookiecutter(scratch, trusted=accept_hooks or is_ours(source)):
+        with _quiet_cookiecutter(scratch, trusted=accept_hooks or is_ours(source)), \
+                _inside(staging):
             made = cookiecutter(source, no_input=True, output_dir=str(staging),
                                 extra_context={"name": name, "struct": struct,
                                                "__struct": struct, "package": package()},
                                 default_config=config, accept_hooks=accept_hooks)
     except FailedHookException as error:
         raise RunError("a hook of the template failed", where=source, detail=str(error)) from error
+    except UsageError:
+        raise
     except Exception as error:          # whatever a foreign template can provoke
         if is_ours(source) or (isinstance(error, OSError)
                                and not isinstance(error, RequestException)):
@@ -151,7 +155,7 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
                          expected=f"{name}/{name}.h", actual="a project without it",
                          hint="name folder and header {{cookiecutter.name}}")
     for folder in list(made.rglob("__pycache__")):      # pip compiles what lies in a template
-        shutil.rmtree(folder)
+        disk.rmtree(folder)
     _warn_about_hooks(source, scratch, accept_hooks)
     return made
 
@@ -213,6 +217,57 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+@contextmanager
+def _inside(staging: Path) -> Iterator[None]:
+    """No template copies what a link leads to, or writes elsewhere than in staging."""
+    from cookiecutter import generate, main
+
+    make_files, make_env = main.generate_files, generate.create_env_with_context
+
+    def checked_files(repo_dir, **options):
+        _refuse_links(Path(repo_dir))
+        return make_files(repo_dir, **options)
+
+    def checked_env(context):
+        env = make_env(context)
+        parse = env.from_string         # cookiecutter.generate renders nothing but names with it
+        env.from_string = lambda text: _Name(parse(text), text, staging)
+        return env
+
+    try:
+        main.generate_files, generate.create_env_with_context = checked_files, checked_env
+        yield
+    finally:
+        main.generate_files, generate.create_env_with_context = make_files, make_env
+
+
+@dataclass(frozen=True)
+class _Name:
+    """A path of a template, which renders to one in staging."""
+
+    parsed: object
+    text: str
+    staging: Path
+
+    def render(self, **context) -> str:
+        name = self.parsed.render(**context)
+        inside = Path(name).relative_to(self.staging) if Path(name).is_relative_to(self.staging) \
+            else name
+        disk.below(self.staging, os.fspath(inside), "a file of the template", where=self.text)
+        return name
+
+
+def _refuse_links(template: Path) -> None:
+    """Raises UsageError if what is rendered is not all files and folders."""
+    for top in sorted(template.iterdir()):
+        if "{{" in top.name or top.name in ("cookiecutter.json", "templates", "hooks"):
+            for path in (top, *top.rglob("*")):
+                if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                    raise UsageError("the template has something else than files and folders",
+                                     where=path, expected="a file", actual="a link"
+                                     if path.is_symlink() else "a pipe or a device")
+
+
 # -- files ---------------------------------------------------------------------------
 
 def refuse_existing(folder: Path, force: bool) -> None:
@@ -244,18 +299,15 @@ def _staging(parent: Path | None, name: str) -> Iterator[Path]:
     if parent is not None:
         missing = [p for p in (parent, *parent.parents) if not p.exists()]
         for folder in reversed(missing):
-            folder.mkdir()
+            disk.mkdir(folder, new=True)
             made.insert(0, folder)
-    temporary = None
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=parent)).resolve()
-        yield temporary
+        with disk.private(f".{name}-", inside=parent) as temporary:
+            yield temporary
     finally:
-        if temporary:
-            shutil.rmtree(temporary, ignore_errors=True)
         for folder in made:
             with suppress(OSError):
-                folder.rmdir()          # fails if the project is in it, as it should
+                disk.rmdir(folder)      # fails if the project is in it, as it should
 
 
 @contextmanager
@@ -273,7 +325,7 @@ def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) ->
     """Move the rendered project into place: in one step, or file by file if the folder exists."""
     if not folder.exists():
         try:
-            os.rename(rendered, folder)
+            disk.rename(rendered, folder)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 refuse_existing(folder, force=False)    # somebody was faster
@@ -287,19 +339,19 @@ def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) ->
     try:
         for number, file in enumerate(files):
             target, kept = folder / file, None
-            target.parent.mkdir(parents=True, exist_ok=True)
+            disk.mkdir(target.parent)
             if os.path.lexists(target):
                 kept = staging / f"old-{number}"
-                os.rename(target, kept)
+                disk.rename(target, kept)
             undo.append((target, kept))
-            os.rename(rendered / file, target)
+            disk.rename(rendered / file, target)
         if (rendered / ".git").is_dir():
-            os.rename(rendered / ".git", folder / ".git")
+            disk.rename(rendered / ".git", folder / ".git")
     except BaseException:
         for target, kept in reversed(undo):
-            target.unlink(missing_ok=True)
+            disk.remove(target)
             if kept:
-                os.rename(kept, target)
+                disk.rename(kept, target)
         raise
 
 
@@ -314,7 +366,7 @@ def _git_init(rendered: Path, folder: Path) -> bool:
                             stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if result.returncode:
         ui.warn(f"git init failed: {result.stderr.strip()}")
-        shutil.rmtree(rendered / ".git", ignore_errors=True)
+        disk.rmtree(rendered / ".git", ignore_errors=True)
         return False
     return True
 

@@ -136,7 +136,7 @@ def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -
             if file in changed:
                 files.write(folder / file, text.encode("utf-8", "surrogateescape"))
         for path in written:
-            path.unlink(missing_ok=True)
+            files.remove(path)
         raise
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -182,7 +181,7 @@ def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
     objects = _compile_objects(source, recipe, library.parent, what, verbose, report, env)
     if recipe.kind == "a":
         with files.replacing(library) as whole:
-            whole.unlink(missing_ok=True)                   # ar would add to an empty file
+            files.remove(whole)             # ar would add to an empty file
             compilers.run_compiler([_archiver(recipe), "rcs", whole, *objects],
                                    source=library, what=what, verbose=verbose, env=env)
     else:
@@ -197,16 +196,15 @@ def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbos
     """The objects of a recipe, kept beside the libraries: most serve a static and a shared one."""
     tree = fetch.tree_hash(source)
     units = [source / f"{module}.c" for module in recipe.modules]
-    with tempfile.TemporaryDirectory(dir=home, prefix=".objects-",
-                                     ignore_cleanup_errors=True) as scratch:
+    with files.private(".objects-", inside=home) as scratch:
         for name, text in recipe.extra:
-            (Path(scratch) / name).write_text(text)
-            units.insert(0, Path(scratch) / name)
+            files.write(scratch / name, text)
+            units.insert(0, scratch / name)
         kept = {unit: home / f"{unit.stem}-{recipe.object_key(tree, unit.stem)}.o"
                 for unit in units}
         missing = [unit for unit in units if not _is_filled(kept[unit])]
         missing.sort(key=lambda unit: -unit.stat().st_size)         # the longest first
-        made = [Path(scratch) / f"{unit.stem}.o" for unit in missing]
+        made = [scratch / f"{unit.stem}.o" for unit in missing]
         commands = [[*recipe.compiler, "-c", *recipe.flags_of(unit.stem), f"-I{source}", unit,
                      "-o", target] for unit, target in zip(missing, made)]
         done, steps = len(units) - len(missing), len(units) + 1
@@ -216,7 +214,7 @@ def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbos
                                 on_done=lambda count: report("raylib", done + count, steps))
         for command, unit, target in zip(commands, missing, made):
             compilers.check_made(target, command, source=source / "raylib.h", what=what)
-            os.replace(target, kept[unit])
+            files.move(target, kept[unit])
     return list(kept.values())
 
 
@@ -236,14 +234,14 @@ def _archiver(recipe: Recipe) -> str:
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
     """One process at a time, where the file system can say so; a lock that was left is no bar."""
-    with open(lock, "w") as file:
+    with files.open(lock, "wb") as file:
         with suppress(ImportError, OSError):
             import fcntl
             fcntl.flock(file, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            lock.unlink(missing_ok=True)
+            files.remove(lock)
 
 
 def _is_filled(file: Path) -> bool:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
 
 VERSION = "6.0"
@@ -123,29 +123,28 @@ def cached_source() -> Path | None:
 
 def _is_intact(folder: Path) -> bool:
     try:
-        return (folder / "src.sha256").read_text() == tree_hash(folder / "src")
-    except OSError:
+        return files.read(folder / "src.sha256", 200).decode() == tree_hash(folder / "src")
+    except (OSError, UnicodeDecodeError, files.Refused):
         return False
 
 
 def _keep(archive_file, folder: Path, shown: str) -> Path:
     """Extracts src/ of an archive into folder/src, in one stroke; another process may win."""
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".raylib-",
-                                     ignore_cleanup_errors=True) as scratch:
-        whole = Path(scratch) / "whole"
+    with files.private(".raylib-", inside=folder.parent) as scratch:
+        whole = scratch / "whole"
         _extract(archive_file, whole / "src", shown)
         if not is_source(whole / "src"):
             raise UsageError(f"{shown} is not raylib's source", expected=_expected(),
                              actual=_missing(whole / "src"))
-        (whole / "src.sha256").write_text(tree_hash(whole / "src"))
+        files.write(whole / "src.sha256", tree_hash(whole / "src"))
         for _ in range(2):
             try:
-                whole.rename(folder)
+                files.rename(whole, folder)
                 break
             except OSError:
                 if _is_intact(folder):
                     break
-                shutil.rmtree(folder, ignore_errors=True)           # damaged: ours replaces it
+                files.rmtree(folder, ignore_errors=True)           # damaged: ours replaces it
     if not _is_intact(folder):
         raise RunError("raylib's source cannot be kept", where=folder,
                        hint="make the folder writable, or point PUFFER_CACHE at one that is")
@@ -161,8 +160,8 @@ def _extract(archive_file, target: Path, shown: str) -> None:
                 if inside is None or not member.isreg():        # links and devices: not in raylib
                     continue
                 file = target / inside
-                file.parent.mkdir(parents=True, exist_ok=True)
-                with archive.extractfile(member) as stream, open(file, "wb") as out:
+                files.mkdir(file.parent)
+                with archive.extractfile(member) as stream, files.open(file, "wb") as out:
                     shutil.copyfileobj(stream, out)
     except (tarfile.TarError, EOFError, UnicodeError) as error:
         raise UsageError(f"{shown} is not a tar archive that can be read", detail=str(error),
@@ -317,7 +316,7 @@ def _fetch_any(on_progress: Progress, verbose: bool) -> Path:
             with tempfile.TemporaryFile(dir=home) as file:
                 _download(archive, file, on_progress)
                 source = _keep(file, home / f"source-{VERSION}", archive.url)
-            (home / REFUSED).unlink(missing_ok=True)
+            files.remove(home / REFUSED)
             return source
         except _Refused as refused:
             tried.append(f"{archive.name}: {archive.url}\n    {refused}")
@@ -327,7 +326,7 @@ def _fetch_any(on_progress: Progress, verbose: bool) -> Path:
                            hint="free some space, or point PUFFER_CACHE at another disk"
                            ) from None
     with suppress(OSError):
-        (home / REFUSED).touch()
+        files.write(home / REFUSED, "")
     raise BuildError(f"raylib {VERSION}'s source could not be fetched", detail="\n".join(tried),
                      hint=f"download {OFFICIAL.url} elsewhere and set PUFFER_RAYLIB to the file; "
                           "PUFFER_OFFLINE=1 skips fetching")

@@ -342,7 +342,7 @@ def load_null(*, beneath: bool = False) -> None:
         try:
             _loaded = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         except OSError:                         # damaged, or from another machine: once more
-            library.unlink(missing_ok=True)
+            files.remove(library)
             try:
                 _loaded = ctypes.CDLL(str(null_library()), mode=ctypes.RTLD_GLOBAL)
             except OSError as error:

@@ -12,10 +12,10 @@ import platform as machine
 import re
 import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import BuildError
 from ..toolchain import compilers
 
@@ -238,9 +238,9 @@ def check_desktop_headers() -> None:
     if IS_MAC:
         return
     compiler = compilers.find_compiler()
-    with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
+    with files.private("puffer-sdk-") as folder:
         source = Path(folder) / "window.c"
-        source.write_text(_WINDOW)
+        files.write(source, _WINDOW)
         try:
             compilers.compile_to(source.with_suffix(""),
                                  [*compiler.command, source, *_X11, "-lm"],

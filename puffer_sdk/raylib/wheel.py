@@ -12,10 +12,9 @@ import hashlib
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import BuildError
 from ..toolchain import compilers
 from . import headers
@@ -55,9 +54,9 @@ def _python_stubs(library: Path, verbose: bool) -> Path:
     if target.is_file():
         return target
     target = paths.writable(home, purpose="raylib") / target.name
-    with tempfile.TemporaryDirectory(prefix="puffer-sdk-") as folder:
+    with files.private("puffer-sdk-") as folder:
         source = Path(folder) / "python_stubs.c"
-        source.write_text(text)
+        files.write(source, text)
         compilers.compile_to(target, [*compiler.command, "-c", "-fPIC", "-w", source],
                              source=source, what="stubs for the raylib wheel", verbose=verbose)
     return target

@@ -9,35 +9,46 @@ Times of different machines are not compared; ratios to Squared are.
 """
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..base.errors import UsageError
+from ..base import files, records
+from ..base.errors import Damaged, UsageError
 from . import curves
 from .charts import number
 from .page import DATA_ID
 from .subject import FORMAT
 from .summary import finals, in_seconds, size
 
+WHAT = "the report to compare with"
+
+
+@dataclass
+class Base:
+    """What the page takes from a base as it is; its numbers are read part by part."""
+
+    env: str
+    source: dict[str, Any]
+    machine: dict[str, Any]
+
 
 def load(path: Path) -> dict:
     """The data of an earlier report: its .json, or its .html. Raises UsageError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = records.content(files.typed(path), WHAT).decode()
         found = re.search(rf'<script type="application/json" id="{DATA_ID}">(.*?)</script>', text,
                           re.DOTALL)
-        data = json.loads(found[1] if found else text)
-        version = data["format"]
-    except OSError as error:
-        raise UsageError("the report to compare with cannot be read", where=path,
-                         actual=error.strerror or str(error)) from None
-    except (ValueError, KeyError, TypeError):
+        data = records.parse(found[1] if found else text, path)
+        version = records.convert(data, dict[str, Any], path, WHAT)["format"]
+    except (KeyError, UnicodeError, Damaged) as error:
         raise UsageError("this is not a report", where=path, expected="the .html or .json of an "
-                         "earlier `puffer-sdk report`, or an environment") from None
+                         "earlier `puffer-sdk report`, or an environment",
+                         detail=getattr(error, "detail", None)) from None
     if version not in range(1, FORMAT + 1):     # 1 tells less of each seed
         raise UsageError("this report was made by another version", where=path,
                          expected=f"format {FORMAT} or less", actual=f"format {version}",
@@ -48,14 +59,11 @@ def load(path: Path) -> dict:
 
 def compare(base: Mapping, now: Mapping, name: str) -> dict:
     """What the page and the summary show. name: of the base, for people."""
-    try:
+    with records.read_as(WHAT, name):
+        records.convert(base, Base, name, WHAT)
         rows = [row for part in (_settings, _checks, _seeds, _evaluations, _rates, _sizes, _hashes)
                 for row in part(base, now)]
         curve = _base_curve(base, now)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UsageError("the report to compare with is damaged", where=name,
-                         actual=f"{type(error).__name__}: {error}",
-                         hint="make it again: puffer-sdk report") from None
     return {"base": name, "base_env": base["env"], "base_source": base["source"],
             "same_machine": same_machine(base, now), "rows": rows, "curve": curve}
 

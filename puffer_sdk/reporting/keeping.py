@@ -15,9 +15,12 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..base import files, paths, ui
+from ..base import files, paths, records, ui
+from ..base.errors import UsageError
 from ..toolchain.libraries import digest
 from ..training.metrics import without_nan
 
@@ -29,6 +32,15 @@ def key_of(*parts: object) -> str:
     """Sixteen hex digits of JSON-able parts."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass
+class Kept:
+    """The record of an entry."""
+
+    facts: dict[str, Any]
+    timings: dict[str, Any]
+    files: dict[str, str]
 
 
 class Entry:
@@ -53,10 +65,11 @@ class Entry:
 
     def read(self) -> bool:
         """Read facts and timings. False if the entry or one of its files is missing or damaged."""
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            kept = json.loads(self.record.read_text(encoding="utf-8"))
-            if all(digest(self.folder / name) == wanted for name, wanted in kept["files"].items()):
-                self.facts, self.timings = {**kept["facts"]}, {**kept["timings"]}
+        with suppress(OSError, UsageError):
+            kept = records.read(self.record, Kept, "what the report has measured")
+            if all(digest(files.below(self.folder, name, "a file of the report")) == wanted
+                   for name, wanted in kept.files.items()):
+                self.facts, self.timings = kept.facts, kept.timings
                 return True
         return False
 
@@ -73,7 +86,7 @@ class Entry:
                          key=lambda path: path.stat().st_mtime)
             for record in old[:-ENTRIES]:
                 for file in self.folder.glob(f"{record.stem}.*"):
-                    file.unlink(missing_ok=True)
+                    files.remove(file)
 
 
 class Keeper:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import drafts, files, paths
 from ..base.errors import FINDINGS, OK, Interrupted, UsageError
 from ..env import child
 from ..training.metrics import without_nan
@@ -92,14 +92,14 @@ def _target(output: str | os.PathLike | None, made: Path) -> Path:
     """The path of the page. Raises UsageError if it cannot be written there."""
     if output is None:
         return paths.writable(made, purpose="the report") / "report.html"
-    target = Path(output).absolute()
+    target = files.typed(output)
     if target.is_dir():
         target = target / "report.html"
     if target.suffix not in (".html", ".htm"):
         raise UsageError("a report is a page", where=target, expected="FILE.html, or a folder",
                          actual=target.name)
     for suffix in (".json", ".md", target.suffix):
-        files.check(target.with_suffix(suffix), "the report")
+        drafts.check(target.with_suffix(suffix), "the report")
     return target
 
 
@@ -125,7 +125,7 @@ def _base_name(compare: str | os.PathLike) -> str:
 
 def read_pictures(data: Mapping, folder: Path) -> dict[str, bytes]:
     """The GIFs that exist. Removes their paths from the data."""
-    return {name: (folder / found.pop("file")).read_bytes()
+    return {name: files.read(files.below(folder, found.pop("file"), "the picture"))
             for name, found in data["pictures"].items() if "file" in found}
 
 

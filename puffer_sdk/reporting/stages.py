@@ -12,7 +12,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -136,6 +135,7 @@ def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
 def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> list[Entry]:
     """One entry per seed; after a failure, no more are tried."""
     first, found = subject.config.train.seed, []
+    files.mkdir(keeper.folder / "runs" / subject.source.place)      # no link leads to other runs
     for number in range(seeds):
         seed = first + number
         parts = [subject.key, {**subject.values("base", "env", "vec", "policy", "train"),
@@ -169,7 +169,7 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
     path = find_model(run.folder.parent, run.folder)
     past, facts = checkpoint.load(path), checkpoint.load(last).facts
     goal = facts.get("goal") or {}
-    files.save(entry.path(".safetensors"), path.read_bytes(), what="the policy",
+    files.save(entry.path(".safetensors"), files.read(path), what="the policy",
                hint=HINT)
     rows = run.metrics()
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
@@ -197,7 +197,7 @@ def _unfinished(home: Path, tag: str) -> tuple[runs.Run | None, bool]:
             found, resume = run, False
         elif run.tag == tag and regular and found is None:
             for path in set(run.checkpoints()) - set(regular):
-                path.unlink()
+                files.remove(path)
             found, resume = run, True
         elif run.status != "running":
             runs.delete_run(run)
@@ -246,15 +246,19 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
     def work(entry: Entry) -> tuple[dict, dict]:
         subject.job()
         ticks = None
-        for _ in range(3):
-            with ui.Progress() as bar:
-                film = record(subject.ref, subject.settings, gif=entry.path(".gif"),
-                              ini=subject.ini, model=model, ticks=ticks, on_progress=bar.update,
-                              verbose=verbose)
-            size = entry.path(".gif").stat().st_size
-            if size <= MOST_GIF:
-                break
-            ticks = max(1, int(film.frames * 0.9 * MOST_GIF / size))
+        with files.private("puffer-report-") as home:
+            gif = home / "film.gif"
+            for _ in range(3):
+                with ui.Progress() as bar:
+                    film = record(subject.ref, subject.settings, gif=gif, ini=subject.ini,
+                                  model=model, ticks=ticks, on_progress=bar.update,
+                                  verbose=verbose)
+                size = gif.stat().st_size
+                if size <= MOST_GIF:
+                    break
+                ticks = max(1, int(film.frames * 0.9 * MOST_GIF / size))
+            with files.refused("cannot keep the picture", where=entry.folder, hint=HINT):
+                files.move(gif, entry.path(".gif"))
         return {"file": entry.path(".gif").name, "frames": film.frames,
                 "seconds": film.seconds, "fps": film.fps, "width": film.width,
                 "height": film.height, "bytes": size, "episodes": len(film.episodes)}, {}
@@ -276,7 +280,7 @@ def _rates_beside_squared(subject: Subject, keeper: Keeper, chosen: Entry | None
     def work() -> tuple[dict, dict]:
         own = subject.job()
         own = replace(own, config=backends.require(own.config, verbose=verbose))
-        with tempfile.TemporaryDirectory(prefix="puffer-report-") as home, ui.Progress() as bar:
+        with files.private("puffer-report-") as home, ui.Progress() as bar:
             folder = scaffold.new("squared", template="squared", output_dir=home).folder
             beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
             beside = backends.require(beside, verbose=verbose)
@@ -342,7 +346,7 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
     def work() -> tuple[dict, dict]:
         subject.job()
         policy = subject.made / f"{subject.name}_policy.bin"
-        before = policy.read_bytes() if policy.is_file() else None
+        before = files.read(policy) if files.is_file(policy) else None
         try:
             with ui.Progress() as bar:
                 made = targets.build_program(
@@ -369,4 +373,4 @@ STAGES = {"rates beside Squared": _rates_beside_squared, "rates": _rates_alone,
 
 def _zipped(path: Path) -> int:
     """Bytes that a compressing server sends."""
-    return len(gzip.compress(path.read_bytes(), 6, mtime=0))
+    return len(gzip.compress(files.read(path), 6, mtime=0))

@@ -106,14 +106,14 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
     on_row      called with each Row when it is done
     Raises UsageError where there is no environment, or none of a given name.
     """
-    source, output = Path(source).resolve(), Path(output).absolute()
+    source, output = Path(source).resolve(), files.typed(output)
     found = find(source)
     missing = [name for name in only if name not in {folder.name for folder in found}]
     if missing:
         raise UsageError(f"there is no environment {missing[0]}", where=source,
                          expected=", ".join(folder.name for folder in found))
     with files.refused("cannot write the survey", where=output, hint="choose another --output"):
-        output.mkdir(parents=True, exist_ok=True)
+        files.mkdir(output)
     done = Survey([], output / "index.html", output / "survey.json")
     for folder in found:
         if not only or folder.name in only:

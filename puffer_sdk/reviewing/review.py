@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import base64
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
 from ..checking import beyond
 from ..checking.harness import driver
@@ -117,7 +116,7 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
     box = box or sandbox.find()
     limits = limits or Limits()
     steps = _steps({"strict": strict, "budget": budget}, build, train, report)
-    with tempfile.TemporaryDirectory(prefix="puffer-review-") as name:
+    with files.private("puffer-review-") as name:
         place = Path(name).resolve()
         if box.name != "none":
             place.chmod(0o755)
@@ -127,7 +126,7 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
             if on_progress:
                 on_progress("reviewing", number, len(copy.envs))
             scratch = place / f"scratch-{number}"
-            scratch.mkdir()
+            files.mkdir(scratch)
             envs.append(_review_env(env, copy, box, limits, steps, scratch))
     return Review(envs, box.name, limits, copy.changed, copy.beside)
 
@@ -149,7 +148,7 @@ def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
 
 
 def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Copy:
-    target.mkdir()
+    files.mkdir(target)
     if not isinstance(source, bytes):
         path = Path(source).expanduser()
         if path.is_dir():

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import UsageError
 from ..toolchain import compilers
 from . import meter
@@ -104,7 +104,7 @@ class Sandbox:
         uid = _spare_uid() if os.geteuid() == 0 else None
         if self.name == "none":
             words, env = list(command), environment(f"{scratch}/home", str(scratch))
-            (scratch / "home").mkdir(exist_ok=True)
+            files.mkdir(scratch / "home")
         else:
             build = _bwrap if self.name == "bwrap" else _unshare
             words = build(self.program, list(command), dict(inputs), scratch, limits, uid)
@@ -118,7 +118,6 @@ def find(wanted: str = "auto") -> Sandbox:
 
     wanted    "auto", "bwrap" or "unshare"
     """
-    import tempfile
 
     refused = {}
     for name in ("bwrap", "unshare") if wanted == "auto" else (wanted,):
@@ -127,7 +126,7 @@ def find(wanted: str = "auto") -> Sandbox:
             refused[name] = "is not installed" if sys.platform == "linux" else "is for Linux"
             continue
         box = Sandbox(name, program, refused)
-        with tempfile.TemporaryDirectory(prefix="puffer-review-") as scratch:
+        with files.private("puffer-review-") as scratch:
             said = _probe(box, Path(scratch))
         if said is None:
             return box

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import paths
+from ..base import files, paths
 from ..base.errors import UsageError
 from ..settings.config import find_ini
 
@@ -86,9 +85,9 @@ def _needed(env: Path, root: Path) -> Iterable[str]:
 
 
 def _walk(folder: Path) -> Iterable[str]:
-    for place, folders, files in os.walk(folder):
+    for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        for name in sorted(files):
+        for name in sorted(names):
             yield os.path.relpath(os.path.join(place, name), folder)
 
 
@@ -119,8 +118,8 @@ def copy_files(root: Path, names: Iterable[str], target: Path, limit: int) -> No
                 raise UsageError("there is too much to review in one go", where=root,
                                  expected=f"at most {MAX_FILES:,} files and {limit >> 20} MB",
                                  hint="name one environment, or give more room: --disk")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, copy, follow_symlinks=False)
+            files.mkdir(copy.parent)
+            files.write(copy, files.read(source))
             copy.chmod(0o755 if facts.st_mode & stat.S_IXUSR else 0o644)
         except OSError as error:
             raise UsageError("a file cannot be read", where=source,
@@ -168,8 +167,8 @@ def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> 
         raise UsageError("the patch changes no environment", where=root,
                          actual=None, detail="\n".join(changed),
                          hint="an environment is a folder NAME with a NAME.h in it")
-    for place, folders, files in os.walk(target):
-        for name in (*folders, *files):
+    for place, folders, names in os.walk(target):
+        for name in (*folders, *names):
             os.chmod(os.path.join(place, name), 0o755 if name in folders else 0o644)
     return Copy(target, tuple(envs), tuple(changed), tuple(beside))
 

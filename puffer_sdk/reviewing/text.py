@@ -81,7 +81,7 @@ def _env_lines(env: EnvReview, alone: bool) -> Iterator[Line]:
 def write_reports(review: Review, folder: Path) -> list[Path]:
     """Write NAME.html and NAME.md of each environment's report into a new or existing folder."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        files.mkdir(folder)
     except OSError as error:
         raise UsageError("the folder for reports cannot be made", where=folder,
                          detail=error.strerror or str(error)) from None

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import random
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 
 import numpy as np
 
+from ..base import files
 from ..env.library import Library
 
 STATE = 256             # bytes of rand()'s own state, the most that libc takes
@@ -26,13 +24,9 @@ def copy_of(library):
     processes, where each has its own anyway: the same library."""
     if getattr(library, "path", None) is None:
         return library
-    fd, path = tempfile.mkstemp(suffix=".so", prefix="puffer-apart-")
-    os.close(fd)
-    try:
-        shutil.copyfile(library.path, path)
-        return Library(path, library.folder)
-    finally:
-        os.unlink(path)                 # what is open stays
+    with files.private("puffer-apart-") as home:        # what is open stays
+        files.write(home / "copy.so", files.read(library.path))
+        return Library(home / "copy.so", library.folder)
 
 
 @contextlib.contextmanager

@@ -92,8 +92,8 @@ class Board:
         failed = [trial for trial in trials if trial.state == FAILED]
         if failed:
             table.add_row(str(failed[-1].number), "failed", "", "", failed[-1].facts["error"])
-        return Panel(Group(*lines, Text(), table), title=f"sweep {int(sweep.place.name)} of "
-                     f"{plan.env}", title_align="left", width=min(ui.console(True).width, 110))
+        return Panel(Group(*lines, Text(), table), title=Text(f"sweep {int(sweep.place.name)} "
+                     f"of {plan.env}"), title_align="left", width=min(ui.console(True).width, 110))
 
 
 def edge(plan: Plan, trials: list[Stored]) -> list[Stored]:

@@ -4,12 +4,12 @@ Short trainings of settings from the space, one after another on one core.
 """
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from ..base import files
 from ..base.errors import PufferError, RunError
 from ..bridges.sources import CompiledSource, PythonSource
 from .compute import fit, parts
@@ -28,7 +28,7 @@ def calibrate(source: CompiledSource | PythonSource, plan: Plan) -> list[float]:
     Raises RunError if most of the trainings fail.
     """
     rows, times, error = [], [], None
-    with tempfile.TemporaryDirectory(prefix="puffer-sweep-") as home:
+    with files.private("puffer-sweep-") as home:
         quick = replace(plan, cost="cpu", limit=0.0)
         bench = Bench(source, quick, Path(home))
         asked = Sampler(plan.space(), seed=plan.seed, method="random", start=plan.start)

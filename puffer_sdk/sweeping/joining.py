@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import PufferError, UsageError
 from ..bridges import sources
 from ..bridges.sources import CompiledSource, PythonSource
@@ -39,11 +40,11 @@ def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
                                  hint="--name NAME" if names else None)
             store.name = names[0]
         plan = store.open().plan()
-        home = runs_dir / "sweeps" / store.name / "trials"
+        home = runs_dir / "sweeps" / files.name(store.name, "the sweep's name") / "trials"
     else:
         store, plan = open_sweep(Path(target).resolve())
         home = Path(target).resolve() / "trials"
-    home.mkdir(parents=True, exist_ok=True)
+    files.mkdir(home)
     bench = Bench(source, plan, home, wanted=wanted, tag=tag, group=store.name)
     try:
         check_same(plan, bench.prepared, "--join")

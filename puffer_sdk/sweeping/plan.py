@@ -9,11 +9,13 @@ Names of settings are those of the table, its aliases and PufferLib's older ones
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from ..base import ui
-from ..base.errors import UsageError, did_you_mean
+from ..base import files, records, ui
+from ..base.errors import Damaged, UsageError, did_you_mean
 from ..bridges.sources import CompiledSource, PythonSource
 from ..settings import inifile, table
 from ..settings.automatic import available_cores
@@ -24,6 +26,7 @@ from .sections import check_bounds, read_inis, read_options
 from .space import Space
 
 TIME_TO_GOAL = "time_to_goal"
+METHODS, KEPT = ("gp", "tpe", "random"), ("front", "all")
 COST_UNITS = {"cpu": "CPU seconds", "wall": "wall seconds", "compute": "modelled CPU seconds"}
 SHORT = {"lr": "train.learning_rate", "steps": "train.total_timesteps",
          "lambda": "train.gae_lambda", "entropy": "train.ent_coef", "agents": "vec.total_agents",
@@ -77,9 +80,9 @@ class Plan:
     """
 
     env: str
-    rows: dict
-    start: dict
-    fixed: dict
+    rows: dict[str, dict]
+    start: dict[str, Any]
+    fixed: dict[str, str]
     method: str = "gp"
     metric: str = "score"
     minimize: bool = False
@@ -94,22 +97,49 @@ class Plan:
     seed: int = 0
     spec: str = ""
     goal: str = ""
-    base: dict = field(default_factory=dict)    # values that repairs need
-    weights: list = field(default_factory=list)
-    held: dict = field(default_factory=dict)
-    inis: list | None = None
-
-    def to_dict(self) -> dict:
-        return asdict(self)
+    base: dict[str, int | float | None] = field(default_factory=dict)   # that repairs need
+    weights: list[float] = field(default_factory=list)
+    held: dict[str, str] = field(default_factory=dict)
+    inis: list[list[str]] | None = None
 
     @classmethod
-    def from_dict(cls, facts: Mapping) -> Plan:
-        """to_dict's way back, also for a sweep that an earlier version began. Raises TypeError."""
-        facts = dict(facts)
+    def from_dict(cls, facts: object, where: object) -> Plan:
+        """What to_dict gave, as it comes from a storage, also of a sweep that an earlier version
+        began. Raises Damaged."""
+        what = "the sweep's plan"
+        facts = dict(records.convert(facts, dict[str, Any], where, what))
         alone = facts.pop("ini", "")        # of --config, which stood in place of the others
         if alone:
             facts["inis"] = [["settings.ini", alone]]
-        return cls(**facts)
+        plan = records.convert(facts, cls, where, what)
+        for name, _ in records.convert(plan.inis or [], list[tuple[str, str]], where, what):
+            files.name(name, "a file of settings", where=where)
+        for name in (*plan.rows, *plan.start, *plan.fixed, *plan.held):
+            if not re.fullmatch(r"\w+\.\w+", name) or name.partition(".")[0] not in (
+                    *table.EFFECTIVE, "env"):
+                raise Damaged(f"{what} is damaged", where=where, actual=repr(name),
+                              expected="names of settings: SECTION.KEY")
+        texts = {**plan.fixed, **plan.held, "env": plan.env, "metric": plan.metric,
+                 "goal": plan.goal, "spec": plan.spec}
+        for name, text in texts.items():
+            if not text.isprintable():
+                raise Damaged(f"{what} is damaged", where=f"{where}, {name}", actual=repr(text),
+                              expected="a line of text")
+        for name, low, high in (("runs", 0, 1 << 31), ("seconds", 0, 1e9), ("workers", 1, 4096),
+                                ("gpus", 0, 4096), ("limit", 0, 1e12), ("unit", 1, 1 << 31)):
+            if not low <= getattr(plan, name) <= high:
+                raise Damaged(f"{what} is damaged", where=f"{where}, {name}",
+                              expected=f"{low:,} to {high:,.0f}", actual=getattr(plan, name))
+        for name, known in (("cost", COST_UNITS), ("method", METHODS), ("keep", KEPT)):
+            if getattr(plan, name) not in known:
+                raise Damaged(f"{what} is damaged", where=f"{where}, {name}",
+                              expected="one of " + ", ".join(known), actual=getattr(plan, name))
+        with records.read_as(what, where):
+            plan.repair(plan.space().settings(plan.space().point(plan.start)))
+        return plan
+
+    def to_dict(self) -> dict:
+        return asdict(self)
 
     @property
     def cost_unit(self) -> str:
@@ -178,8 +208,8 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
     fixed |= measured
     metric, minimize = _metric(keys, resolved, spec)
     own = source.own_inis()
-    files = [*own, *source.over]
-    own_labels = inifile.labels(files)[:len(own)]
+    read_from = [*own, *source.over]
+    own_labels = inifile.labels(read_from)[:len(own)]
 
     def is_own(name: str) -> bool:
         return resolved.origin[name].rpartition(":")[0] in own_labels
@@ -195,7 +225,7 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
               "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch},
         held={name: text_of(name, value, resolved.of_python) for name, value in resolved.items()
               if name not in rows and is_given(resolved, name) and not is_own(name)} | measured,
-        inis=[[path.name, path.read_text(encoding="utf-8-sig")] for path in files]
+        inis=[[path.name, path.read_text(encoding="utf-8-sig")] for path in read_from]
         or [["settings.ini", ""]])
     space = plan.space()
     start = {name: resolved[name] for name in rows}

@@ -1,11 +1,11 @@
-"""What a sweep found, as files.  trials -> best.ini, front/*.ini, sweep.html"""
+"""What a sweep found.  trials -> SweepResult -> best.ini, front/*.ini, sweep.html"""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import files
+from ..base import files, records
 from ..settings.texts import show
 from .page.page import render
 from .plan import Plan, text_of
@@ -42,30 +42,40 @@ class SweepResult:
         """The best settings: {"train.learning_rate": 0.01, ...}"""
         return self.best_trial.settings
 
+    def ini_of(self, trial: Stored) -> str:
+        """A trial's settings as an ini, with its result in the first lines."""
+        about = []
+        if trial is self.best_trial:
+            about = [self.verdict.sentence if self.verdict else f"no verdict: {self.unjudged}",
+                     *([f"untried: {self.untried}"] if self.untried else [])]
+        return settings_ini(
+            self.plan, trial.settings, f"sweep {self.folder.name.lstrip('0')} of {self.plan.env}, "
+            f"trial {trial.number}: {result_of(self.plan, trial)}"
+            + "".join(f"\n# {line}" for line in about))
+
+
+def find_result(place: Path, store: Store, plan: Plan, trials: list[Stored]) -> SweepResult:
+    """What a sweep found; writes nothing. Raises UsageError if no trial has finished."""
+    facts = store.facts
+    with records.read_as("the sweep's journal", place):
+        top, found = best(plan, trials), judge(plan, trials, facts.get("champion"))
+        if found:
+            top = {trial.number: trial for trial in trials}[found.trial]
+        unjudged, long = "" if found else why_none(plan, trials, facts), untried(plan, trials)
+        edge = front(plan, trials)
+    return SweepResult(place, plan, top, found, trials, edge, unjudged, long,
+                       facts.get("began", 0.0))
+
 
 def write_results(place: Path, store: Store, plan: Plan, trials: list[Stored]) -> SweepResult:
     """The files of a sweep's result. Raises UsageError if no trial has finished."""
-    facts = store.facts
-    top, found = best(plan, trials), judge(plan, trials, facts.get("champion"))
-    if found:
-        top = next(trial for trial in trials if trial.number == found.trial)
-    unjudged, long = "" if found else why_none(plan, trials, facts), untried(plan, trials)
-    name = f"sweep {int(place.name)} of {plan.env}"
-    about = [found.sentence if found else f"no verdict: {unjudged}",
-             *([f"untried: {long}"] if long else [])]
-    files.save(place / "best.ini", settings_ini(
-        plan, top.settings, f"{name}, trial {top.number}: {result_of(plan, top)}"
-        + "".join(f"\n# {line}" for line in about)), what="the best settings")
-    (place / "front").mkdir(exist_ok=True)
-    edge = front(plan, trials)
-    for old in (place / "front").glob("*.ini"):
-        old.unlink()
-    for trial in edge:
-        files.save(place / "front" / f"{trial.number:04d}.ini", settings_ini(
-            plan, trial.settings, f"{name}, trial {trial.number}: {result_of(plan, trial)}"),
-            what="the front")
-    result = SweepResult(place, plan, top, found, trials, edge, unjudged, long,
-                         facts.get("began", 0.0))
+    result = find_result(place, store, plan, trials)
+    files.save(place / "best.ini", result.ini_of(result.best_trial), what="the best settings")
+    files.rmtree(place / "front")
+    files.mkdir(place / "front")
+    for trial in result.front:
+        files.save(place / "front" / f"{trial.number:04d}.ini", result.ini_of(trial),
+                   what="the front")
     files.save(place / "sweep.html", render(as_json(result)), what="the page")
     return result
 

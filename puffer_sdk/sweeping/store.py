@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import socket
@@ -23,8 +24,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.errors import RunError, UsageError
-from ..training.runs import is_alive, this_process
+from ..base import files, records
+from ..base.errors import Damaged, RunError, UsageError
+from ..training.alive import is_alive, this_process
+from .formats import Study, Trial
 from .plan import Plan
 
 BEAT = 5.0              # seconds between signs of life
@@ -44,9 +47,9 @@ class Lock:
         self.journal = journal
 
     def acquire(self) -> bool:
-        self.fd = os.open(self.journal + ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.lockf(self.fd, fcntl.LOCK_EX)
-        with open(self.journal, "rb+") as file:
+        self.lock = files.open(self.journal + ".lock", "ab")
+        fcntl.lockf(self.lock, fcntl.LOCK_EX)
+        with files.open(self.journal, "rb+") as file:
             end = file.seek(0, os.SEEK_END)
             start = end
             while start and end:
@@ -60,7 +63,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        os.close(self.fd)
+        self.lock.close()
 
 
 @dataclass
@@ -102,6 +105,8 @@ class Store:
         self.codes = {word: state for state, word in self.states.items()}
         self.study: int | None = None
         self.silence = Silence(clock)
+        self._plan: Plan | None = None
+        self._sound: dict[int, tuple] = {}      # (text, state, score) of trials that were read
 
     # ---- the sweep -----------------------------------------------------------------------------
 
@@ -124,7 +129,7 @@ class Store:
         try:
             self.study = self.storage.get_study_id_from_name(self.name)
         except KeyError:
-            names = [study.study_name for study in self.storage.get_all_studies()]
+            names = [str(study.study_name) for study in self.storage.get_all_studies()]
             raise UsageError(f"the storage has no sweep '{self.name}'",
                              where=shown(self.address),
                              expected="one of " + ", ".join(names) if names else "a sweep in it",
@@ -133,20 +138,21 @@ class Store:
 
     @property
     def facts(self) -> dict:
-        """What was noted about the sweep as a whole."""
-        return {name: json.loads(text) for name, text
-                in self.storage.get_study_user_attrs(self.study).items()}
+        """What was noted about the sweep as a whole. Raises Damaged."""
+        where = shown(self.address)
+        found = {name: records.parse(text, f"{where}, {name}") for name, text in records.convert(
+            self.storage.get_study_user_attrs(self.study), dict[str, str], where).items()}
+        records.convert(found, Study, where, "the sweep's journal")
+        return found
 
     def note(self, **facts) -> None:
         for name, value in facts.items():
             self.storage.set_study_user_attr(self.study, name, json.dumps(value))
 
     def plan(self) -> Plan:
-        try:
-            return Plan.from_dict(self.facts["plan"])
-        except (KeyError, TypeError) as error:
-            raise UsageError(f"'{self.name}' is no sweep of this version of puffer-sdk",
-                             where=shown(self.address), detail=str(error)) from None
+        self._plan = Plan.from_dict(self.facts["plan"], f"{shown(self.address)}, plan")
+        self._space = self._plan.space()
+        return self._plan
 
     # ---- trials --------------------------------------------------------------------------------
 
@@ -239,9 +245,44 @@ class Store:
         return space.settings([asked.params[name] for name in space.names]), "TPE"
 
     def _stored(self, trial) -> Stored:
-        return Stored(trial.number, self.states[trial.state],
-                      json.loads(trial.user_attrs.get(FACTS, "{}")), trial._trial_id,
-                      trial.value if trial.state.is_finished() else None)
+        """A trial as it is stored; one that is damaged counts as failed."""
+        state, score = self.states[trial.state], None
+        try:
+            with records.read_as("its record", "score"):
+                [score] = (trial.values if trial.state.is_finished() else None) or [None]
+            text = trial.user_attrs.get(FACTS, "{}")
+            facts = json.loads(text) if self._sound.get(trial.number) == (text, state, score) \
+                else self._read_facts(text, state, score)
+            self._sound[trial.number] = text, state, score
+        except UsageError as error:
+            where = f" ({error.where})" if error.where else ""
+            got = f": expected {error.expected}, got {error.actual}" if error.expected else ""
+            state, score, facts = FAILED, None, {"error": f"{error.message}{where}{got}"}
+        return Stored(trial.number, state, facts, trial._trial_id, score)
+
+    def _read_facts(self, text: object, state: str, score: object) -> dict:
+        """The facts of a trial. Raises UsageError."""
+        what = "its record"
+        facts = records.parse(records.convert(text, str, FACTS, what), FACTS, what)
+        read = records.convert(facts, Trial, FACTS, what)
+        if state in (DONE, STOPPED):
+            score = records.convert(score, float, "score", what)
+            cost = records.convert(read.cost, float, "cost", what)
+            if not (math.isfinite(score) and cost >= 0) or read.settings is None:
+                raise Damaged(f"{what} is damaged", expected="settings, cost and a finite score",
+                              actual=f"score {score:g}")
+        if self._plan and read.settings is not None:
+            try:
+                with records.read_as(what, "settings"):
+                    self._space.point({**self._plan.start, **read.settings})
+            except UsageError as error:
+                raise Damaged(f"{what} is damaged", where="settings", expected=error.expected,
+                              actual=error.actual) from None
+            if self._plan.to_goal and state == DONE and (
+                    score <= 0 or read.reached is None
+                    or not read.reached and read.missing is None):
+                raise Damaged(f"{what} is damaged", expected="reached, and what is missing")
+        return facts
 
 
 class Silence:
@@ -276,6 +317,8 @@ def connect(address: str):
         if "://" in address:            # the driver by name: SQLAlchemy's versions differ in theirs
             url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", address)
             return optuna.storages.RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
+        if os.path.lexists(address):
+            files.open(address).close()         # refuses what is no file
         return optuna.storages.JournalStorage(JournalFileBackend(address, lock_obj=Lock(address)))
     except ImportError as error:
         missing = error.__cause__ or error
@@ -285,11 +328,16 @@ def connect(address: str):
     except OSError as error:
         raise RunError("the journal cannot be opened", where=address,
                        detail=error.strerror or str(error)) from None
+    except UsageError:
+        raise
     except ValueError as error:
         raise RunError("the journal cannot be read", where=address, detail=str(error),
                        hint="its last whole lines can be kept: remove the one that is not "
                             "JSON") from None
     except Exception as error:          # each driver has errors of its own
+        if "://" not in address:
+            raise RunError("the journal is damaged", where=address,
+                           detail=f"{type(error).__name__}: {error}") from None
         raise RunError("the storage cannot be reached", where=shown(address),
                        detail=str(error).strip().partition("\n")[0],
                        expected="journal file, postgresql://USER@HOST/NAME or "
@@ -316,10 +364,12 @@ class Guarded:
                                hint="finished trials are kept: free some space, and go on with "
                                     "--resume") from None
             except Exception as error:
-                ours = isinstance(error, (optuna.exceptions.OptunaError, LookupError, TypeError,
-                                          ValueError))
+                ours = isinstance(error, (optuna.exceptions.OptunaError, KeyError))
                 if ours and not isinstance(error, optuna.exceptions.StorageInternalError):
                     raise
+                if "://" not in self.address and not isinstance(error, RuntimeError):
+                    raise RunError("the journal is damaged", where=self.address,
+                                   detail=f"{type(error).__name__}: {error}") from None
                 raise RunError("the storage does not answer any more", where=shown(self.address),
                                detail=str(error.__cause__ or error).partition("\n")[0],
                                hint="finished trials are kept: go on with --resume, or --join "

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..base import paths, processes, ui
+from ..base import files, paths, processes, ui
 from ..base.errors import Interrupted, RunError, UsageError
 from ..env.child import Signals
 from . import verdict as judging
@@ -103,7 +103,7 @@ class Supervisor:
         words = processes.python("puffer_sdk.sweeping.joining:main", self.place, self.source.ref,
                                  json.dumps(self.options))
         variables = {"CUDA_VISIBLE_DEVICES": str(number % self.plan.gpus)} if self.plan.gpus else {}
-        log = (self.place / "workers.log").open("ab")
+        log = files.open(self.place / "workers.log", "ab")
         self.workers.append(subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             env={**os.environ, **variables}))
@@ -149,7 +149,7 @@ class Supervisor:
 
     def last_words(self) -> str | None:
         """What the workers wrote last, from the last error on."""
-        tail = (self.place / "workers.log").read_text(errors="replace")[-2000:].strip()
+        tail = files.read(self.place / "workers.log").decode(errors="replace")[-2000:].strip()
         return tail[max(0, tail.rfind("error:")):] or None
 
     # ---- phases --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..base import files, ui
+from ..base import files, records, ui
 from ..base.errors import RunError, UsageError
 from ..bridges import sources
 from ..bridges.sources import CompiledSource, Prepared, PythonSource
@@ -25,6 +25,7 @@ from ..settings.texts import show
 from ..training import backends
 from . import trial as trialing
 from .calibration import calibrate
+from .formats import Folder
 from .plan import Plan, read
 from .results import SweepResult, plan_ini
 from .schedule import Schedule
@@ -35,7 +36,7 @@ SEEDS = 5               # of the verdict, unless somebody says
 
 
 def sweeps_dir(source: CompiledSource | PythonSource, runs_dir: Path | None = None) -> Path:
-    return source.runs_dir(runs_dir).resolve() / "sweeps"
+    return source.runs_dir(runs_dir) / "sweeps"
 
 
 def list_sweeps(home: Path) -> list[Path]:
@@ -135,11 +136,15 @@ def told_how(plan: Plan, prepared: Prepared) -> None:
 def open_sweep(place: Path) -> tuple[Store, Plan]:
     """The store and the plan of a sweep's folder. Raises UsageError if it is damaged."""
     try:
-        facts = json.loads((place / "sweep.json").read_text(encoding="utf-8"))
-        store = Store(facts["storage"], facts["name"]).open()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        facts = records.read(place / "sweep.json", Folder, "the sweep")
+        address = facts.storage
+        if "://" not in address:        # wherever the folder lay when the sweep began
+            address = journal_of(place)
+            files.open(address).close()
+    except OSError as error:
         raise UsageError("this is no sweep", where=place, expected="a folder that sweep made",
-                         detail=str(error)) from None
+                         detail=error.strerror or str(error)) from None
+    store = Store(address, facts.name).open()
     return store, store.plan()
 
 
@@ -181,12 +186,12 @@ def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
 def _make_folder(home: Path) -> Path:
     """The next free number: two sweeps that start at once get two folders."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        files.mkdir(home)
         number = max((int(each.name) for each in _numbered(home)), default=0) + 1
         while True:
             with contextlib.suppress(FileExistsError):
                 place = home / f"{number:04d}"
-                place.mkdir()
+                files.mkdir(place, new=True)
                 return place
             number += 1
     except OSError as error:

@@ -105,13 +105,13 @@ class Bench:
                                config=backends.require(prepared.config, prepared.folder))
             outcome = _Watch(self, run, prepared, on_row).train()
         except Cut:
-            shutil.rmtree(run.folder, ignore_errors=True)
+            files.rmtree(run.folder, ignore_errors=True)
             raise
         except child.ChildBug as error:
             outcome = Outcome(FAILED, facts={"error": error.child_traceback.splitlines()[-1]})
         except PufferError as error:
             if shutil.disk_usage(self.home).free < FULL:
-                shutil.rmtree(run.folder, ignore_errors=True)
+                files.rmtree(run.folder, ignore_errors=True)
                 raise RunError("the disk is full", where=self.home, detail=error.message,
                                hint="finished trials are kept: free some space, and go on with "
                                     "--resume") from None
@@ -126,7 +126,7 @@ class Bench:
     def make_run(self, number: int) -> runs.Run:
         """The trial's run folder, empty: one that a dead worker left is replaced."""
         folder = self.home / f"{number:04d}"
-        shutil.rmtree(folder, ignore_errors=True)
+        files.rmtree(folder, ignore_errors=True)
         return runs.create_run(self.home, self.tag, number=number)
 
 
@@ -138,7 +138,7 @@ def prepare(source: CompiledSource | PythonSource, plan: Plan, home: Path) -> Pr
     places = []
     for number, (name, text) in enumerate(plan.inis):
         places.append(home / "settings" / str(number) / name)       # two may have one name
-        places[-1].parent.mkdir(parents=True, exist_ok=True)
+        files.mkdir(places[-1].parent)
         files.save(places[-1], text, what="the settings")
     return replace(source, over=tuple(places[1:])).prepare(plan.fixed, ini=places[0])
 

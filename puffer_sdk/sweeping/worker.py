@@ -5,12 +5,12 @@ trial that waits, or asks the sampler for a new one; trains it; stores the resul
 """
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
 import numpy as np
 
+from ..base import files
 from ..base.errors import RunError, UsageError
 from ..env.child import Signals
 from .plan import Plan
@@ -96,7 +96,7 @@ class Worker:
         if facts.get("reached") is False:
             outcome.score = censored(facts["cost"], facts["missing"], self.store.trials())
         self.store.end(trial, outcome.state, outcome.score, **facts)
-        keep_checkpoints(self.store.trials(), self.plan)
+        keep_checkpoints(self.store.trials(), self.plan, self.bench.home)
 
     def look(self, share: float, score: float | None, cost: float) -> str | None:
         """What is to become of the trial: called often while it trains."""
@@ -216,8 +216,8 @@ def best(plan: Plan, trials: list[Stored]) -> Stored:
     return found if found in done else min(done, key=lambda trial: trial.cost)
 
 
-def keep_checkpoints(trials: list[Stored], plan: Plan) -> None:
-    """Drop the checkpoints of trials of this machine that are neither on the front nor among the
+def keep_checkpoints(trials: list[Stored], plan: Plan, home: Path) -> None:
+    """Drop the checkpoints of trials below home that are neither on the front nor among the
     TOP best of the search, one of which the model may call the best; unless all are to stay. Those
     that judge stay, and so do those that they judge."""
     if plan.keep == "all":
@@ -236,6 +236,7 @@ def keep_checkpoints(trials: list[Stored], plan: Plan) -> None:
         kept |= {trial.facts[name] for name in ("repeats", "trial") if name in trial.facts}
     for trial in trials:
         if trial.state in (DONE, STOPPED) and trial.number not in kept:
-            folder = Path(trial.facts.get("run", "/nowhere"))
-            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-            (folder / "best.safetensors").unlink(missing_ok=True)
+            folder = home / f"{trial.number:04d}"
+            if trial.facts.get("run") == str(folder):       # else it ran on another machine
+                files.rmtree(folder / "checkpoints", ignore_errors=True)
+                files.remove(folder / "best.safetensors")

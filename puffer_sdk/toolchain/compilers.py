@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..base import files, paths, ui
-from ..base.errors import BuildError, PufferError, RunError
+from ..base import files, paths, records, ui
+from ..base.errors import BuildError, Damaged, PufferError, RunError
 from . import binaries
 from .messages import find_location, shorten
 
@@ -345,9 +345,9 @@ def include_dirs(compiler: Compiler) -> tuple[str, ...]:
 @cache
 def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, ...]:
     remembered = cache_dir / "toolchain" / f"include-{key}.json"
-    with suppress(OSError, ValueError):
-        known = json.loads(remembered.read_text())
-        if known and all(isinstance(item, str) and os.path.isdir(item) for item in known):
+    with suppress(OSError, Damaged):
+        known = records.read(remembered, list[str])
+        if known and all(map(os.path.isdir, known)):
             return tuple(known)
     text = run_compiler([*compiler.command, "-E", "-v", "-x", "c", os.devnull],
                         source=Path(os.devnull), what="an empty file", timeout=20)
@@ -355,8 +355,8 @@ def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, .
     listed = rest.partition("End of search list.")[0].splitlines()
     found = tuple(os.path.normpath(line.strip()) for line in listed
                   if os.path.isdir(line.strip()))
-    with suppress(OSError):                     # only speed is lost
-        remembered.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError, files.Refused):      # only speed is lost
+        files.mkdir(remembered.parent)
         files.write(remembered, json.dumps(found))
     return found
 

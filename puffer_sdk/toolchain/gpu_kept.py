@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .. import __version__
-from ..base import files, paths, ui
+from ..base import files, paths, records, ui
+from ..base.errors import Damaged
 from . import gpu
 from .cuda_finding import list_gpus
 from .libraries import key_of, prune
@@ -44,8 +45,8 @@ def read(found: gpu.Readiness) -> Outcome | None:
     """What was kept for this machine as it is now; None if it was not tried."""
     if found.problem:
         return None
-    with suppress(OSError, ValueError, TypeError):
-        kept = Outcome(**json.loads(_file(found).read_text()))
+    with suppress(OSError, Damaged):
+        kept = records.read(_file(found), Outcome)
         if kept.boot in ("", this_boot()):
             return kept
     return None
@@ -54,7 +55,7 @@ def read(found: gpu.Readiness) -> Outcome | None:
 def write(found: gpu.Readiness, outcome: Outcome) -> None:
     with suppress(OSError):                     # without it the next run tries again
         file = _file(found)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        files.mkdir(file.parent)
         files.write(file, json.dumps(asdict(outcome)))
         prune(file.parent, NAME, keep=KEEP, spare=file, suffix=SUFFIX)
 

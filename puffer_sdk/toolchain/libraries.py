@@ -63,13 +63,13 @@ def digest_file(library: Path) -> Path:
 def is_intact(library: Path) -> bool:
     """True if the library exists and holds the bytes that were compiled."""
     try:
-        return digest_file(library).read_text() == digest(library)
-    except OSError:
+        return files.read(digest_file(library), 200).decode() == digest(library)
+    except (OSError, UnicodeDecodeError, files.Refused):
         return False
 
 
 def digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(files.read(file)).hexdigest()
 
 
 def prune(folder: Path, name: str, *, keep: int, spare: Path, suffix: str = ".so") -> None:
@@ -78,5 +78,5 @@ def prune(folder: Path, name: str, *, keep: int, spare: Path, suffix: str = ".so
         old = sorted(folder.glob(f"{name}-*{suffix}"), key=lambda path: path.stat().st_mtime)
         for library in old[:-keep]:
             if library != spare:
-                library.unlink(missing_ok=True)
-                digest_file(library).unlink(missing_ok=True)
+                files.remove(library)
+                files.remove(digest_file(library))

@@ -5,6 +5,7 @@ holds what else a resumed run needs, as one JSON text under the key "puffer":
 
     format_version   2; a greater one is refused. 1 judged by the episodes that ended in training:
                      its "goal", "best" and "window" are no evaluations
+    checksum         CRC-32 of the tensors; checkpoints of older versions have none
     env              name, spec hash, observation size and type, head widths
     config           the resolved settings
     counters         epoch, global step, ... (the trainer's own)
@@ -21,17 +22,25 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..base import files, ui
-from ..base.errors import PufferError, RunError, UsageError
+from ..base import files, records, ui
+from ..base.errors import Damaged, PufferError, RunError, UsageError
+from ..bridges import layouts
+from ..scoring.words import claimed
 from ..settings.goal import Goal
+from ..settings.texts import show
 from ..settings.values import Config
+from .formats import Facts
+from .window import Window
 
 FORMAT_VERSION = 2
 
@@ -83,21 +92,31 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,
     """
     from safetensors.numpy import save as serialize
 
-    facts = {"format_version": FORMAT_VERSION, **facts}
     tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    facts = {"format_version": FORMAT_VERSION, **facts, "checksum": checksum(tensors)}
     data = serialize(tensors, metadata={"puffer": json.dumps(facts, sort_keys=True)})
     with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
                        hint="free some space, or choose another place with --runs-dir"):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        files.mkdir(path.parent)
         files.write(path, data, durable=durable)
     return path
+
+
+def checksum(tensors: Mapping[str, np.ndarray]) -> str:
+    """Eight hex digits: CRC-32 of all names, types, shapes and values."""
+    crc = 0
+    for name in sorted(tensors):
+        value = tensors[name]
+        crc = zlib.crc32(f"{name} {value.dtype.str} {value.shape}".encode(), crc)
+        crc = zlib.crc32(np.ascontiguousarray(value).reshape(-1).view(np.uint8), crc)
+    return f"{crc:08x}"
 
 
 def sweep(folder: Path) -> None:
     """Remove files that a killed writer left half. Call it only when nobody writes there."""
     for path in folder.glob(".*.safetensors.*"):
         with contextlib.suppress(OSError):
-            path.unlink()
+            files.remove(path)
 
 
 def missing(path: Path) -> UsageError:
@@ -111,33 +130,21 @@ def missing(path: Path) -> UsageError:
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises UsageError naming what is wrong with the file."""
-    from safetensors import SafetensorError, safe_open
-
     path = Path(path)
-    if not path.is_file():
+    if path.is_dir():
         raise missing(path)
     try:
-        with safe_open(str(path), framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError("this file is damaged, or not a checkpoint", where=path,
-                         detail=str(error), hint="take an earlier one from the same folder"
-                         ) from None
-    try:
-        facts = json.loads(metadata["puffer"])
-        version = int(facts["format_version"])
-        if version <= FORMAT_VERSION:
-            _ = {**facts["env"]}, {**facts["config"]}, {**facts["counters"]}
-            _ = int(facts["epoch"]), int(facts["step"]), float(facts["seconds"])
-    except (KeyError, ValueError, TypeError):
-        raise UsageError("this safetensors file is not a puffer-sdk checkpoint", where=path,
-                         expected="metadata under the key 'puffer'",
-                         actual=", ".join(metadata) or "no metadata") from None
-    if version > FORMAT_VERSION:
-        raise UsageError("this checkpoint was written by a newer puffer-sdk", where=path,
-                         expected=f"format_version {FORMAT_VERSION} or less", actual=version,
-                         hint="upgrade puffer-sdk")
+        data = records.content(path, "the checkpoint", _memory())
+        metadata, tensors = _read(data, path)
+        facts = _read_facts(metadata, path)
+        if facts.get("checksum", found := checksum(tensors)) != found:
+            raise Damaged("the checkpoint's tensors are damaged", where=path,
+                          expected=f"the checksum {facts['checksum']}", actual=found)
+    except FileNotFoundError:
+        raise missing(path) from None
+    except Damaged as error:
+        error.hint = error.hint or "take an earlier one from the same folder"
+        raise
     other = [name for name, value in tensors.items() if value.dtype.kind != "f"]
     if other:
         raise UsageError(f"the checkpoint's tensor '{other[0]}' holds no floating-point numbers",
@@ -150,6 +157,49 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(path, tensors, facts)
 
 
+def _memory() -> int:
+    """Bytes of this machine's memory: no larger file can be read."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+def _read(data: bytes, path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Metadata and tensors of a safetensors file. Raises Damaged."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as deserialize
+
+    try:
+        tensors = deserialize(data)
+    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError, OverflowError,
+            MemoryError) as error:
+        raise Damaged("this file is damaged, or not a checkpoint", where=path,
+                      detail=str(error)) from None
+    size = int.from_bytes(data[:8], "little")
+    metadata = records.parse(data[8:8 + size], path).get("__metadata__") or {}
+    return metadata, {name: value if value.flags.writeable else value.copy()
+                      for name, value in tensors.items()}
+
+
+def _read_facts(metadata: dict[str, str], path: Path) -> dict:
+    """The facts in the metadata. Raises UsageError."""
+    if "puffer" not in metadata:
+        raise Damaged("this safetensors file is not a puffer-sdk checkpoint", where=path,
+                      expected="metadata under the key 'puffer'",
+                      actual=", ".join(metadata) or "no metadata")
+    what = "the checkpoint's metadata"
+    facts = records.parse(metadata["puffer"], path, what)
+    version = records.convert(facts, dict[str, Any], path, what).get("format_version")
+    if records.convert(version, int, f"{path}, format_version", what) > FORMAT_VERSION:
+        raise UsageError("this checkpoint was written by a newer puffer-sdk", where=path,
+                         expected=f"format_version {FORMAT_VERSION} or less", actual=version,
+                         hint="upgrade puffer-sdk")
+    records.convert(facts, Facts, path, what)
+    with records.read_as(what, path):
+        layouts.from_dict(facts["env"].get("layout"))
+        Window().load(facts.get("window", []))
+        claimed(facts["evaluation"]) if facts.get("evaluation") else None
+    return facts
+
+
 def forget_replaced(newer: Checkpoint) -> None:
     """Remove the checkpoint that this one replaced: a writer killed in between left both."""
     older = sorted(path for path in newer.path.parent.glob("*.safetensors")
@@ -157,7 +207,7 @@ def forget_replaced(newer: Checkpoint) -> None:
     for path in older:
         with contextlib.suppress(PufferError, OSError):         # one that cannot be read stays
             if not load(path).facts.get("kept", True):
-                path.unlink()
+                files.remove(path)
 
 
 def leads_back(path: Path) -> bool:
@@ -206,7 +256,7 @@ def warn_of_other_name(checkpoint: Checkpoint | None, name: str) -> None:
 
 def _settings_hint(checkpoint: Checkpoint, settings: Mapping[str, float]) -> str:
     trained = checkpoint.facts["config"].get("env", {})
-    other = [f"--env.{key.replace('_', '-')} {value:g}" for key, value in trained.items()
+    other = [f"--env.{key.replace('_', '-')} {show(value)}" for key, value in trained.items()
              if settings.get(key) != value]
     if not other:
         return "the environment has changed since: train anew"

@@ -131,7 +131,7 @@ class Dashboard:
         lacking = Text(self.lacking(), "dim", no_wrap=True, overflow="ellipsis")
         body = [self.head(inside), Text(""), columns, lacking, self.curve_line(inside)]
         title = Text.assemble((self.name, "bold"), " · run ", self.run.folder.name,
-                              f" · {self.run.tag}" if self.run.tag else "")
+                              f" · {ui.visible(self.run.tag, line=True)}" if self.run.tag else "")
         return Panel(Group(*body), title=title, title_align="left", width=width,
                      subtitle=Text(self.where, "dim") if self.where else None,
                      subtitle_align="right", border_style="blue", padding=(0, 1))

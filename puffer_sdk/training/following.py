@@ -5,10 +5,10 @@ own for what their environments print, which goes away, and show nothing but err
 """
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import Interrupted, RunError
 from ..env import child
 from .jobs import TrainJob
@@ -33,7 +33,7 @@ def run_child(job: TrainJob, on_event: Callable[[str, dict], None], **options) -
 
 def follow(make_job: Callable[..., TrainJob], prepared, signals: child.Signals) -> None:
     """Be one of the processes that rank 0 leads, to the end."""
-    with tempfile.TemporaryDirectory(prefix="puffer-rank-") as name:
+    with files.private("puffer-rank-") as name:
         folder = Path(name)
         job = make_job(checkpoints=folder / "checkpoints", best=folder / "best.safetensors")
         try:

@@ -7,7 +7,6 @@ ranks: so any number of them goes on with one.
 from __future__ import annotations
 
 import math
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base import files
 from ..base.errors import RunError
 from ..env.link import Link
 from ..scaling import agreeing
@@ -62,12 +62,12 @@ class Joint:
         """Rank 0's checkpoint, on every rank: other machines lack the file."""
         if self.group.size == 1:
             return checkpoint.load(path) if path else None
-        data = self.group.broadcast(path.read_bytes() if path else b"")
+        data = self.group.broadcast(files.read(path) if path else b"")
         if self.leads or not data:
             return checkpoint.load(path) if data else None
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "from-rank-0.safetensors"
-            copy.write_bytes(data)
+        with files.private() as folder:
+            copy = folder / "from-rank-0.safetensors"
+            files.write(copy, data)
             return checkpoint.load(copy)
 
     def first_env(self, library, part: Config, link: Link) -> int:

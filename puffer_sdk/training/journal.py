@@ -6,6 +6,7 @@ the envs start anew: then the file begins again, which bounds its size and a res
 """
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -39,7 +40,7 @@ class Journal:
         with files.refused("cannot record the actions; the checkpoints are untouched",
                            where=self.path, hint="free some space, or choose another place with "
                                                  "--runs-dir"), \
-                self.path.open("rb+" if self.path.exists() else "wb") as file:
+                files.open(self.path, "rb+" if os.path.lexists(self.path) else "wb") as file:
             file.seek(self.size)
             file.write(data)
         self.size += len(data)
@@ -60,10 +61,10 @@ class Journal:
     def read(self, size: int) -> Iterator[np.ndarray]:
         """The epochs in the first `size` bytes, each (N, T, K) float32; `append` then follows on.
 
-        Raises OSError, or ValueError where the file is shorter than that.
+        Raises OSError, files.Refused, or ValueError where the file is shorter than that.
         """
         self.size = size
-        with self.path.open("rb") as file:
+        with files.open(self.path) as file:
             for _ in range(size // self.epoch_bytes):
                 data = file.read(self.epoch_bytes)
                 if len(data) < self.epoch_bytes:
@@ -77,7 +78,7 @@ class Journal:
     def finish(self) -> None:
         """The run is over: a long file goes. A short one may stay, for checkpoints before."""
         if self.size > FINISHED_BYTES:
-            self.path.unlink(missing_ok=True)
+            files.remove(self.path)
 
 
 def bits_of(width: int) -> int:

@@ -16,7 +16,7 @@ def locked(run: Run) -> Iterator[None]:
 
     Raises UsageError where another process holds it.
     """
-    fd = os.open(run.folder, os.O_RDONLY)
+    fd = os.open(run.folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..base import files
 from ..base.errors import UsageError
 from ..env import header
 from ..scaling import dividing
@@ -117,11 +118,11 @@ class Trainer:
         facts = {"env": self._env_facts, "config": self.config.to_dict(),
                  "counters": self._trainer.counters, "epoch": self._trainer.epoch,
                  "step": self._trainer.global_step, "seconds": self._seconds}
-        return checkpoint.save(Path(path), self._trainer.state_tensors(), facts)
+        return checkpoint.save(files.typed(path), self._trainer.state_tensors(), facts)
 
     def load(self, path: str | os.PathLike) -> None:
         """Continue from a checkpoint, with fresh episodes. UsageError if it does not fit."""
-        past = checkpoint.load(Path(path))
+        past = checkpoint.load(files.typed(path))
         vec = self._trainer.vec
         checkpoint.check_fits(past, self._env_facts, vec.env_settings)
         checkpoint.warn_of_other_name(past, str(self._env_facts["name"]))

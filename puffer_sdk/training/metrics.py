@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from importlib.util import find_spec
 
+from ..base import files
 from ..base.errors import RunError, UsageError
 from ..settings.values import Config
 from .runs import Run
@@ -70,7 +71,7 @@ class JsonLines:
     def __init__(self, run: Run):
         self.path = run.metrics_path
         try:
-            self.file = self.path.open("ab", buffering=0)
+            self.file = files.open(self.path, "ab", buffering=0)
         except OSError as error:
             raise self._refused(error) from None
 
@@ -100,6 +101,7 @@ class Wandb:
     def __init__(self, run: Run, config: Config, project: str, group: str | None):
         import wandb
 
+        files.mkdir(run.folder / "wandb")           # refuses a link
         self.run = wandb.init(project=project, group=group, name=run.folder.name,
                               tags=[run.tag] if run.tag else None, dir=str(run.folder),
                               config=dict(config.items()))
@@ -117,6 +119,7 @@ class TensorBoard:
     def __init__(self, run: Run):
         from tensorboardX import SummaryWriter
 
+        files.mkdir(run.folder / "tensorboard")     # refuses a link
         self.writer = SummaryWriter(str(run.folder / "tensorboard"))
 
     def log(self, row: dict) -> None:

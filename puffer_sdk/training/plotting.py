@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import files
+from ..base import drafts, files
 from ..base.errors import UsageError, did_you_mean
 from ..settings.goal import parse_goal
 from .runs import Run
@@ -99,7 +99,7 @@ def _labels(groups: list[list[Run]]) -> list[str]:
 
 
 def _curve(label: str, runs: list[Run], rows: list[list[dict]], key: str) -> Curve:
-    end = max(row["step"] for one in rows for row in one if "step" in row)
+    end = max((row["step"] for one in rows for row in one if "step" in row), default=0) or 1
     longest = max(sum(key in row for row in one) for one in rows)
     points = max(1, min(POINTS, longest))
     each = [_binned(one, key, end, points) for one in rows]
@@ -118,10 +118,10 @@ def _binned(rows: list[dict], key: str, end: float, points: int) -> list[float |
     sums, weights = [0.0] * points, [0.0] * points
     for row in rows:
         value = row.get(key)
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
+        if value is None or "step" not in row:
             continue
         place = min(points - 1, max(0, math.ceil(row["step"] / end * points) - 1))
-        weight = row.get("env/n", 1.0) if key.startswith("env/") else 1.0
+        weight = row.get("env/n") or 1.0 if key.startswith("env/") else 1.0
         sums[place] += weight * value
         weights[place] += weight
     return [total / weight if weight else None for total, weight in zip(sums, weights)]
@@ -166,7 +166,7 @@ def save(metric: str, found: Sequence[Curve], output: Path) -> Path:
     if suffix not in SUFFIXES:
         raise UsageError("a plot has one of these suffixes", where=output,
                          expected=", ".join(SUFFIXES), actual=suffix or "none")
-    files.check(output, "the plot")
+    drafts.check(output, "the plot")
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -192,7 +192,7 @@ def save(metric: str, found: Sequence[Curve], output: Path) -> Path:
     content: bytes = data.getvalue()
     if suffix == ".html":
         content = _page(metric, found, content.decode()).encode()
-    files.save(output, content, what="the plot", hint="free some space, or choose another place")
+    files.save_typed(output, content, what="the plot")
     return output
 
 

@@ -1,13 +1,15 @@
 """Which run goes on, and from where.  --resume RUN, or a restarted group -> Past"""
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import ui
+from ..base import records, ui
 from ..base.errors import PufferError, UsageError
 from ..scaling.places import Place
 from . import checkpoint, runs
+from .formats import Counters
 from .locks import is_locked, still_running
 
 
@@ -34,9 +36,14 @@ def find_resumable(home: Path, which: str) -> Past:
                          hint="start anew without --resume"
                          + (f", or take the newest that has one: --resume {other.number}"
                             if other else ""))
+    with suppress(FileNotFoundError):       # said where the settings are read
+        records.content(run.config_path, "the run's settings")
     for path in reversed(found):
         try:
-            return Past(run, checkpoint.load(path))
+            past = checkpoint.load(path)
+            records.convert(past.facts["counters"], Counters, f"{path}, counters",
+                            "the checkpoint's metadata")
+            return Past(run, past)
         except PufferError as error:
             ui.warn(f"skipping {path.name}: {error.message}")
     raise UsageError("none of this run's checkpoints can be read", where=run.folder,

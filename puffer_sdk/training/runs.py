@@ -20,19 +20,20 @@ import errno
 import json
 import os
 import re
-import shutil
 import socket
-import tempfile
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ..base import files, paths
-from ..base.errors import PufferError, RunError, UsageError
+from ..base import files, paths, records, ui
+from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..settings import inifile
+from .alive import is_alive, this_process
+from .formats import Info
 
 STATUSES = ("running", "finished", "interrupted", "failed")
-_TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last records
+_TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last record
+_MOST = 1 << 24     # bytes of run.json and config.ini
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,28 @@ class Run:
     def info(self) -> dict:
         """run.json, or {} if it cannot be read."""
         try:
-            info = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return self.read_info()
+        except (OSError, Damaged):
             return {}
-        return info if isinstance(info, dict) else {}
+
+    def read_info(self) -> dict:
+        """run.json. Raises OSError, Damaged."""
+        path, what = self.folder / "run.json", "the run's state"
+        info = records.parse(records.content(path, what, _MOST), path, what)
+        records.convert(info, Info, path, what)
+        return info
+
+    @property
+    def damage(self) -> Damaged | None:
+        """What is wrong with the files that say how the run went, as far as `runs` reads them."""
+        try:
+            self.read_info()
+            self.read_last_metrics()
+        except FileNotFoundError as error:
+            return Damaged("the run's state is missing", where=error.filename or self.folder)
+        except Damaged as error:
+            return error
+        return None
 
     @property
     def status(self) -> str:
@@ -124,47 +143,69 @@ class Run:
         """Finished checkpoints, oldest first by the numbers in their names."""
         def order(path: Path):
             return [int(part) for part in re.findall(r"\d+", path.name)], path.name
+        if self.checkpoints_path.is_symlink():
+            return []
         return sorted((path for path in self.checkpoints_path.glob("*.safetensors")
                        if not path.name.startswith(".")), key=order)
 
     def metrics(self) -> list[dict]:
-        """All records, without lines that a killed writer left half."""
+        """All records, without a line that a killed writer left half. Warns of damaged ones."""
+        path, found, bad = self.metrics_path, [], []
         try:
-            return _records(self.metrics_path.read_bytes())
-        except OSError:
+            *lines, _ = records.content(path, "the metrics", 1 << 30).split(b"\n")
+        except FileNotFoundError:
             return []
+        except Damaged as error:
+            ui.warn_once(f"{error.message}: {error.where}", error.hint)
+            return []
+        for number, line in enumerate(lines, 1):
+            try:
+                found.append(_record(line, f"{path}:{number}"))
+            except Damaged as error:
+                bad.append(str(error.where))
+        if bad:
+            ui.warn_once(f"{ui.plural(len(bad), 'damaged line')} left out of {path}",
+                         details=ui.first(bad, 3))
+        return found
 
     def last_metrics(self) -> dict:
-        """The newest record, or {}; reads only the file's end."""
+        """The newest record that can be read, or {}; reads only the file's end."""
         try:
-            with self.metrics_path.open("rb") as file:
-                file.seek(0, os.SEEK_END)
-                file.seek(max(0, file.tell() - _TAIL))
-                records = _records(file.read())
-        except OSError:
+            return self.read_last_metrics()
+        except Damaged:
             return {}
-        return records[-1] if records else {}
+
+    def read_last_metrics(self) -> dict:
+        """The newest record, or {}. Raises Damaged; reads only the file's end."""
+        path = self.metrics_path
+        try:
+            with records.opened(path, "the metrics"), files.open(path) as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+                *lines, _ = file.read().rsplit(b"\n", 2)       # what follows the last is half
+        except FileNotFoundError:
+            return {}
+        return _record(lines[-1], path) if lines else {}
 
     @property
     def evaluation(self) -> dict | None:
         """What the run claims at its end: {"step", "metric", "trained": a Score, "random": ...};
         None where it has not come to its end, or is of an older version."""
-        found = self.info.get("evaluation")
-        return found if isinstance(found, dict) else None
+        return self.info.get("evaluation")
 
     def reached(self) -> dict[str, float]:
         """Means of what the run claims, {"perf": 0.98, ..., "n": episodes}; {} without a claim."""
-        try:
-            score = self.evaluation["trained"]
-            return {**score["mean"], "n": score["count"]}
-        except (TypeError, KeyError):
+        if not (claim := self.evaluation):
             return {}
+        score = claim["trained"]
+        means = {name: mean for name, mean in score["mean"].items() if mean is not None}
+        return {**means, "n": score["count"]}
 
     def settings(self) -> dict[str, str]:
         """config.ini as {'train.gamma': '0.99'}, unchecked; {} if it cannot be read."""
         try:
-            entries, _, _ = inifile.read(self.config_path)
-        except PufferError:
+            text = records.content(self.config_path, "the run's settings", _MOST)
+            entries, _, _ = inifile.parse(text.decode("utf-8-sig"), self.config_path)
+        except (OSError, PufferError, UnicodeError):
             return {}
         return {f"{entry.section}.{entry.key}": entry.text for entry in entries}
 
@@ -179,18 +220,17 @@ def create_run(runs_dir: Path, tag: str = "", total: int | None = None,
             "step": 0, "total": total}
     draft = None
     try:
-        runs_dir.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".new-", dir=runs_dir))
-        draft.chmod(0o777 & ~_umask())
-        (draft / "checkpoints").mkdir()
-        (draft / "run.json").write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
+        files.mkdir(runs_dir)
+        draft = runs_dir / f".new-{os.getpid()}-{os.urandom(4).hex()}"
+        files.mkdir(draft / "checkpoints")
+        files.write(draft / "run.json", json.dumps(info, indent=1) + "\n")
         if number is None:
             number = max((run.number for run in list_runs(runs_dir)), default=0) + 1
         while not _take(draft, runs_dir / f"{number:04d}"):
             number += 1
     except OSError as error:
         if draft is not None:
-            shutil.rmtree(draft, ignore_errors=True)
+            files.rmtree(draft, ignore_errors=True)
         raise RunError("cannot create a run folder", where=runs_dir,
                        detail=error.strerror or str(error),
                        hint="free some space, or choose another place: --runs-dir") from None
@@ -200,7 +240,7 @@ def create_run(runs_dir: Path, tag: str = "", total: int | None = None,
 def _take(draft: Path, target: Path) -> bool:
     """Rename draft to target unless target exists: a run is never an empty folder."""
     try:
-        draft.rename(target)
+        files.rename(draft, target)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             return False
@@ -223,6 +263,11 @@ def folders_of_runs(root: Path) -> list[Path]:
     found = []
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         if not folder.is_dir() or folder.name.startswith("."):
+            continue
+        try:
+            folder = paths.follow(folder)
+        except UsageError as error:
+            ui.warn_once(f"{error.message}: {error.where}", error.hint)
             continue
         if list_runs(folder):
             found.append(folder)
@@ -286,8 +331,8 @@ def delete_run(run: Run) -> None:
                          hint="stop it first: Ctrl-C, or kill its process")
     grave = run.folder.with_name(f".deleted-{run.folder.name}-{os.getpid()}")
     try:
-        run.folder.rename(grave)
-        shutil.rmtree(grave)
+        files.rename(run.folder, grave)
+        (files.remove if grave.is_symlink() else files.rmtree)(grave)
     except OSError as error:
         raise RunError(f"cannot delete run {run.number}", where=run.folder,
                        detail=error.strerror or str(error)) from None
@@ -320,16 +365,16 @@ def best_score(runs: list[Run]) -> dict | None:
     return None
 
 
-def _records(data: bytes) -> list[dict]:
-    records = []
-    for line in data.splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-    return records
+def _record(line: bytes, where: object) -> dict[str, float | None]:
+    """One line of metrics.jsonl. Raises Damaged."""
+    what = "a line of the metrics"
+    row = records.convert(records.parse(line, where, what, nan=False),
+                          dict[str, int | float | None], where, what)
+    for name, value in row.items():
+        if not (value is None and name != "step" or value is not None and -1e150 < value < 1e150):
+            raise Damaged(f"{what} is damaged", where=f"{where}, {name}",
+                          expected="a finite number", actual=str(value))
+    return row
 
 
 def _status(info: dict) -> str:
@@ -342,45 +387,5 @@ def _status(info: dict) -> str:
     return status
 
 
-def this_process() -> dict:
-    """This process. A later process may get the same id, so its start time belongs to it."""
-    return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
-            "host": socket.gethostname()}
-
-
-def _start_time(pid: int) -> int | None:
-    """Clock ticks from boot to the start of a process; None if unknown."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        fields = stat.rpartition(")")[2].split()    # the name before may hold anything
-        return None if fields[0] == "Z" else int(fields[19])
-    except (OSError, IndexError, ValueError):
-        return None
-
-
-def is_alive(pid: object, started: object) -> bool:
-    """Whether a process of this machine, as this_process() names it, still runs."""
-    if not isinstance(pid, int) or pid <= 0:
-        return False
-    now = _start_time(pid)
-    if now is None and Path("/proc/self/stat").exists():
-        return False
-    if now is not None and started is not None:
-        return now == started
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

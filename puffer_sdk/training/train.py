@@ -82,7 +82,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
         raise UsageError("the tag holds something that does not print", where="--tag",
                          expected="one line of text", actual=repr(tag))
     source = sources.find(env, ini)
-    home = source.runs_dir(runs_dir).resolve()
+    home = source.runs_dir(runs_dir)
     place = places.find()
     leads = place is None or place.rank == 0
     run = find_restarted(home, place) if leads else None
@@ -200,7 +200,7 @@ class _Parent:
         files.save(run.config_path, self.config.to_ini(), what="the settings")
         files.save(run.folder / "spec.json",
                    json.dumps(self.spec.to_dict(), indent=1) + "\n", what="the spec")
-        kept = [row for row in run.metrics() if row.get("epoch", 0) <= epoch]
+        kept = [row for row in run.metrics() if (row.get("epoch") or 0) <= epoch]
         text = "".join(json.dumps(row) + "\n" for row in kept)
         files.save(run.metrics_path, text, what="the metrics")
         facts = {"tag": self.tag} if self.tag else {}

@@ -20,6 +20,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import PufferError, RunError
 from ..env.link import Link
 from ..env.living import ended, living
@@ -108,9 +109,12 @@ class _Worker:
         if past:
             self.window.load(past.facts.get("window", []))
             self.evaluations.load(past.facts.get("evaluations"))
-            if self.leads and job.best.is_file():
-                best = checkpoint.load(job.best)
-                self.best = best.tensors, best.facts
+            if self.leads and os.path.lexists(job.best):
+                try:
+                    best = checkpoint.load(job.best)
+                    self.best = best.tensors, best.facts
+                except PufferError as error:        # the next best weights replace them
+                    self.link.emit("note", text=f"{job.best.name} is left out: {error.message}")
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
@@ -443,7 +447,7 @@ class _Worker:
         checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
         self.link.emit("checkpoint", path=str(path))
         if self.passing and self.passing != path:
-            self.passing.unlink(missing_ok=True)
+            files.remove(self.passing)
         self.passing = None if kept else path
         self.saved_time = time.perf_counter()
         self.durable_time = self.saved_time if durable else self.durable_time

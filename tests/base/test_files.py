@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from puffer_sdk.base import files
+from puffer_sdk.base import drafts, files
 from puffer_sdk.base.errors import RunError
 
 
@@ -57,7 +57,7 @@ def test_a_folder_that_is_a_file_is_a_run_error(tmp_path):
 
 def test_a_draft_that_fails_leaves_the_old_file(tmp_path):
     (tmp_path / "a.gif").write_text("old")
-    draft = files.Draft(tmp_path / "a.gif", what="the GIF")
+    draft = drafts.Draft(tmp_path / "a.gif", what="the GIF")
     with pytest.raises(RunError, match="cannot write the GIF"), draft.errors():
         draft.file.write(b"half")
         raise OSError(28, "No space left on device")

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import sys
 
 import pytest
 from helpers.check_fixtures import QUICK, made, specimen
 
+from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.finding import Finding, span
@@ -202,14 +202,14 @@ def test_fixes_touch_nothing_once_a_file_has_changed(two_files):
 
 def test_fixes_undo_what_was_written_when_the_disk_refuses(two_files, monkeypatch):
     fixes = fixing.propose(two_files)
-    replace, calls = os.replace, []
+    rename, calls = files.rename, []
 
     def failing(source, target):
         calls.append(target)
         if len(calls) == 2:
             raise OSError(28, "No space left on device")
-        replace(source, target)
-    monkeypatch.setattr(os, "replace", failing)
+        rename(source, target)
+    monkeypatch.setattr(files, "rename", failing)
     with pytest.raises(RunError, match="nothing was changed"):
         fixing.apply(two_files, fixes)
     for name, data in two_files.files.items():

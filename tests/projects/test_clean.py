@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from puffer_sdk import cli
-from puffer_sdk.base import paths
+from puffer_sdk.base import files, paths
 from puffer_sdk.checking import check
 from puffer_sdk.env import binding, header
 from puffer_sdk.env import build as building
@@ -202,8 +202,8 @@ def test_a_folder_that_is_no_environment_is_refused(tmp_path, monkeypatch, capsy
 def test_what_cannot_be_removed_is_named(env, monkeypatch, capsys):
     building.build(env)
 
-    def refuse(self, missing_ok=False):
+    def refuse(path):
         raise PermissionError(13, os.strerror(13))
-    monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(files, "remove", refuse)
     assert cli.main(["clean", str(env)]) == 4
     assert "cannot remove this" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.places import ROOT
 
+from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.projects import naming, scaffold
 from puffer_sdk.raylib import headers
@@ -208,7 +209,7 @@ def test_force_puts_everything_back_when_it_fails_half_way(here, monkeypatch):
     for file in ("walker.h", "walker.ini", "README.md"):
         (here / "walker" / file).write_text("old " + file)
     before = contents(here)
-    rename, calls = os.rename, []
+    rename, calls = files.rename, []
 
     def failing(source, target):
         calls.append(target)
@@ -217,7 +218,7 @@ def test_force_puts_everything_back_when_it_fails_half_way(here, monkeypatch):
         rename(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scaffold.os, "rename", lambda a, b: (
+        patch.setattr(files, "rename", lambda a, b: (
             rename(a, b) if "old-" in str(a) else failing(a, b)))
         with pytest.raises(RunError, match="No space left"):
             scaffold.new("walker", force=True)
@@ -277,7 +278,7 @@ def test_an_interrupt_leaves_nothing(here, monkeypatch):
 
 
 def test_two_at_once_leave_one_whole_project(here, monkeypatch):
-    rename = os.rename
+    rename = files.rename
 
     def somebody_was_faster(source, target):
         if Path(target).name == "walker" and not Path(target).exists():
@@ -285,7 +286,7 @@ def test_two_at_once_leave_one_whole_project(here, monkeypatch):
             (Path(target) / "walker.h").write_text("theirs")
         rename(source, target)
 
-    monkeypatch.setattr(scaffold.os, "rename", somebody_was_faster)
+    monkeypatch.setattr(files, "rename", somebody_was_faster)
     with pytest.raises(UsageError, match="exists"):
         scaffold.new("walker")
     assert contents(here) == {"walker/walker.h": b"theirs"}

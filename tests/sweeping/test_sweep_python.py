@@ -181,13 +181,14 @@ def test_checkpoints_of_what_is_judged_stay(here):
     plan, trials = plan_of("games.py:Count"), []
     scores = [9, 1, 8, 7, 6, 5, 2, 20, 21, 22, 23, 24]
     for number, score in enumerate(scores):
-        facts = {"settings": {}, "cost": 10.0 + number, "run": str(here / f"{number}")}
+        facts = {"settings": {}, "cost": 10.0 + number, "run": str(here / f"{number:04d}")}
         if number > 6:
             facts.update({"repeats": 6} if number < 9 else {"verdict": "best", "trial": 1})
-        (here / f"{number}" / "checkpoints").mkdir(parents=True)
+        (here / f"{number:04d}" / "checkpoints").mkdir(parents=True)
         trials.append(Stored(number, DONE, facts, number, float(score)))
-    keep_checkpoints(trials, plan)
-    left = {number for number in range(len(scores)) if (here / f"{number}/checkpoints").exists()}
+    keep_checkpoints(trials, plan, here)
+    left = {number for number in range(len(scores))
+            if (here / f"{number:04d}" / "checkpoints").exists()}
     assert left == {0, 2, 3, 4, 5} | {1, 6} | {9, 10, 11}
 
 

@@ -25,7 +25,8 @@ def test_what_is_saved_comes_back_to_the_bit(saved):
     assert {name: value.tobytes() for name, value in loaded.tensors.items()} == \
         {name: value.tobytes() for name, value in TENSORS.items()}
     assert loaded.step == 1536
-    assert loaded.facts == {"format_version": 1, **FACTS}
+    assert loaded.facts == {"format_version": checkpoint.FORMAT_VERSION, **FACTS,
+                            "checksum": checkpoint.checksum(TENSORS)}
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
@@ -68,17 +69,18 @@ def test_what_is_no_file_is_refused(tmp_path, make):
 def test_a_safetensors_file_of_somebody_else_is_refused(tmp_path, metadata):
     path = tmp_path / "x.safetensors"
     save_file(TENSORS, path, metadata=metadata)
-    with pytest.raises(UsageError, match="not a puffer-sdk checkpoint"):
+    with pytest.raises(UsageError, match="not a puffer-sdk checkpoint|is damaged"):
         checkpoint.load(path)
 
 
 def test_a_newer_format_is_refused_naming_both_versions(tmp_path):
     path = tmp_path / "x.safetensors"
-    save_file(TENSORS, path, metadata={"puffer": json.dumps({"format_version": 2})})
+    newer = checkpoint.FORMAT_VERSION + 1
+    save_file(TENSORS, path, metadata={"puffer": json.dumps({"format_version": newer})})
     with pytest.raises(UsageError) as caught:
         checkpoint.load(path)
-    assert "newer" in caught.value.message and caught.value.actual == 2
-    assert caught.value.expected == "format_version 1 or less"
+    assert "newer" in caught.value.message and caught.value.actual == newer
+    assert caught.value.expected == f"format_version {checkpoint.FORMAT_VERSION} or less"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

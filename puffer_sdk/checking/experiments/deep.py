@@ -11,13 +11,12 @@ import math
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ...base import paths
+from ...base import files, paths
 from ...base.errors import BuildError
 from ...env import binding, build
 from ...raylib import headers
@@ -65,7 +64,7 @@ def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
         facts.deep = {tool: "not run: the environment did not survive its first steps"
                       for tool in ("MemorySanitizer", "valgrind")}
         return
-    with tempfile.TemporaryDirectory(prefix="puffer-deep-") as name:
+    with files.private("puffer-deep-") as name:
         config = facts.config
         runner = Runner(facts.spec, Path(name), facts.seed, config.env,
                         {"total_agents": float(config.vec.total_agents)},
@@ -123,7 +122,7 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
     source = binding.write(facts.spec, paths.writable(paths.build_dir(facts.spec.folder),
                                                       purpose="build products"))
     unit = runner.folder / "msan.c"
-    unit.write_text(f'#include "{source}"\n{driver._FOOTER}')
+    files.write(unit, f'#include "{source}"\n{driver._FOOTER}')
     try:
         compilers.run_compiler([*clang.command, *build.library_flags(facts.spec), *MSAN_FLAGS,
                                 "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),

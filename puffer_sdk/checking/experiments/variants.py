@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
+from ...base import files
 from ...base.spec import SCALARS
 from ..facts import Facts, Variant
 from ..harness.driver import FAST, SANITIZED, Kind
@@ -69,7 +70,7 @@ class Variants:
         trace = None
         if outcome.ended and traced and hashes.is_file():
             trace = np.fromfile(hashes, np.uint64).reshape(-1, traced.envs)
-            hashes.unlink()
+            files.remove(hashes)
         return Variant(key, value, outcome, trace)
 
     def conclude(self) -> None:

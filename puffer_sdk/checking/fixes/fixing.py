@@ -106,30 +106,30 @@ def restore(result: CheckResult, fixes: list[Fix]) -> None:
 
 def _replace(folder: Path, old: dict[str, bytes], new: dict[str, bytes]) -> None:
     """Files that hold `old` hold `new` afterwards; on any failure they all hold `old`."""
-    places = {name: (folder / name).resolve() for name in new}      # a link stays a link
+    places = {name: Path(os.path.normpath(folder / name)) for name in new}
     waiting: dict[str, Path] = {}
     done: list[str] = []
     name = ""
     try:
         for name, place in places.items():
-            if place.read_bytes() != old[name]:
+            if files.read(place) != old[name]:
                 raise RunError(f"{name} has changed since it was checked; nothing was written",
                                where=place, hint="run check --fix again")
             waiting[name] = files.beside(place, new[name])
         for name, place in places.items():
-            os.replace(waiting[name], place)
+            files.rename(waiting[name], place)
             done.append(name)
     except BaseException as error:
         for finished in done:
             with suppress(OSError):
-                os.replace(files.beside(places[finished], old[finished]), places[finished])
+                files.rename(files.beside(places[finished], old[finished]), places[finished])
         if isinstance(error, OSError):
             raise RunError(f"cannot write {name}; nothing was changed", where=places[name],
                            detail=error.strerror or str(error)) from None
         raise
     finally:
         for path in waiting.values():
-            path.unlink(missing_ok=True)
+            files.remove(path)
 
 
 def _text(data: bytes) -> str:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...base import paths
+from ...base import files, paths
 from ...base.errors import BuildError
 from ...base.spec import Spec
 from ...env import binding, build
@@ -177,7 +177,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     if probed and spec.binding:
         source = probed / spec.binding.name
     unit = folder / f"{kind.name}.c"
-    unit.write_text(f'#include "{source}"\n{_FOOTER}')
+    files.write(unit, f'#include "{source}"\n{_FOOTER}')
     compiler = compilers.find_compiler()
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
@@ -248,8 +248,8 @@ class Runner:
         environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
                        **_sanitizer_options(reports, self.bound.limit)}
         for path in (facts, errors):
-            path.unlink(missing_ok=True)
-        with open(errors, "wb") as stream:
+            files.remove(path)
+        with files.open(errors, "wb") as stream:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.DEVNULL, stderr=stream,
                                      cwd=paths.working_dir(self.spec.folder), env=environment,
@@ -267,7 +267,7 @@ class Runner:
         outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
         outcome.exceeded = child in self.over
         if outcome.first("hang") and experiment not in ("rewrite", "setting"):
-            hung.touch()                        # the others need not wait as long
+            files.write(hung, "")               # the others need not wait as long
         return outcome
 
     def _await(self, child: subprocess.Popen, limit: float) -> bool:

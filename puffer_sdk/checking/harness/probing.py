@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...base import files
 from ...base.spec import Spec
 from ..source.sites import Site
 
@@ -23,7 +24,7 @@ def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:
     header = spec.header
     mine = [site for site in sites if site.file == header.name]
     if mine:
-        folder.mkdir(exist_ok=True)
+        files.mkdir(folder)
         first = f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
         copy(header, folder, first, probed(header.read_bytes(), mine))
         if spec.binding:
@@ -32,7 +33,7 @@ def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:
 
 
 def copy(file: Path, folder: Path, first: str, text: bytes) -> None:
-    (folder / file.name).write_bytes(f'{first}#line 1 "{file}"\n'.encode() + text)
+    files.write(folder / file.name, f'{first}#line 1 "{file}"\n'.encode() + text)
 
 
 def probed(data: bytes, sites: Sequence[Site]) -> bytes:

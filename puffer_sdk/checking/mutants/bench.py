@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 
-from ...base import paths
+from ...base import files, paths
 from ...base.errors import BuildError, PufferError, RunError, UsageError
 from ...env import binding, build, header
 from ...env import child as isolation
@@ -57,7 +57,7 @@ class Bench:
         self.folder = self.root / folder.relative_to(root)
         shutil.copytree(root, self.root, symlinks=True, ignore=_left_out)
         _copy_what_lies_outside(folder, root, self.folder)
-        (home / "tmp").mkdir()
+        files.mkdir(home / "tmp")
         self.job = CheckJob(self.folder, home / "tmp", exam)
         self.test, self.stopped = test, False
         self.running: set = set()
@@ -169,10 +169,10 @@ class _Planted:
         self.path, self.text, self.old = path, text, path.read_bytes()
 
     def __enter__(self) -> None:
-        self.path.write_bytes(self.text)
+        files.write(self.path, self.text)
 
     def __exit__(self, *exc) -> None:
-        self.path.write_bytes(self.old)
+        files.write(self.path, self.old)
 
 
 class _Group:
@@ -221,16 +221,16 @@ def _copy_what_lies_outside(folder: Path, root: Path, target: Path) -> None:
     """An ini or resources above the env's folder, as PufferLib keeps them, go along."""
     ini, resources = find_ini(folder), paths.working_dir(folder) / "resources"
     if ini is not None and ini.is_file() and root not in ini.resolve().parents:
-        shutil.copy(ini, target / f"{folder.name}.ini")
+        files.write(target / f"{folder.name}.ini", ini.read_bytes())
     if resources.is_dir() and root not in resources.parents:
         (target / "resources").symlink_to(resources)
 
 
 def _size(root: Path) -> int:
     total = 0
-    for home, folders, files in os.walk(root):
+    for home, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in LEFT_OUT]
-        for name in files:
+        for name in names:
             with suppress(OSError):
                 total += os.lstat(os.path.join(home, name)).st_size
         if total > LARGEST:

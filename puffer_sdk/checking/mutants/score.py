@@ -10,7 +10,6 @@ project. Nothing in the project itself is touched.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 
-from ...base import paths
+from ...base import files, paths
 from ...base.errors import FINDINGS, OK
 from ...env import header
 from ...settings.config import resolve
@@ -117,7 +116,7 @@ def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] 
         settings = {**(settings or {}), "vec.step_timeout": str(STEP_TIMEOUT)}
     exam = Exam({key: str(value) for key, value in (settings or {}).items()}, seed,
                 budget * BUDGET, ini)
-    with tempfile.TemporaryDirectory(prefix="puffer-mutants-") as name:
+    with files.private("puffer-mutants-") as name:
         benches = [Bench(folder, Path(name) / f"{i}", exam, config.check.test)
                    for i in range(WORKERS)]
         try:

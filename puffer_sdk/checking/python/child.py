@@ -20,6 +20,7 @@ import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from ...base import files
 from ...base.errors import PufferError, UsageError
 from ...bridges.makers import Maker
 from . import poison, traces, watching
@@ -149,7 +150,7 @@ def main(fd: str, page: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
-    with open(page, "r+b") as file:
+    with files.open(page, "rb+") as file:
         words = memoryview(mmap.mmap(file.fileno(), 8 * WORDS)).cast("q")
     channel = Connection(int(fd))
     poison.install()

@@ -11,13 +11,13 @@ import re
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from ...base import files
 from ...base.errors import RunError
 from ...base.processes import python
 from ...bridges.makers import Maker
@@ -38,15 +38,15 @@ class Child:
     def __init__(self, job: Job, folder: Path):
         self.role = job.role
         self.page, self.log = folder / f"{job.role}.page", folder / f"{job.role}.log"
-        self.page.write_bytes(bytes(8 * WORDS))
-        with open(self.page, "r+b") as file:
+        files.write(self.page, bytes(8 * WORDS))
+        with files.open(self.page, "rb+") as file:
             self.words = memoryview(mmap.mmap(file.fileno(), 8 * WORDS)).cast("q")
         ours, theirs = socket.socketpair()
         variables = {**ONE_THREAD, **os.environ, "SDL_VIDEODRIVER": "dummy",
                      "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1",
                      "PYTHONHASHSEED": "1" if job.role == MAIN else "3"}
         try:
-            with open(self.log, "wb") as log:
+            with files.open(self.log, "wb") as log:
                 self.popen = subprocess.Popen(
                     python("puffer_sdk.checking.python.child:main", theirs.fileno(), self.page),
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[theirs.fileno()],
@@ -127,7 +127,7 @@ def gather(maker: Maker, *, seed: int, budget: float, memory: int, step_timeout:
            start_timeout: float, on_progress: Callable[[str, int, int], None]) -> PythonFacts:
     """Run all experiments. Raises what the name's maker refuses, RunError where no child starts."""
     facts, found = PythonFacts(seed=seed), {}
-    with tempfile.TemporaryDirectory(prefix="puffer-check-") as name:
+    with files.private("puffer-check-") as name:
         children = []
         try:
             children += [Child(Job(maker, seed, budget, role), Path(name))

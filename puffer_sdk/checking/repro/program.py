@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...base import paths
+from ...base import files, paths
 from ...base.codes import CODE
 from ...base.spec import Spec
 from ...env import binding, build
@@ -85,8 +85,8 @@ def clear(folder: Path) -> None:
 
 
 def remove(source: Path) -> None:
-    source.unlink(missing_ok=True)
-    source.with_suffix("").unlink(missing_ok=True)
+    files.remove(source)
+    files.remove(source.with_suffix(""))
 
 
 def binding_path(spec: Spec) -> Path:

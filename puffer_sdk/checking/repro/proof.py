@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base import paths
+from ...base import files, paths
 from ...base.errors import PufferError
 from ..claims import ASAN, HANG, UNDEFINED, Claim, Proof
 from ..experiments import deep
@@ -110,7 +110,7 @@ class _Workshop:
             if flags not in self.programs:
                 source = self.lab.folder / f"trial-{len(self.programs)}.c"
                 binding = repro.binding_path(self.facts.spec)
-                source.write_text(repro.render_trial(binding))
+                files.write(source, repro.render_trial(binding))
                 self.programs[flags] = repro.compile_source(
                     self.facts.spec, source, source.with_suffix(""), flags, verbose=self.verbose)
             return self.programs[flags]
@@ -260,7 +260,7 @@ class _Proof:
         if self.proof.statuses == (HANG,):
             world = replace(world, patience=min(world.patience, TRIAL_PATIENCE))
         settings, vec = self.settings(world)
-        self.script.write_text(repro.script_file(self.claim, world, settings, vec, rows))
+        files.write(self.script, repro.script_file(self.claim, world, settings, vec, rows))
         return self.execute(self.shop.program(self.flags),
                             {"PUFFER_REPRO_SCRIPT": str(self.script)})
 
@@ -291,8 +291,8 @@ class _Proof:
         folder = paths.writable(repro.check_dir(facts.folder), purpose="repro programs")
         target = folder / f"repro_{finding.code}.c"
         settings, vec = self.settings(world)
-        target.write_text(repro.render(facts, finding, self.claim, world, settings, vec, rows,
-                                       target))
+        files.write(target, repro.render(facts, finding, self.claim, world, settings, vec, rows,
+                                         target))
         good = False
         try:
             program = repro.compile_source(facts.spec, target, target.with_suffix(""),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -188,12 +187,11 @@ def _write_cubin(path: Path, compiler: nvrtc.Nvrtc, source: str, arch: str, spec
 
 
 def _compile_emulated(path: Path, source: str, spec: Spec, verbose: bool) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.stem}-",
-                                     suffix=".cc") as file:
-        file.write(source.encode("latin-1"))
-        file.flush()
+    with files.private() as home:
+        unit = home / f"{path.stem}.cc"
+        files.write(unit, source.encode("latin-1"))
         compile_library(path, [*compilers.find_compiler().command, *EMULATED_FLAGS, *SHARED,
-                               file.name, "-lstdc++", "-lm"],
+                               str(unit), "-lstdc++", "-lm"],
                         source=spec.header, what=f"{spec.header.name} as C++", verbose=verbose)
 
 

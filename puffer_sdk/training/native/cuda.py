@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ...base import paths, ui
+from ...base import files, paths, ui
 from ...base.errors import BuildError, PufferError, RunError
 from ...env import abi
 from ...toolchain import compilers, gpu
@@ -212,7 +212,7 @@ def build_kernels(library: Path, archs: Sequence[str] = ARCHS, *, strict: bool =
     if problem:
         raise BuildError(f"the kernels cannot be compiled: {problem}", hint=hint)
     source = sources.home() / "kernels" / "cuda" / "kernels.cu"
-    library.parent.mkdir(parents=True, exist_ok=True)
+    files.mkdir(library.parent)
     compilers.compile_to(library, [nvcc.path, *FLAGS, *(STRICT if strict else ()),
                                    *_targets(archs), f"-I{sources.home()}", os.fspath(source)],
                          source=source, what="the CUDA kernels", verbose=verbose, timeout=TIMEOUT)
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str]) -> int:
     archs = options.arch or ARCHS
     try:
         _, _, command = _plan(archs, strict=True)
-        options.file.parent.mkdir(parents=True, exist_ok=True)
+        files.mkdir(options.file.parent)
         compilers.compile_to(options.file, command, source=sources.for_cuda()[1],
                              what="the trainer for GPUs", verbose=True, timeout=TIMEOUT)
     except PufferError as error:

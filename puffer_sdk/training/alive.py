@@ -1,0 +1,40 @@
+"""Which processes still run.  what run.json and a sweep's store note of one -> bool"""
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+
+def this_process() -> dict:
+    """This process. A later process may get the same id, so its start time belongs to it."""
+    return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
+            "host": socket.gethostname()}
+
+
+def _start_time(pid: int) -> int | None:
+    """Clock ticks from boot to the start of a process; None if unknown."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat.rpartition(")")[2].split()    # the name before may hold anything
+        return None if fields[0] == "Z" else int(fields[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def is_alive(pid: object, started: object) -> bool:
+    """Whether a process of this machine, as this_process() names it, still runs."""
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    now = _start_time(pid)
+    if now is None and Path("/proc/self/stat").exists():
+        return False
+    if now is not None and started is not None:
+        return now == started
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

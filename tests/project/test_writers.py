@@ -1,0 +1,98 @@
+"""Who writes, removes and renames files besides base/files.py, which follows no link; and why."""
+from __future__ import annotations
+
+import ast
+
+from helpers.places import ROOT
+
+PACKAGE = ROOT / "puffer_sdk"
+METHODS = {"write_text", "write_bytes", "unlink", "rename", "mkdir", "touch", "symlink_to",
+           "hardlink_to", "rmdir", "chmod"}
+OF_OS = {"replace", "rename", "renames", "remove", "unlink", "rmdir", "removedirs", "mkdir",
+         "makedirs", "mkfifo", "mknod", "symlink", "link", "truncate", "open", "chmod"}
+OF_SHUTIL = {"copy", "copy2", "copyfile", "copytree", "move", "rmtree", "copymode", "copystat"}
+OF_TEMPFILE = {"mkdtemp", "mkstemp", "NamedTemporaryFile", "TemporaryDirectory"}
+
+DEVNULL = "the null device, in place of a stream that is closed"
+NAMELESS = "a file without a name, where memory cannot have a descriptor"
+PRIVATE = "a folder that this process has just made for itself"
+ALLOWED = {
+    ("base/ui.py", "os.open"): DEVNULL, ("base/ui.py", "open"): DEVNULL,
+    ("cli/__init__.py", "os.open"): DEVNULL,
+    ("bridges/shared.py", "tempfile.mkstemp"): NAMELESS,
+    ("bridges/shared.py", "os.unlink"): NAMELESS,
+    ("env/child.py", "tempfile.mkstemp"): NAMELESS, ("env/child.py", "os.unlink"): NAMELESS,
+    ("env/link.py", "os.open"): "the log that the parent opened, where env code closed it",
+    ("training/locks.py", "os.open"): "a run's folder, to lock it; nothing is written",
+    ("projects/probes.py", "tempfile.NamedTemporaryFile"): "asks whether a folder can be written",
+    ("pictures/film.py", "os.truncate"): "an open file, by its descriptor",
+    ("programs/targets.py", ".chmod"): PRIVATE,
+    ("checking/experiments/deep.py", ".chmod"): PRIVATE,
+    ("checking/harness/driver.py", ".chmod"): "the harness in the cache, just compiled",
+    ("checking/mutants/bench.py", "shutil.copytree"): PRIVATE,
+    ("checking/mutants/bench.py", ".symlink_to"): PRIVATE,
+    ("projects/ocean.py", "shutil.copytree"): PRIVATE,
+    ("reviewing/review.py", ".chmod"): PRIVATE, ("reviewing/sources.py", ".chmod"): PRIVATE,
+    ("reviewing/sources.py", "os.chmod"): PRIVATE,
+    ("reviewing/inside.py", ".mkdir"): "inside the sandbox",
+    ("reviewing/inside.py", ".touch"): "inside the sandbox",
+    ("reviewing/inside.py", ".write_text"): "inside the sandbox",
+    ("reviewing/inside.py", "shutil.copytree"): "inside the sandbox",
+    ("reviewing/inside.py", "tempfile.mkdtemp"): "inside the sandbox",
+}
+NOT_FILES = {("training/loop.py", ".touch")}        # a trainer's weights
+
+
+def writers(tree: ast.AST):
+    """(name, line) of each call that can write, make, rename or remove a file."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called, name = node.func, None
+        if isinstance(called, ast.Name) and called.id == "open":
+            name = "open" if writes(node, 1) else None
+        elif isinstance(called, ast.Attribute):
+            owner = called.value.id if isinstance(called.value, ast.Name) else None
+            for module, names in (("os", OF_OS), ("shutil", OF_SHUTIL), ("tempfile", OF_TEMPFILE)):
+                if owner == module and called.attr in names:
+                    name = f"{module}.{called.attr}"
+            if owner not in ("os", "shutil", "tempfile", "files", "disk") and (
+                    called.attr in METHODS or called.attr == "open" and writes(node, 0)):
+                name = f".{called.attr}"
+        if name:
+            yield name, node.lineno
+
+
+def writes(call: ast.Call, place: int) -> bool:
+    """Whether the mode of an open() writes."""
+    given = call.args[place] if len(call.args) > place else next(
+        (each.value for each in call.keywords if each.arg == "mode"), None)
+    return isinstance(given, ast.Constant) and isinstance(given.value, str) \
+        and bool(set(given.value) & set("wax+"))
+
+
+def found() -> dict[tuple[str, str], list[int]]:
+    places: dict[tuple[str, str], list[int]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(PACKAGE).as_posix()
+        if file != "base/files.py":
+            for name, line in writers(ast.parse(path.read_text())):
+                places.setdefault((file, name), []).append(line)
+    return {place: lines for place, lines in places.items() if place not in NOT_FILES}
+
+
+def test_base_files_alone_writes():
+    here = found()
+    new = [f"{file}:{lines[0]}: {name}" for (file, name), lines in here.items()
+           if (file, name) not in ALLOWED]
+    assert not new, "use base/files.py, which follows no link, or give a reason: " + ", ".join(new)
+    assert set(ALLOWED) <= set(here), "these write no longer: strike them"
+
+
+def test_the_lint_sees_every_kind_of_writer():
+    text = ("open('a', 'w')\nopen('a', mode='rb+')\np.open('wb')\np.write_text('')\n"
+            "os.replace(a, b)\nshutil.rmtree(a)\np.mkdir()\ntempfile.mkdtemp()\nos.open(a, 1)\n"
+            "p.symlink_to(b)")
+    assert len(list(writers(ast.parse(text)))) == 10
+    quiet = "open('a')\nopen('a', 'rb')\nfiles.open(a, 'wb')\ntext.replace('a', 'b')\nzip.open(a)"
+    assert not list(writers(ast.parse(quiet)))
