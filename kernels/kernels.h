@@ -119,8 +119,8 @@ typedef struct Kernels {
     void (*product_narrow)(int M, int K, const float* A, int lda, const float* B, float* C,
                            int ldc);
 
-    // Bytes to floats: out (R, ldo), times 1 or divided by 255
-    void (*widen)(int rows, int D, const uint8_t* obs, int scale, float* out, int ldo);
+    // Bytes to floats: out (R, ldo)
+    void (*widen)(int rows, int D, const uint8_t* obs, float* out, int ldo);
     // Where a row of D bytes is not 0, ascending; returns how many
     int (*nonzero)(int D, const uint8_t* row, int32_t* where);
     // x (Hp) = sum over where of value W_e[., where]; panels(D, Hp)

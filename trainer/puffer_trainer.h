@@ -34,7 +34,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 6    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 7    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  24
 #define PUFFER_MAX_GPUS        16
@@ -100,7 +100,6 @@ typedef struct PufferTrainerConfig {
                              // only where a step takes longer than the network
     int32_t path;            // PUFFER_PATH_
     int32_t precision;       // PUFFER_FP32 or PUFFER_BF16
-    int32_t scale_obs;       // divide byte observations by 255
     int32_t reset_state;     // zero the recurrent state before every rollout
     int32_t norm_adv;        // normalise advantages over the minibatch
     int32_t anneal_lr, anneal_ent_coef;    // let these fall along a cosine
@@ -122,8 +121,9 @@ typedef struct PufferTrainerConfig {
     void* about;                // its first argument
     int64_t total_epochs;       // what schedules run over
 
-    double encoder_scale;    // as if observations were multiplied by it: of the encoder's first
-                             // weights and of its learning rate. 0: 1
+    const float* obs_scale;    // [D] the encoder learns as if each number of an observation were
+                               // multiplied by its factor; its weights take observations as they
+                               // are. Copied; NULL: 1
     double learning_rate, min_lr_ratio, ent_coef, min_ent_coef_ratio;
     double gamma, gae_lambda, vtrace_rho_clip, vtrace_c_clip, reward_clip;
     double replay_ratio, prio_alpha, prio_beta0;

@@ -1,11 +1,8 @@
 /* layers.h -- the network on the CPU: encoder for bytes, MinGRU layers forward and back. */
 
-static void widen(int rows, int D, const uint8_t* obs, int scale, float* out, int ldo) {
-    for (int r = 0; r < rows; r++, obs += D, out += ldo) {
+static void widen(int rows, int D, const uint8_t* obs, float* out, int ldo) {
+    for (int r = 0; r < rows; r++, obs += D, out += ldo)
         for (int d = 0; d < D; d++) out[d] = (float)obs[d];
-        if (scale)
-            for (int d = 0; d < D; d++) out[d] /= 255.0f;
-    }
 }
 
 static int nonzero(int D, const uint8_t* row, int32_t* where) {

@@ -190,6 +190,6 @@ CUDA_KERNEL(obs_gather, ObsGatherArgs) {
         uint32_t s = row / (uint32_t)a.T, t = row % (uint32_t)a.T;
         int64_t from = ((a.rows ? a.rows[s] : (int64_t)s) * a.T + t) * a.D + d;
         write_operand(a.wide, a.narrow, i,
-                      (int)d < a.D ? obs_float(a.obs, a.obs_dtype, a.scale_obs, from) : 0.0f);
+                      (int)d < a.D ? obs_float(a.obs, a.obs_dtype, from) : 0.0f);
     }
 }

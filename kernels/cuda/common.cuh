@@ -25,10 +25,8 @@ KERNEL_INLINE void note_fault(CudaFault* fault, int t, int row, int kind) {
     cuda_least(fault, (uint64_t)t << 40 | (uint64_t)row << 8 | (uint64_t)kind);
 }
 
-KERNEL_INLINE float obs_float(const void* obs, int dtype, int scale, int64_t at) {
-    if (dtype == CUDA_F32) return ((const float*)obs)[at];
-    float value = (float)((const uint8_t*)obs)[at];
-    return scale ? value / 255.0f : value;
+KERNEL_INLINE float obs_float(const void* obs, int dtype, int64_t at) {
+    return dtype == CUDA_F32 ? ((const float*)obs)[at] : (float)((const uint8_t*)obs)[at];
 }
 
 // lanes[0] = the sum of CUDA_LANES lanes: halves onto halves

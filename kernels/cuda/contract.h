@@ -116,7 +116,7 @@ typedef struct CudaMatrix {    // a weight matrix, among all weights
     int64_t offset;
     int32_t rows, cols;             // as stored
     int32_t first_chunk, chunks;    // no chunk holds weights of two matrices
-    double ratio;                   // sqrt(max(1, fan_out / fan_in)), times the matrix' scale
+    double ratio;                   // sqrt(max(1, fan_out / fan_in))
 } CudaMatrix;
 
 typedef struct CudaChunk {    // at most CUDA_CHUNK neighbours among all weights
@@ -150,7 +150,7 @@ typedef struct FinalsKeepArgs {
 typedef struct TickBeginArgs {
     const CudaTick* tick;
     int32_t rows, first, T, D, size;    // size: L H
-    int32_t obs_dtype, scale_obs, reset_state;
+    int32_t obs_dtype, reset_state;
     const void* obs;         // (rows, D)
     const float* rewards;    // [rows] of tick t - 1, and so are these
     const float* terminals;
@@ -319,7 +319,7 @@ typedef struct RanksMeasureArgs {
 } RanksMeasureArgs;
 
 typedef struct ObsGatherArgs {
-    int32_t S, T, D, ldw, obs_dtype, scale_obs;
+    int32_t S, T, D, ldw, obs_dtype;
     const int32_t* rows;    // [S], or NULL: 0 to S - 1
     const void* obs;        // (N, T, D)
     float* wide;            // (S T, ldw) columns beyond D are zeroed; or NULL
@@ -397,9 +397,11 @@ typedef struct ColumnsSumArgs {
 // sums[i] = source[i] + source[stride + i] + ..., in this order: a product that was made in parts
 typedef struct PartsAddArgs {
     int32_t count, parts;
-    int64_t stride;         // from part to part
-    const float* source;    // (parts, stride)
-    float* sums;            // [count]
+    int32_t D, H;              // the first D H sums are the encoder's
+    int64_t stride;            // from part to part
+    const float* source;       // (parts, stride)
+    const float* obs_scale;    // [D] factors of the encoder's rows, or NULL
+    float* sums;               // [count]
 } PartsAddArgs;
 
 // ---- update -----------------------------------------------------------------------------------
@@ -452,10 +454,11 @@ typedef struct MuonNormaliseArgs {
 typedef struct MuonApplyArgs {
     const CudaSchedule* schedule;
     const CudaResults* results;
-    int32_t chunks;
+    int32_t chunks, D, H;
     const CudaChunk* chunk;
     const CudaMatrix* matrix;
-    const float* X;    // orthogonalised, laid out as weights
+    const float* obs_scale;    // [D] factors of the rows of matrix 0, the encoder (D, H); or NULL
+    const float* X;            // orthogonalised, laid out as weights
     float* weights;
     uint16_t* narrow;    // all weights in bf16, or NULL
 } MuonApplyArgs;

@@ -27,7 +27,7 @@ CUDA_KERNEL(parts_add, PartsAddArgs) {
     CUDA_EACH(i, a.count) {
         float sum = a.source[i];
         for (int part = 1; part < a.parts; part++) sum += a.source[part * a.stride + i];
-        a.sums[i] = sum;
+        a.sums[i] = a.obs_scale && i < (int64_t)a.D * a.H ? sum * a.obs_scale[i / a.H] : sum;
     }
 }
 
@@ -129,10 +129,12 @@ CUDA_KERNEL(muon_apply, MuonApplyArgs) {
     CUDA_BLOCKS(number, a.chunks) {
         CudaChunk chunk = a.chunk[number];
         if (chunk.matrix < 0) continue;
-        F rate = (float)(-a.schedule->learning_rate * a.matrix[chunk.matrix].ratio);
+        float base = (float)(-a.schedule->learning_rate * a.matrix[chunk.matrix].ratio);
+        int scaled = a.obs_scale && chunk.matrix == 0;
         CUDA_PHASE(thread)
             CUDA_SHARE(i, thread, chunk.count) {
                 int64_t at = chunk.first + i;
+                F rate = scaled ? base * a.obs_scale[at / a.H] : base;
                 write_operand(a.weights, a.narrow, at, f_fma(rate, a.X[at], a.weights[at]));
             }
     }

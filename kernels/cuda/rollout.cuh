@@ -80,8 +80,7 @@ CUDA_KERNEL(tick_begin, TickBeginArgs) {
             write_operand(a.wide, a.narrow, i, 0.0f);
             continue;
         }
-        write_operand(a.wide, a.narrow, i,
-                      blind ? 0.0f : obs_float(a.obs, a.obs_dtype, a.scale_obs, from));
+        write_operand(a.wide, a.narrow, i, blind ? 0.0f : obs_float(a.obs, a.obs_dtype, from));
         if (t == T) continue;
         if (a.obs_dtype == CUDA_U8)
             ((uint8_t*)a.stored_obs)[to] = blind ? (uint8_t)0 : ((const uint8_t*)a.obs)[from];

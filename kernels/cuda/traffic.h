@@ -256,6 +256,7 @@ ARRAYS_OF(columns_sum, ColumnsSumArgs) {
 
 ARRAYS_OF(parts_add, PartsAddArgs) {
     ONCE(source, (double)a->parts * a->count);
+    ONCE(obs_scale, a->D);
     ONCE(sums, a->count);
 }
 
@@ -302,6 +303,7 @@ ARRAYS_OF(muon_apply, MuonApplyArgs) {
     ONCE(results, 1);
     ONCE(chunk, a->chunks);
     ONCE(matrix, 1);
+    ONCE(obs_scale, a->D);
     ONCE(X, weights);
     TWICE(weights, weights);
     ONCE(narrow, weights);

@@ -72,6 +72,11 @@ class Facts:
         """The same environment with raw rows, where its observations differ in type, or without."""
         return replace(self, observations=layouts.with_rows(self.observations, raw))
 
+    @property
+    def in_plain_bytes(self) -> bool:
+        """Whether each number of a row is a byte, and not a part of a wider number."""
+        return self.observations.dtype == np.uint8 and not self.observations.raw
+
     def hash(self) -> str:
         """Changes when what a policy sees or does changes."""
         lines = [self.kind, *["bytes"] * self.observations.raw,

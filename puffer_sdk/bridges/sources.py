@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ..base import paths
 from ..base.errors import UsageError
 from ..env.job import CompiledEnv, EnvJob
+from ..settings.table import AUTO, OBS_SCALE
 from ..settings.texts import literal
 from . import makers
 from .makers import CALLABLE, Maker
@@ -113,38 +114,34 @@ class Prepared:
                        spec=replace(self.spec, facts=facts))
 
     def with_sizes(self) -> Prepared:
-        """[vec] reward_scale and [train] encoder_scale of a Python environment where they are 0,
-        and [train] scale_obs where nobody says it: by random play. RunError where its code fails.
+        """[vec] reward_scale and [train] obs_scale of a Python environment, where they are chosen
+        automatically: by random play. RunError where its code fails. (A compiled environment is
+        played by the child that trains.)
         """
-        vec, train = self.config.vec, self.config.train
-        if self.folder is not None or vec.reward_scale and train.encoder_scale:
+        vec, scaled = self.config.vec, self.config.train.obs_scale != AUTO
+        if self.folder is not None or vec.reward_scale and scaled:
             return self
-        from . import sizes
+        from ..env import random_play
         from .pool import PoolLibrary
         from .vec import PoolVec
 
-        facts, origin = self.opener.facts, dict(self.config.origin)
+        facts, config = self.opener.facts, self.config
         library = PoolLibrary(self.opener.maker, facts, workers=vec.num_workers or 1,
                               restarts=vec.restarts, step_timeout=vec.step_timeout,
                               start_timeout=vec.start_timeout)
         try:
-            with PoolVec(library, total_agents=sizes.COPIES * facts.rows, seed=train.seed) as envs:
-                scale, size = sizes.measure(envs, train.gamma, train.seed)
+            with PoolVec(library, total_agents=random_play.COPIES * facts.rows,
+                         seed=random_play.SEED) as envs:
+                played = random_play.play(envs, config.train.gamma)
         finally:
             library.close()
-        bytes_ = facts.observations.dtype == "uint8" and not facts.observations.raw
-        if bytes_ and size > sizes.LARGE and origin.get("train.scale_obs") == "default":
-            train = replace(train, scale_obs=True)
-            origin["train.scale_obs"] = "auto: pictures of large bytes"
-        if not train.encoder_scale:
-            seen = size / 255 if bytes_ and train.scale_obs else size
-            train = replace(train, encoder_scale=sizes.encoder_scale(
-                seen, facts.observations.size))
-            origin["train.encoder_scale"] = "auto: random play"
+        if not scaled:
+            config = config.with_auto(OBS_SCALE, *(
+                ("1", "rows are bytes of several types") if facts.observations.raw else
+                random_play.choose_obs_scale(played.squares, self.spec.row)))
         if not vec.reward_scale:
-            vec = replace(vec, reward_scale=scale)
-            origin["vec.reward_scale"] = "auto: random play"
-        return replace(self, config=replace(self.config, origin=origin, train=train, vec=vec))
+            config = config.with_auto("vec.reward_scale", played.reward_scale, "random play")
+        return replace(self, config=config)
 
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""
@@ -267,16 +264,18 @@ class PythonSource:
         return [self.ini] if self.ini else []
 
     def resolve(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-                rows: int = 1) -> Config:
-        """Its settings; ini: read alone, in place of its own file. rows: agents of one copy."""
+                facts: Facts | None = None) -> Config:
+        """Its settings; ini: read alone, in place of its own file. facts: once it is probed."""
         from ..settings import config
 
+        rows = facts.rows if facts else 1
         agents = math.ceil(AGENTS / rows) * rows
         why = WHY if rows == 1 else f"{WHY} of {rows} agents"
         defaults = {**{full: (value, WHY) for full, value in DEFAULTS.items()},
                     "vec.total_agents": (agents, why)}
         files = [*([ini] if ini else self.own_inis()), *self.over]
-        return config.resolve_python(self.name, settings, files, defaults)
+        return config.resolve_python(self.name, settings, files, defaults,
+                                     facts is None or facts.in_plain_bytes)
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
                 verbose: bool = False) -> Prepared:
@@ -296,7 +295,7 @@ class PythonSource:
 
     def again(self, before: Prepared, settings: Mapping[str, object] | None) -> Prepared:
         opener = before.opener
-        resolved = self.resolve(settings, ini=before.ini, rows=opener.facts.rows)
+        resolved = self.resolve(settings, ini=before.ini, facts=opener.facts)
         if resolved.env == opener.maker.keywords:
             return replace(before, config=resolved)
         return self._probed(resolved, settings, before.ini)
@@ -309,7 +308,7 @@ class PythonSource:
         facts, process = find_facts(maker, first.vec.start_timeout)
         process.end()
         facts = facts.in_bytes(bool(first.policy.torch_class))
-        return Prepared(PythonEnv(maker, facts), self.resolve(settings, ini=ini, rows=facts.rows),
+        return Prepared(PythonEnv(maker, facts), self.resolve(settings, ini=ini, facts=facts),
                         PythonSpec(self.name, facts), None, Path.cwd(), self, ini)
 
     def count_agents(self, prepared: Prepared) -> int:

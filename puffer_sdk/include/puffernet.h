@@ -64,8 +64,7 @@
  *
  * The network, sizes D observation, H hidden, L layers, K heads, A sum of head widths:
  *
- *     x = E obs                                           E (H, D); bytes count as 0 to 255, or
- *                                                         / 255 where train.scale_obs was set
+ *     x = E obs                                           E (H, D); bytes count as 0 to 255
  *     each layer:  [hid, gate, proj] = W x                W (3H, H)
  *                  h <- (1 - z) h + z g(hid)              z = sigmoid(gate); h is remembered
  *                  x <- (1 - s) x + s h                   s = sigmoid(proj)
@@ -91,7 +90,7 @@
  *        4  u32  floats before the trailer          -12  u32  bytes of the trailer, 120 + 4K
  *        8  u32  D, H, L, K                          -8  "PUFFNET1"
  *       24  u32  observations: 0 float, 1 bytes
- *       28  u32  1: bytes are divided by 255
+ *       28  u32  1: bytes are divided by 255; 0 in all files written today
  *       32  u64  agent steps trained
  *       40  char env[32]           name, zero at the end
  *       72  char settings[32]      hash of the training's settings

@@ -50,7 +50,6 @@ class TrainedPolicy:
     act_sizes: tuple[int, ...]      # a head of width 1 is continuous
     hidden_size: int
     num_layers: int
-    scale_obs: bool                 # bytes are divided by 255
     settings_hash: str              # of all settings of the training
     config: Config = field(repr=False)
     weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
@@ -68,7 +67,7 @@ class TrainedPolicy:
         """The facts that every format holds; JSON-able."""
         return {"env": self.name, "step": self.step, "obs_size": self.obs_size,
                 "obs_dtype": self.obs_dtype, "act_sizes": list(self.act_sizes),
-                "scale_obs": self.scale_obs, "settings_hash": self.settings_hash,
+                "settings_hash": self.settings_hash,
                 "logstd": [float(x) for x in self.weights.get("logstd", ())]}
 
 
@@ -147,7 +146,6 @@ def read_policy(path: Path) -> TrainedPolicy:
             name=files.name(env["name"], "the environment's name", where=path),
             obs_dtype=str(env["obs_dtype"]), act_sizes=tuple(int(w) for w in env["act_sizes"]),
             hidden_size=config.policy.hidden_size, num_layers=config.policy.num_layers,
-            scale_obs=bool(config.train.scale_obs) and env["obs_dtype"] == "uint8",
             settings_hash=hashlib.sha256(settings).hexdigest()[:31], config=config,
             weights=past.tensors, layout=layouts.from_dict(env.get("layout")),
             chosen=which_weights(past), measured=measured(past), masked=env.get("masked"),
@@ -218,7 +216,7 @@ def pack(policy: TrainedPolicy) -> bytes:
     weights = b"".join(blocks)
     trailer = TRAILER.pack(1, len(weights) // 4, policy.obs_size, policy.hidden_size,
                            policy.num_layers, len(policy.act_sizes), policy.obs_dtype == "uint8",
-                           policy.scale_obs, policy.step, _text(policy.name),
+                           0, policy.step, _text(policy.name),
                            _text(policy.settings_hash))
     trailer += struct.pack(f"<{len(policy.act_sizes)}I", *policy.act_sizes)
     end = len(trailer) + TRAILER_END.size
@@ -270,8 +268,6 @@ def add_network(graph: OnnxNodes, policy: TrainedPolicy) -> None:
     thirds = constant("thirds", np.int64([hidden] * 3))
     axis = constant("axis", np.int64([1]))
     x = node("Cast", ["observations"], "floats", to=TensorProto.FLOAT)
-    if policy.scale_obs:
-        x = node("Div", [x, constant("scale", np.float32(255))], "scaled")
     x = node("Gemm", [x, constant("encoder", policy.weights["encoder"])], "encoded", transB=1)
     states = []
     for i in range(policy.num_layers):
@@ -349,7 +345,7 @@ def to_torch(policy: TrainedPolicy) -> bytes:
 
     backends.require_torch(policy.config)
     net = build_policy(policy.obs_size, policy.act_sizes, policy.config,
-                       layout=policy.layout).eval()
+                       in_bytes=policy.obs_dtype == "uint8", layout=policy.layout).eval()
     load_weights(net, policy.weights)
     net.requires_grad_(False)
     kind = torch.uint8 if policy.obs_dtype == "uint8" else torch.float32

@@ -31,9 +31,9 @@ from ..training import runs
 
 # Settings that PufferLib does not read; nor does it read any of [eval] and [check]
 OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
-        "train": {"stop_at_goal", "scale_obs", "backend", "device", "precision", "norm_adv",
-                  "reward_clip", "async", "encoder_scale"}}
-CHANGES_TRAINING = ("scale_obs", "norm_adv", "reward_clip", "encoder_scale")
+        "train": {"stop_at_goal", "obs_scale", "scale_obs", "encoder_scale", "backend", "device",
+                  "precision", "norm_adv", "reward_clip", "async"}}
+CHANGES_TRAINING = ("obs_scale", "scale_obs", "encoder_scale", "norm_adv", "reward_clip")
 SECTIONS = ("base", "env", "vec", "policy", "train")
 STEPS = 400             # ticks that the export and the original must agree on
 
@@ -246,8 +246,6 @@ def _usable(policy, sizes: _Sizes, draft: OceanExport):
     reason = None
     if policy.config.policy.torch_class:
         reason = "it is a custom network (policy.torch_class)"
-    elif policy.scale_obs:
-        reason = "it was trained with train.scale_obs, and PufferLib's puffernet scales nothing"
     elif (policy.obs_size, policy.act_sizes) != (sizes.obs_size, sizes.act_sizes):
         reason = "it was trained with other sizes"
     if reason is None:

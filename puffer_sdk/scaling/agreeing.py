@@ -17,7 +17,7 @@ from ..settings.values import Config
 
 # each rank's own affair: results do not depend on them
 OWN = ("vec.num_threads", "vec.num_workers", "train.processes")
-MEASURED = ("vec.reward_scale", "train.scale_obs")      # by random play: the first rank's count
+MEASURED = ("vec.reward_scale", "train.obs_scale")      # by random play: the first rank's count
 SOURCES = (".h", ".c", ".cc", ".cpp", ".inc", ".py")
 SHOWN = 5               # differences in one error
 

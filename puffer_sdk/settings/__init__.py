@@ -1,6 +1,7 @@
 """Every setting: declared once, read strictly, resolved with a reason for each value.
 
     texts       numbers and actions as text
+    factors     the factors of observations as text
     table       the one table of settings
     naming      the key that an unknown name most likely stands for
     inifile     an ini's entries, with line numbers

@@ -88,7 +88,9 @@ def _auto_device(chosen, env) -> tuple[str, str]:
     return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
 
 
+# obs_scale is found by play, when a run begins (env/random_play.py)
 _AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
          "vec.num_threads": _auto_threads, "vec.num_workers": _auto_workers,
          "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
          "train.device": _auto_device}
+CHOSEN = frozenset(_AUTO)

@@ -16,14 +16,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
-from . import inifile, naming, table
+from . import factors, inifile, naming, table
 from .conflicts import Conflicts
-from .table import ALIAS, EFFECTIVE, IGNORED, INI_SECTIONS, KEYS, SECTIONS
+from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
 from .texts import has_fraction, literal, parse_number, show
 from .values import COMMAND_LINE, Config, Given, complete
 
@@ -69,15 +70,17 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
 
 
 def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
-                   inis: Sequence[Path] = (), defaults: Mapping[str, object] | None = None
-                   ) -> Config:
+                   inis: Sequence[Path] = (), defaults: Mapping[str, object] | None = None,
+                   in_bytes: bool = True) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
     name        "gymnasium:CartPole-v1"
     inis        the files to read; the last one counts
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
+    in_bytes    whether its rows are bytes, as far as that is known
     """
     resolver = _Resolver(None, None, False, python=True)
+    resolver.in_bytes = in_bytes
     for full, (value, why) in (defaults or {}).items():
         resolver.given[full] = Given(value, f"auto: {why}", why, full)
     resolver.given["base.env_name"] = Given(name, "default", "the environment's name",
@@ -117,6 +120,8 @@ class _Resolver:
         self.folder, self.spec, self.ocean, self.python = folder, spec, ocean, python
         self.given: dict[str, Given] = {}
         self.env: dict[str, float] = {}
+        self.in_bytes = spec is None or spec.obs_dtype == "u8"
+        self.former: dict[str, Given] = {}      # keys of earlier versions, by their names
         self.skipped: dict[str, str] = {}
         self.leaves: Path | None = None             # the last file with a key that was skipped
         self.faults: list[UsageError] = []
@@ -135,6 +140,7 @@ class _Resolver:
             self._warn_without_ini()
         self._read_overrides(overrides)
         inifile.raise_all(self.faults)
+        self._take_former()
         config = complete(self.given, self.env, skipped=self.skipped,
                           env_name=self.folder.name if self.folder else "")
         return Conflicts(config, self.given, self.ocean, self.folder, self.spec).resolve()
@@ -260,7 +266,21 @@ class _Resolver:
                          f"{show(value)} is used")
         elif target.full == "vec.num_threads" and value == 1 and parse_number(text) == 0:
             ui.warn_once(f"{where}: {key.name} = 0; 1 is used, as in PufferLib")
-        self._give(target.full, Given(value, origin, where, key.full), layer)
+        given = Given(value, origin, where, key.full)
+        if key.status == FORMER:        # of these and what has taken their place, the last counts
+            self.given.pop(key.target, None)
+            self.former[key.name] = given
+            return
+        self.former = {} if target.full == OBS_SCALE else self.former
+        self._give(target.full, given, layer)
+
+    def _take_former(self) -> None:
+        """obs_scale, where only keys of earlier versions are given."""
+        values = {name: given.value for name, given in self.former.items()}
+        own = getattr(self.given.get("policy.torch_class"), "value", "")
+        value = factors.from_former(values, in_bytes=self.in_bytes, own_network=bool(own))
+        if value is not None:
+            self.given[OBS_SCALE] = replace(next(iter(self.former.values())), value=value)
 
     def _give(self, full: str, given: Given, layer: dict[str, Given]) -> None:
         """Take a value; two names of one key may not disagree within one layer."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..base.errors import nearest
-from .table import ALIAS, IGNORED, KEYS, Key, used_keys
+from .table import ALIAS, FORMER, IGNORED, KEYS, Key, used_keys
 
 # names of PufferLib 2, 3 and 5, and what takes their place
 RENAMED = {
@@ -17,7 +17,7 @@ def meant(section: str, name: str) -> Key | None:
     """The key that an unknown one most likely stands for, in its own section if possible."""
     if name in RENAMED:
         return KEYS[RENAMED[name]]
-    known = [key for key in KEYS.values() if key.status != IGNORED
+    known = [key for key in KEYS.values() if key.status not in (FORMER, IGNORED)
              and (key.section != "sweep" or section == "sweep")]
     here = [key for key in known if key.section == section]
     lower = name.lower()

@@ -3,8 +3,8 @@
 Every key is declared once, below, with its type, default, bounds and meaning. Parsing, error
 texts, `puffer-sdk config`, the command line and the reference page are made from these lines.
 
-A key is *used*, or an *alias* of another, or *ignored*: known to PufferLib and without effect
-here. PufferLib 4.0's names are the canonical ones.
+A key is *used*, or an *alias* of another, or *former*: read as what has taken its place, or
+*ignored*: known to PufferLib and without effect here. PufferLib 4.0's names are the canonical ones.
 """
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import keyword
 from dataclasses import MISSING, dataclass, field, fields
 
 from ..base.errors import nearest
+from . import factors
 from .texts import number_hint, parse_number, show
 
-USED, ALIAS, IGNORED = "used", "alias", "ignored"
+USED, ALIAS, FORMER, IGNORED = "used", "alias", "former", "ignored"
 AUTO = "auto"
+OBS_SCALE = "train.obs_scale"
 MAX_AGENTS = 2**24
 MAX_SEED = 2**63 - 1
 
@@ -39,6 +41,12 @@ def alias(target: str, help: str):
     """A second name of another key."""
     return field(default=None, init=False, repr=False, compare=False,
                  metadata={"help": help, "status": ALIAS, "target": target})
+
+
+def former(target: str, help: str):
+    """A key of earlier versions, which old runs and inis hold: it becomes a value of another."""
+    return field(default=None, init=False, repr=False, compare=False,
+                 metadata={"help": help, "status": FORMER, "target": target})
 
 
 def ignored(help: str):
@@ -172,11 +180,12 @@ class Train:
     reward_clip: float = setting(0.0, "rewards are clipped to [-this, this]; 0 = off",
                                  low=0, high=1e9)
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
-    scale_obs: bool = setting(False, "divide byte observations by 255")
-    encoder_scale: float = setting(0.0, "factor of the encoder's first weights and of its learning "
-                                        "rate, as if observations were multiplied by it; below 1 "
-                                        "for large numbers. 0: 1; for Python environments by "
-                                        "random play", low=0, high=1e6)
+    obs_scale: str = setting(AUTO, "factors of the numbers of an observation: the network learns "
+                                   "as if they were multiplied by these; its weights take "
+                                   "observations as they are",
+                             auto="by random play when a run begins: 1 where numbers are small")
+    scale_obs: bool = former("train.obs_scale", "true: bytes are divided by 255")
+    encoder_scale: float = former("train.obs_scale", "one factor for all numbers; 0: automatic")
     backend: str = setting(AUTO, "which trainer runs: the native one, or PyTorch's",
                            choices=("native", "torch"),
                            auto="native; torch where policy.torch_class asks for it")
@@ -294,8 +303,8 @@ class Key:
     type: str                       # 'int', 'float', 'bool' or 'str'
     default: object
     help: str
-    status: str                     # USED, ALIAS or IGNORED
-    target: str | None = None       # of an alias: the key it stands for
+    status: str                     # USED, ALIAS, FORMER or IGNORED
+    target: str | None = None       # of an alias or a former key: the key it stands for
     low: float | None = None
     high: float | None = None
     above: float | None = None
@@ -332,6 +341,8 @@ class Key:
             if self.auto:
                 words.insert(0, AUTO)
             return words[0] if len(words) == 1 else " or ".join((", ".join(words[:-1]), words[-1]))
+        if self.full == OBS_SCALE:
+            return f"{factors.WORDS}; or {AUTO}"
         kind = {"int": "a whole number", "float": "a number", "bool": "true, false, 1 or 0",
                 "str": "text"}[self.type]
         bounds = self.bounds
@@ -395,6 +406,8 @@ def parse(key: Key, text: str, *, cut: bool = False):
     """
     if key.auto and text == AUTO:
         return AUTO
+    if key.full == OBS_SCALE:
+        return factors.canonical(text)
     if key.type == "str":
         if key.choices and text not in key.choices:
             close = "cuda" if text.lower() == "gpu" and "cuda" in key.choices else \

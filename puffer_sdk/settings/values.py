@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ..base.errors import UsageError
 from . import table
-from .automatic import choose
+from .automatic import CHOSEN, choose
 from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
 from .texts import show, show_literal
 
@@ -156,7 +156,7 @@ def complete(given: Mapping[str, Given], env: Mapping[str, float], *, env_name: 
         mine = given.get(key.full)
         chosen[key.full] = mine.value if mine else key.default
         origin[key.full] = mine.origin if mine else "default"
-        if key.auto and chosen[key.full] == AUTO:
+        if key.full in CHOSEN and chosen[key.full] == AUTO:
             autos.append(key.full)
     chosen["base.env_name"] = chosen["base.env_name"] or env_name
     for full in autos:      # in the table's order: each may read those before it

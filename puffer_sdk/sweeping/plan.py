@@ -54,7 +54,7 @@ DEFAULT = {
 
 
 # what random play says of a Python environment where a sweep begins: it holds in every trial
-MEASURED = ("vec.reward_scale", "train.scale_obs", "train.encoder_scale")
+MEASURED = ("vec.reward_scale", "train.obs_scale")
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def _full_name(text: str, resolved: Config, spec) -> str | None:
     key = table.KEYS.get(full)
     if key is None or key.status == table.IGNORED or key.section == "sweep":
         return None
-    return key.target if key.status == table.ALIAS else full
+    return key.target or full
 
 
 def _unknown(text: str, place: str) -> UsageError:

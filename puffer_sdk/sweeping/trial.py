@@ -22,6 +22,7 @@ from ..env.warm import Warm
 from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..training import backends, runs
+from ..training.following import take_obs_scale
 from ..training.jobs import TrainJob
 from ..training.metrics import open_sinks
 from . import compute
@@ -177,7 +178,9 @@ class _Watch:
                 open_sinks(run, self.config, project=bench.source.label, group=bench.group,
                            **bench.wanted) as self.sinks:
             for kind, payload in events:
-                if kind == "metrics":
+                if kind == "ready":
+                    self.config = take_obs_scale(run, self.config, payload)
+                elif kind == "metrics":
                     self.take(payload)
                 elif kind == "device":
                     self.config = backends.on_cpu(self.config, payload["reason"])

@@ -4,7 +4,9 @@ A checkpoint is a safetensors file: any tool that reads the format reads the wei
 holds what else a resumed run needs, as one JSON text under the key "puffer":
 
     format_version   2; a greater one is refused. 1 judged by the episodes that ended in training:
-                     its "goal", "best" and "window" are no evaluations
+                     its "goal", "best" and "window" are no evaluations; train.scale_obs and
+                     train.encoder_scale stood for obs_scale, and the weights took bytes divided by
+                     255 with the first of them
     checksum         CRC-32 of the tensors; checkpoints of older versions have none
     env              name, spec hash, observation size and type, head widths
     config           the resolved settings
@@ -36,6 +38,7 @@ from ..base import files, records, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..bridges import layouts
 from ..scoring.words import claimed
+from ..settings import factors
 from ..settings.goal import Goal
 from ..settings.texts import show
 from ..settings.values import Config
@@ -51,7 +54,7 @@ class Checkpoint:
 
     path: Path
     tensors: dict[str, np.ndarray]
-    facts: dict                     # the metadata described above
+    facts: dict                     # the metadata described above, as the file has them
 
     @property
     def step(self) -> int:
@@ -62,7 +65,7 @@ class Checkpoint:
     def config(self) -> Config:
         """The settings it was trained with. Raises UsageError where this version knows them not."""
         with self.named():
-            return Config.from_dict(self.facts["config"])
+            return Config.from_dict(_with_obs_scale(self.facts))
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
@@ -154,7 +157,8 @@ def load(path: Path) -> Checkpoint:
     if bad:
         raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,
                        hint="take an earlier one from the same folder")
-    return Checkpoint(path, tensors, facts)
+    with records.read_as("the checkpoint's metadata", path):
+        return Checkpoint(path, _as_of_today(tensors, facts), facts)
 
 
 def _memory() -> int:
@@ -198,6 +202,31 @@ def _read_facts(metadata: dict[str, str], path: Path) -> dict:
         Window().load(facts.get("window", []))
         claimed(facts["evaluation"]) if facts.get("evaluation") else None
     return facts
+
+
+def _with_obs_scale(facts: Mapping) -> dict:
+    """The settings; with obs_scale where they hold what earlier versions had in its place."""
+    tree = facts["config"]
+    train = tree.get("train", {})
+    if "scale_obs" not in train:
+        return tree
+    value = factors.from_former(train, in_bytes=facts["env"].get("obs_dtype") == "uint8",
+                                own_network=bool(tree.get("policy", {}).get("torch_class")))
+    kept = {name: train[name] for name in train if name not in ("scale_obs", "encoder_scale")}
+    return {**tree, "train": {**kept, "obs_scale": value}}
+
+
+def _as_of_today(tensors: Mapping[str, np.ndarray], facts: Mapping) -> dict[str, np.ndarray]:
+    """Tensors of earlier versions such that the encoder takes bytes as they are, and its momentum
+    is that of gradients by observations times their factors."""
+    train, found = facts["config"].get("train", {}), dict(tensors)
+    if facts["config"].get("policy", {}).get("torch_class"):
+        return found
+    if train.get("scale_obs") and facts["env"].get("obs_dtype") == "uint8":
+        found["encoder"] = found["encoder"] / np.float32(factors.BYTE)
+    if train.get("encoder_scale") and "muon.encoder" in found:
+        found["muon.encoder"] = found["muon.encoder"] * np.float32(train["encoder_scale"])
+    return found
 
 
 def forget_replaced(newer: Checkpoint) -> None:

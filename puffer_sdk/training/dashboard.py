@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from ..base import ui
 from ..settings.values import Config
 from .runs import Run
+from .schedules import Planned
 
 PLAIN_EVERY = 2.0               # seconds between two plain lines; more as the run gets longer
 PLAIN_MOST = 60.0
@@ -30,8 +31,8 @@ class Dashboard:
     def __init__(self, run: Run, config: Config, where: str = ""):
         """where    the device, and why that one"""
         self.run, self.config, self.where = run, config, where
-        batch = config.vec.total_agents * config.train.horizon
-        self.total = max(1, config.train.total_timesteps // batch) * batch      # whole epochs
+        self.planned = Planned.of(config)
+        self.total = self.planned.steps
         self.name = run.env
         self.row: dict = {}
         self.env: dict = {}             # the window's mean of every env/ key; n: of the last epoch
@@ -50,7 +51,7 @@ class Dashboard:
                              transient=False)
             self.live.start()
         else:
-            ui.say(f"training {self.name}: {self.total:,} steps, run {self.run.folder.name}"
+            ui.say(f"training {self.name}: {self.planned}, run {self.run.folder.name}"
                    + f", {self.where}" * bool(self.where))
         return self
 
@@ -222,9 +223,14 @@ class Dashboard:
                                        (f"{'█' * round(room * share):<{room}}", "cyan"),
                                        f"{share:5.0%}"))
         if self.row:
-            epochs = max(1, round(self.total * self.row["epoch"] / max(1, self.row["step"])))
-            lines += [Text(), Text.assemble((f"{'epoch':<12}", "dim"),
-                                            f"{self.row['epoch']:,} of {epochs:,}")]
+            done, plan = self.row["epoch"], self.planned
+            lines.append(Text())
+            for name, now, last in (
+                    ("epoch", done, plan.epochs),
+                    ("updates", min(int(done * plan.each), plan.updates), plan.updates)):
+                exact = f"{now:,} of {last:,}"
+                lines.append(Text.assemble((f"{name:<8}", "dim"), exact if len(exact) + 8 <= width
+                                           else f"{short(now)} of {short(last)}"))
         return Text("\n").join(lines)
 
 

@@ -5,13 +5,16 @@ own for what their environments print, which goes away, and show nothing but err
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..base import files
 from ..base.errors import Interrupted, RunError
 from ..env import child
+from ..settings.table import OBS_SCALE
+from ..settings.values import Config
 from .jobs import TrainJob
+from .runs import Run
 
 WORK = "puffer_sdk.training.worker:work"
 
@@ -29,6 +32,18 @@ def run_child(job: TrainJob, on_event: Callable[[str, dict], None], **options) -
     if "stopped" in done:
         raise Interrupted(done["stopped"])
     return done
+
+
+def take_obs_scale(run: Run, config: Config, ready: Mapping) -> Config:
+    """The settings with the obs_scale that the child found, written to the run's config.ini.
+
+    ready   the payload of its event `ready`
+    """
+    value, origin = ready["obs_scale"]
+    if value != config.train.obs_scale:
+        config = config.with_auto(OBS_SCALE, value, origin.removeprefix("auto: "))
+        files.save(run.config_path, config.to_ini(), what="the settings")
+    return config
 
 
 def follow(make_job: Callable[..., TrainJob], prepared, signals: child.Signals) -> None:

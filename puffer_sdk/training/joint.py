@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,11 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import RunError
+from ..env import random_play
 from ..env.link import Link
 from ..scaling import agreeing
 from ..scaling.group import Alone
+from ..settings.table import AUTO, OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
 from .jobs import TrainJob, make_vec
@@ -69,6 +71,22 @@ class Joint:
             copy = folder / "from-rank-0.safetensors"
             files.write(copy, data)
             return checkpoint.load(copy)
+
+    def with_obs_scale(self, job: TrainJob, library, past: checkpoint.Checkpoint | None,
+                       link: Link) -> Config:
+        """The job's settings with obs_scale, where it is chosen automatically: that of the run so
+        far, or by random play of rank 0."""
+        if job.config.train.obs_scale != AUTO:
+            return job.config
+        found = (past.config.train.obs_scale, "as before") if past else self.from_first(
+            lambda: random_play.measure_obs_scale(job, library, link))
+        return job.config.with_auto(OBS_SCALE, *found)
+
+    def from_first(self, make: Callable[[], object]):
+        """What rank 0 makes, JSON-able, on every rank."""
+        if self.group.size == 1:
+            return make()
+        return self.group.share({"made": make() if self.leads else None})[0]["made"]
 
     def first_env(self, library, part: Config, link: Link) -> int:
         """The global number of this rank's first env; part: its settings"""

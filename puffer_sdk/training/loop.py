@@ -36,7 +36,8 @@ class Trainer:
             trainer.save("policy.safetensors")      # for `puffer-sdk eval`, or load()
 
     vec       the first rollout resets its envs; do not step them yourself in between
-    config    settings over those of the environment's ini, or a Config from configure()
+    config    settings over those of the environment's ini, or a Config from configure();
+              train.obs_scale is 1 unless given
     group     several processes share the run: a torch.distributed process group, or a Group of
               scaling/group.py. vec is this process's part of the environments, as many agents as
               any other's, with seeds of its own; settings are of the whole run. All processes

@@ -1,4 +1,4 @@
-"""What both trainers share: checks of sizes and masks, schedules. No arithmetic on arrays.
+"""What both trainers share: checks of sizes and masks, schedules. No arithmetic on rollouts.
 
 Sizes: N agents, T horizon, A sum of head widths.
 """
@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..base.errors import RunError, UsageError, did_you_mean
+from ..settings import factors
+from ..settings.table import AUTO
 
 LOSSES = ("policy", "value", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
 SCALE_HINT = "lower train.learning_rate, or scale rewards and observations"
@@ -21,6 +24,32 @@ MASK_HINT = "leave at least one action legal, e.g. 'do nothing'"
 def cosine(start: float, floor_ratio: float, progress: float) -> float:
     """From `start` at progress 0 to `floor_ratio * start` at progress 1, along half a cosine."""
     return start * (floor_ratio + (1 - floor_ratio) * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """How often a run will learn: gradient steps are `updates`, each by one minibatch."""
+
+    steps: int          # agent steps of all epochs
+    epochs: int
+    each: float         # updates of an epoch; fractions are carried to the next one
+    updates: int        # of the run, where no row is ever without an agent
+
+    @classmethod
+    def of(cls, config) -> Planned:
+        train = config.train
+        batch = config.vec.total_agents * train.horizon
+        epochs = max(1, train.total_timesteps // batch)
+        each = train.replay_ratio * batch / train.minibatch_size
+        return cls(epochs * batch, epochs, each, int(epochs * each * (1 + 1e-12)))
+
+    def __str__(self) -> str:
+        """'3,997,696 steps in 122 epochs of 8 updates, 976 in all'"""
+        def count(number, name: str) -> str:
+            return f"{number:,.4g} {name}{'s' * (number != 1)}" if number < 1e4 \
+                else f"{number:,.0f} {name}s"
+        return (f"{self.steps:,} steps in {self.epochs:,} epoch{'s' * (self.epochs != 1)} of "
+                f"{count(self.each, 'update')}, {self.updates:,} in all")
 
 
 def check_sizes(vec, train) -> None:
@@ -41,6 +70,14 @@ def check_sizes(vec, train) -> None:
         raise UsageError("the action mask does not cover the action heads",
                          expected=f"{sum(vec.act_sizes)} bytes an agent (the sum of ACT_SIZES)",
                          actual=vec.action_mask.shape[1])
+
+
+def obs_factors(train, size: int) -> np.ndarray | None:
+    """(D,) float32: train.obs_scale for each of `size` numbers; None where all are 1, or nobody
+    has chosen them. Raises UsageError where they are those of another row."""
+    text = getattr(train, "obs_scale", AUTO)
+    found = np.ones(1) if text == AUTO else np.array(factors.expand(text, size), np.float32)
+    return None if (found == 1).all() else found
 
 
 def check_same_envs(new, old) -> None:

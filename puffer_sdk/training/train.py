@@ -21,12 +21,13 @@ from ..bridges import sources
 from ..env import child
 from ..scaling import dividing, places
 from ..settings.goal import parse_goal
+from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from ..toolchain import gpu_kept
 from . import backends, checkpoint, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
-from .following import follow, run_child
+from .following import follow, run_child, take_obs_scale
 from .jobs import TrainJob
 from .locks import locked
 from .metrics import open_sinks
@@ -209,6 +210,13 @@ class _Parent:
         run.set_status("running", total=self.config.train.total_timesteps, evaluation=None,
                        group=self.group_facts(()), **facts)
 
+    def tell_obs_scale(self) -> None:
+        """Says what observations are multiplied by, where that was chosen automatically."""
+        value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
+        if origin.startswith("auto: ") and value != "1":
+            ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; "
+                   "train.obs_scale 1 leaves them as they are")
+
     def group_facts(self, hosts: Sequence[str]) -> dict | None:
         """What run.json says about the processes that share the run."""
         place = self.job.place
@@ -217,8 +225,11 @@ class _Parent:
     def on_event(self, kind: str, payload: dict) -> None:
         if kind == "ready":
             self.ready = True
+            self.config = take_obs_scale(self.run, self.config, payload)
             if self.past:
                 self.write_folder(self.past.checkpoint.facts["epoch"])
+            else:
+                self.tell_obs_scale()
             self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
             if self.spec.no_finals:
                 ui.warn(f"no final observations: {self.spec.no_finals}. Where a time limit ends an "

@@ -28,6 +28,7 @@ from ..scaling import cores, dividing
 from ..scaling import group as joining
 from ..scaling.failing import Elsewhere
 from ..scaling.group import Alone
+from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
 from .endings import Endings
@@ -86,6 +87,9 @@ class _Worker:
             if said and self.leads:
                 link.emit("note", text=said)
         self.past = past
+        self.config = self.joint.with_obs_scale(replace(job, config=self.config), self.library,
+                                                past, link)
+        self.part = dividing.part_of(self.config, group.size)
         self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)
         link.emit("first_env", number=self.first_env)
@@ -193,7 +197,8 @@ class _Worker:
         self.snapshot_time = self.saved_time = self.durable_time = self.began
         self.clock = CLOCK
         self.snapshot = self.state(started=True) if self.past is None else self.state()
-        self.link.emit("ready", hosts=list(self.group.hosts), path=self.path)
+        self.link.emit("ready", hosts=list(self.group.hosts), path=self.path,
+                       obs_scale=[self.config.train.obs_scale, self.config.origin[OBS_SCALE]])
         if self.evaluations.met:
             self.link.emit("goal", **self.evaluations.met)
         threading.Thread(target=self.rescue, daemon=True).start()

@@ -82,7 +82,7 @@ def test_a_worker_that_hangs_is_named_after_the_timeout():
 
 SMALL = {"train.horizon": 16, "train.minibatch_size": 128, "vec.total_agents": 8, "train.seed": 7,
          "policy.hidden_size": 16, "train.total_timesteps": 8 * 16 * 2, "vec.reward_scale": 1,
-         "train.encoder_scale": 1, "vec.num_workers": 0}
+         "train.obs_scale": 1, "vec.num_workers": 0}
 
 
 @pytest.mark.parametrize(("fault", "at", "says"), [

@@ -212,7 +212,7 @@ def test_training_goes_on(once, fault, free, workers, capsys):
         "train.horizon": 16, "train.minibatch_size": 128, "vec.total_agents": 12,
         "policy.hidden_size": 16, "train.total_timesteps": 12 * 16 * 8, "vec.free": free,
         "vec.num_workers": workers, "vec.restarts": 1, "vec.step_timeout": 0.5,
-        "vec.reward_scale": 1, "train.encoder_scale": 1, "env.fault": fault, "env.once": once,
+        "vec.reward_scale": 1, "train.obs_scale": 1, "env.fault": fault, "env.once": once,
         "env.length": 7},
         runs_dir=Path(once).parent)
     assert run.steps == 12 * 16 * 8
@@ -225,5 +225,5 @@ def test_training_ends_where_no_restarts_are_left(tmp_path):
     with pytest.raises(RunError, match="ended in step: SIGKILL, and its copies were made anew 1"):
         puffer_sdk.train(f"{GAMES}:Count", {
             "train.total_timesteps": 10**6, "vec.total_agents": 8, "vec.num_workers": 1,
-            "vec.reward_scale": 1, "train.encoder_scale": 1, "vec.restarts": 1, "env.fault": "kill",
+            "vec.reward_scale": 1, "train.obs_scale": 1, "vec.restarts": 1, "env.fault": "kill",
             "env.at": 50, "env.length": 99}, runs_dir=tmp_path)

@@ -174,26 +174,27 @@ def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
     assert all(1 < value < 10 for value in returns)
 
 
-@pytest.mark.parametrize(("high", "given", "scaled"), [
-    (255, None, True), (10, None, False), (255, 0, False), (10, 1, True)])
-def test_pictures_of_large_bytes_are_divided_by_255(here, high, given, scaled):
+@pytest.mark.parametrize(("high", "given", "scale"), [
+    (255, None, 1 / 64), (5, None, 1), (255, 1, 1), (5, 0.5, 0.5)])
+def test_large_numbers_are_scaled(here, high, given, scale):
     """Otherwise the first policy is certain of what it knows nothing about."""
-    settings = {"env.high": high, **({} if given is None else {"train.scale_obs": given})}
+    settings = {"env.high": high, **({} if given is None else {"train.obs_scale": given})}
     config = sources.find("games.py:Bytes").prepare(settings).with_sizes().config
-    assert config.train.scale_obs is scaled and config.vec.reward_scale == 1
+    assert float(config.train.obs_scale) == scale and config.vec.reward_scale == 1
 
 
 @pytest.mark.parametrize("backend", ["native", "torch"])
-def test_a_scale_of_the_encoder_is_as_one_of_observations(here, backend):
-    """To the bit, for a power of two: the weights take observations as they are, and training goes
-    as if these were smaller."""
-    more = {**SMALL, "vec.reward_scale": 1, "train.max_grad_norm": 1e6, "train.device": "cpu",
+def test_training_goes_as_if_observations_were_multiplied(here, backend):
+    """To the bit, for a power of two: momentum and the norm of gradients too. The weights take
+    observations as they are."""
+    more = {**SMALL, "vec.reward_scale": 1, "train.max_grad_norm": 0.3, "train.device": "cpu",
             "train.backend": backend}
     plain, loud = (checkpoint.load(puffer_sdk.train(f"games.py:{name}", {
-        **more, "train.encoder_scale": scale}).checkpoint).tensors
+        **more, "train.obs_scale": scale}).checkpoint).tensors
         for name, scale in (("Count", 1), ("Loud", 0.25)))
     assert np.array_equal(4 * loud["encoder"], plain["encoder"])
-    assert all(np.array_equal(loud[name], plain[name]) for name in ("layers.0", "decoder"))
+    assert all(np.array_equal(loud[name], plain[name]) for name in (
+        "layers.0", "decoder", "muon.encoder", "muon.layers.0", "muon.decoder"))
 
 
 def test_rows_of_many_large_numbers_are_learned_from(here):
@@ -201,9 +202,9 @@ def test_rows_of_many_large_numbers_are_learned_from(here):
     settings = {"train.total_timesteps": 30_000, "policy.hidden_size": 32}
     run = puffer_sdk.train("games.py:Glyphs", settings)
     config = sources.find("games.py:Glyphs").resolve(ini=run.folder / "config.ini")
-    assert config.train.encoder_scale == pytest.approx(16 / (2500 * 800**0.5), rel=0.1)
+    assert float(config.train.obs_scale) == 2.0**-10
     assert run.reached["episode_return"] > 6
-    without = puffer_sdk.train("games.py:Glyphs", {**settings, "train.encoder_scale": 1})
+    without = puffer_sdk.train("games.py:Glyphs", {**settings, "train.obs_scale": 1})
     assert without.reached["episode_return"] < 4
 
 

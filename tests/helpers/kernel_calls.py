@@ -164,9 +164,9 @@ class Table:
         assert (where[max(found, 0):] == -7).all()
         return where[:found]
 
-    def widen(self, obs, scale, extra=3):
+    def widen(self, obs, extra=3):
         out = Out(len(obs), obs.shape[1] + extra, obs.shape[1])
-        self.c.widen(*obs.shape, pointer(obs), scale, out.pointer, obs.shape[1] + extra)
+        self.c.widen(*obs.shape, pointer(obs), out.pointer, obs.shape[1] + extra)
         return out.done()
 
     def encode_sparse(self, obs, W):

@@ -18,6 +18,8 @@ from puffer_sdk.settings.values import Config
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training.reference.policy import Policy, zero_ended
 
+SCALE = 1 / 256         # of "scaled" observations, which are bytes of any size
+
 
 @dataclass
 class Script:
@@ -49,10 +51,10 @@ class Made:
         """exporting.export, also of no layers at all, which no settings ask for."""
         if self.config.policy.num_layers:
             return exporting.export(self.path, to, target)
-        p, t = self.config.policy, self.config.train
+        p = self.config.policy
         policy = exporting.TrainedPolicy(
             self.path, self.path.stem, 1, self.obs_size, self.dtype.name, self.act_sizes,
-            p.hidden_size, 0, bool(t.scale_obs), "", self.config, self.tensors)
+            p.hidden_size, 0, "", self.config, self.tensors)
         target.write_bytes(exporting.WRITERS[to](policy))
         return target
 
@@ -61,7 +63,7 @@ class Made:
         draw = np.random.default_rng(seed)
         shape = (ticks, self.agents, self.obs_size)
         if self.dtype == np.uint8:
-            high = 256 if self.config.train.scale_obs else 3
+            high = 3 if self.config.train.obs_scale == "1" else 256
             observations = draw.integers(0, high, shape).astype(np.uint8)
         else:
             observations = draw.normal(size=shape).astype(np.float32)
@@ -92,10 +94,10 @@ def make_policy(folder: Path, act_sizes=(5,), *, hidden=16, layers=1, obs_size=6
                 seed=3) -> Made:
     """A checkpoint of random weights, `gain` times as large as a network starts with."""
     settings = config.defaults({"policy.hidden_size": hidden, "policy.num_layers": max(layers, 1),
-                                "train.scale_obs": int(scale)})
+                                "train.obs_scale": SCALE if scale else 1})
     settings = replace(settings, policy=replace(settings.policy, num_layers=layers))
-    policy = Policy(obs_size, act_sizes, hidden, layers, scale)
-    policy.initialise(seed)
+    policy = Policy(obs_size, act_sizes, hidden, layers)
+    policy.initialise(seed, np.full(obs_size, SCALE, np.float32) if scale else None)
     with torch.no_grad():
         for weight in policy.parameters():
             weight.mul_(gain)

@@ -161,7 +161,7 @@ static void encoder(void) {
         uint32_t word = philox_block(8, 0, (uint32_t)i, 0, 0).word[0];
         obs[i] = word % 4 ? 0 : (uint8_t)(word >> 8);
     }
-    kernels->widen(R, D, obs, 1, wide, D);
+    kernels->widen(R, D, obs, wide, D);
     show("widen", wide, R, D, D);
     for (int r = 0; r < R; r++) {
         int n = kernels->nonzero(D, obs + r * D, where);

@@ -41,7 +41,7 @@ def fault(t, row, kind):
 # ---- a tick -----------------------------------------------------------------------------------
 
 
-def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, scale=0, reset=0,
+def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, reset=0,
           rewards=None, products="both", seed=0, slots=0, has_final=None, counts=None,
           truncations=None, alive=None, live=None):
     random = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, s
         known["truncations"] = truncations
     got = cuda.tick_begin(
         **known, tick=tick(t), rows=rows, first=first, T=T, D=D, size=size,
-        obs_dtype=int(dtype != "u8"), scale_obs=scale, reset_state=reset, ldw=ldw, slots=slots,
+        obs_dtype=int(dtype != "u8"), reset_state=reset, ldw=ldw, slots=slots,
         wide=blank(rows, ldw) if products != "narrow" else None,
         narrow=blank(rows, ldw, dtype=np.uint16) if products != "wide" else None, fault=NO_FAULT)
     return known, got
@@ -91,11 +91,11 @@ def test_a_tick_begins(cuda, dtype, t):
     assert same(got.narrow, bf16_bits(got.wide)) and same(got.fault, NO_FAULT)
 
 
-def test_bytes_are_divided_if_asked_and_formats_are_written_alone(cuda):
-    known, both = begin(cuda, 2, "u8", scale=1)
-    assert same(both.wide[:, :9], known["obs"] / np.float32(255))
+def test_formats_are_written_alone(cuda):
+    known, both = begin(cuda, 2, "u8")
+    assert same(both.wide[:, :9], known["obs"].astype(np.float32))
     for products, other in ("wide", "narrow"), ("narrow", "wide"):
-        alone = begin(cuda, 2, "u8", scale=1, products=products)[1]
+        alone = begin(cuda, 2, "u8", products=products)[1]
         assert same(getattr(alone, products), getattr(both, products))
         assert getattr(alone, other) is None
     assert begin(cuda, 2, "f32", ldw=9)[1].wide.shape == (7, 9)

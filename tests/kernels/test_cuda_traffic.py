@@ -14,7 +14,7 @@ double traffic(int32_t kernel, const void* args) { return cuda_traffic(kernel, a
 void arrays(int32_t kernel, const void* args, CudaArrays* to) { *to = cuda_arrays(kernel, args); }
 """
 FIXED = {"tick_next", "update_decide"}               # its arrays have one size
-NOT_SIZES = {"obs_dtype", "scale_obs", "reset_state", "first", "first_agent", "norm_adv"}
+NOT_SIZES = {"obs_dtype", "reset_state", "first", "first_agent", "norm_adv"}
 
 
 @pytest.fixture(scope="module")

@@ -335,19 +335,16 @@ def test_equal_advantages_have_no_spread(cuda):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-@pytest.mark.parametrize("scale", [0, 1])
-def test_observations_are_gathered(cuda, dtype, scale):
+def test_observations_are_gathered(cuda, dtype):
     N, S, T, D, ldw = 6, 5, 3, 9, 16
     obs = (100 * np.abs(normal(1, N, T, D))).clip(0, 255).astype(dtype)
     rows = np.int32([5, 0, 2, 5, 1])
     got = cuda.obs_gather(S=S, T=T, D=D, ldw=ldw, obs_dtype=int(dtype == np.float32),
-                          scale_obs=scale, rows=rows, obs=obs, wide=blank(S * T, ldw),
+                          rows=rows, obs=obs, wide=blank(S * T, ldw),
                           narrow=blank(S * T, ldw, dtype=np.uint16))
     want = obs[rows].reshape(S * T, D).astype(np.float32)
-    if scale and dtype == np.uint8:
-        want = want / np.float32(255)
     assert same(got.wide, wide(want, ldw, 0)) and same(got.narrow, bf16_bits(got.wide))
-    args = dict(S=S, T=T, D=D, ldw=ldw, obs_dtype=int(dtype == np.float32), scale_obs=scale,
+    args = dict(S=S, T=T, D=D, ldw=ldw, obs_dtype=int(dtype == np.float32),
                 obs=obs, wide=blank(S * T, ldw), narrow=None)
     in_order = cuda.obs_gather(rows=np.arange(S, dtype=np.int32), **args)
     assert same(cuda.obs_gather(rows=None, **args).wide, in_order.wide)
@@ -373,13 +370,19 @@ def test_columns_are_added_up(cuda, parts, columns):
 @pytest.mark.parametrize("count, parts", [(1, 1), (77, 3), (5000, 8)])
 def test_parts_are_added_in_order(cuda, count, parts):
     source = normal(1, parts, count + 3)
-    got = cuda.parts_add(count=count, parts=parts, stride=count + 3, source=source,
-                         sums=blank(count))
+    got = cuda.parts_add(count=count, parts=parts, stride=count + 3, source=source, D=0, H=0,
+                         obs_scale=None, sums=blank(count))
     want = source[0, :count].copy()
     for part in source[1:, :count]:
         want = want + part
     assert same(got.sums, want)
     assert parts == 1 or not same(want, source[::-1, :count].sum(0, dtype=np.float32))
+    D, H = (1, 1) if count == 1 else (9, 8)         # the first sums are of the encoder (D, H)
+    factors = np.float32([0.3, 1, 7] * 3)[:D]
+    got = cuda.parts_add(count=count, parts=parts, stride=count + 3, source=source, D=D, H=H,
+                         obs_scale=factors, sums=blank(count))
+    want[:D * H] *= np.repeat(factors, H)
+    assert same(got.sums, want)
 
 
 def layout(*shapes, vectors=3):
@@ -485,7 +488,8 @@ def apply(cuda, narrow=True, **known):
     matrices, chunks, vectors, size = layout(*SHAPES)
     X, weights = normal(1, size), normal(2, size)
     got = cuda.muon_apply(schedule=schedule(), results=results(**known), chunks=len(chunks),
-                          chunk=chunks, matrix=matrices, X=X, weights=weights,
+                          chunk=chunks, matrix=matrices, D=0, H=0, obs_scale=None, X=X,
+                          weights=weights,
                           narrow=blank(size, dtype=np.uint16) if narrow else None)
     return matrices, vectors, X, weights, got
 
@@ -503,6 +507,19 @@ def test_weights_move(cuda, generic):
     assert same(got.weights[vectors:], weights[vectors:])
     assert same(got.narrow[:vectors], bf16_bits(got.weights[:vectors]))
     assert same(apply(cuda, narrow=False)[-1].weights, got.weights)
+
+
+def test_rows_of_the_encoder_move_by_their_factors(cuda):
+    matrices, chunks, vectors, size = layout(*SHAPES)
+    (D, H), X, weights = SHAPES[0], normal(1, size), normal(2, size)
+    factors = np.linspace(0.1, 3, D, dtype=np.float32)
+    got = cuda.muon_apply(schedule=schedule(), results=results(), chunks=len(chunks), chunk=chunks,
+                          matrix=matrices, D=D, H=H, obs_scale=factors, X=X, weights=weights,
+                          narrow=None).weights
+    plain = apply(cuda, narrow=False)[-1].weights
+    moved = (got - weights)[:D * H], np.repeat(factors, H) * (plain - weights)[:D * H]
+    assert np.allclose(*moved, rtol=1e-3, atol=1e-6) and abs(moved[0]).max() > 1e-3
+    assert same(got[D * H:], plain[D * H:])
 
 
 def test_after_a_stop_nothing_moves(cuda):

@@ -202,7 +202,7 @@ def test_a_network_that_torch_cannot_trace_is_said_so(own_network, tmp_path):
 # ---- metadata ---------------------------------------------------------------------------------
 
 ABOUT = {"env": "game", "step": 5_000_000_123, "obs_size": 6, "obs_dtype": "uint8",
-         "act_sizes": [3, 1], "scale_obs": True, "logstd": [-1.0]}
+         "act_sizes": [3, 1], "logstd": [-1.0]}
 
 
 def test_every_format_says_what_it_is(tmp_path):
@@ -218,7 +218,7 @@ def test_every_format_says_what_it_is(tmp_path):
     data = made.export("c", tmp_path / "p.bin").read_bytes()
     trailer = data[-128:]
     numbers = export.TRAILER.unpack_from(trailer)
-    assert numbers[:9] == (1, (len(data) - 128) // 4, 6, 16, 1, 2, 1, 1, 5_000_000_123)
+    assert numbers[:9] == (1, (len(data) - 128) // 4, 6, 16, 1, 2, 1, 0, 5_000_000_123)
     assert numbers[9].rstrip(b"\0") == b"game"
     assert numbers[10].rstrip(b"\0").decode() == about["settings_hash"]
     other = make_policy(tmp_path, (3, 1), dtype=np.uint8, scale=True, hidden=17)

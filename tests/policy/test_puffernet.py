@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from helpers.policies import CASES, make_policy
 
 import puffer_sdk
 from puffer_sdk.base import paths
+from puffer_sdk.policy import export as exporting
 from puffer_sdk.policy.export import export
 from puffer_sdk.raylib import headers
 from puffer_sdk.training.native.actor import NativeActor
@@ -130,6 +132,24 @@ def test_greedy_actions_are_the_trainers(case, play, tmp_path):
         actor.ended(script.ended[tick])
         wanted = actor.act(script.observations[tick], script.masks[tick] if made.masked else None)
         assert_close(actions[tick], wanted)
+
+
+def test_files_that_say_so_divide_bytes_by_255(play, tmp_path):
+    """As older versions wrote them: the factor was a word of the trailer."""
+    made = make_policy(tmp_path, **CASES["scaled bytes"])
+    with torch.no_grad():
+        made.policy.encoder.mul_(255)
+    script, file = made.script(), tmp_path / "old.bin"
+    policy = replace(exporting.read_policy(made.path), weights=made.tensors)
+    data = bytearray(exporting.pack(policy))
+    begin = len(data) - 120 - 4 * len(made.act_sizes)
+    data[begin + 28:begin + 32] = struct.pack("<I", 1)
+    data[-16:-12] = struct.pack("<I", zlib.crc32(data[:-16]))
+    file.write_bytes(data)
+    _, logits, values = play(made, script, file=file)
+    made.policy.scale_obs = True
+    assert_close(logits, made.expected(script)[0])
+    assert_close(values, made.expected(script)[1])
 
 
 def test_without_terminals_memory_goes_on(play, tmp_path):

@@ -23,6 +23,7 @@ from puffer_sdk.projects import ocean
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config, inifile
 from puffer_sdk.toolchain import compilers
+from puffer_sdk.training import checkpoint
 
 NAMES = ("squared", "target", "breakout", "pendulum")       # bytes, many agents, floats, continuous
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsanitize=address,undefined",
@@ -114,12 +115,15 @@ def test_the_policy_goes_along_as_pufferlib_reads_it(squared, tmp_path):
     assert not any("plays at random" in item for item in done.todo)
     run_demo(done.folder, "squared", tmp_path)
 
-    # What PufferLib's puffernet cannot play stays here, and the list says so
-    puffer_sdk.train(folder, {"train.total_timesteps": 100_000, "train.scale_obs": True},
-                     runs_dir=tmp_path / "runs")
-    second = ocean.export_ocean(folder, tmp_path / "pr2", runs_dir=tmp_path / "runs")
-    assert any("train.scale_obs" in item for item in second.todo)
-    assert not (second.folder / "resources").exists()
+    # A factor of observations is in the weights: PufferLib's puffernet plays it as any other
+    run = puffer_sdk.train(folder, {"train.total_timesteps": 100_000, "train.obs_scale": 0.25},
+                           runs_dir=tmp_path / "runs")
+    second = ocean.export_ocean(folder, tmp_path / "pr2", model=run.checkpoint,
+                                runs_dir=tmp_path / "runs")
+    packed = (second.folder / "resources" / "squared" / "squared_weights.bin").read_bytes()
+    encoder = checkpoint.load(run.checkpoint).tensors["encoder"]
+    assert packed[:encoder.nbytes] == encoder.tobytes()
+    assert export.TRAILER.unpack_from(packed, len(packed) - 124)[6:8] == (1, 0)
     run_demo(second.folder, "squared", tmp_path)
 
 

@@ -53,7 +53,7 @@ def ocean(folder, binding='void my_init(Env* env, Dict* kwargs) { dict_get(kwarg
 def spec(**types):
     fields = tuple(CField(name, kind, 10 + i) for i, (name, kind) in enumerate(types.items()))
     return SimpleNamespace(fields=fields, settable=fields, header=Path("grid.h"), binding=None,
-                           struct="Grid")
+                           struct="Grid", obs_dtype="u8")
 
 
 def refusal(folder, overrides=None, spec=None, **options) -> UsageError:
@@ -725,8 +725,9 @@ def test_idle_actions_fit_the_heads(folder):
 def test_every_key_is_complete():
     for key in settings.KEYS.values():
         assert key.type in ("int", "float", "bool", "str") and key.help, key
-        assert key.status in (settings.USED, settings.ALIAS, settings.IGNORED)
-        if key.status == settings.ALIAS:
+        assert key.status in (settings.USED, settings.ALIAS, settings.FORMER,
+                              settings.IGNORED)
+        if key.target:
             assert settings.KEYS[key.target].status == settings.USED
         if key.status == settings.USED and key.default != settings.AUTO:
             assert settings.parse(key, texts.show(key.default)) == key.default, key
@@ -739,7 +740,7 @@ def test_every_key_is_complete():
 def test_every_default_resolves():
     result = config.defaults()
     for full, value in result.items():
-        assert value != settings.AUTO, full
+        assert value != settings.AUTO or full == settings.OBS_SCALE, full   # by play, in a run
         assert not isinstance(value, float) or math.isfinite(value)
 
 

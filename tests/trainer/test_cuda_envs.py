@@ -29,7 +29,7 @@ from puffer_sdk.training.native.ppo import NativePPO
 SMALL = dict(hidden_size=20, num_layers=2, horizon=50, minibatch_size=50 * 16,
              total_timesteps=10**5, learning_rate=0.02)
 GAMES = {                               # agents in 4 slices, and what is special
-    "squared": (32, dict(scale_obs=1, prio_alpha=0.0)),             # bytes, one agent
+    "squared": (32, dict(obs_scale="0.5", prio_alpha=0.0)),             # bytes, one agent
     "target": (64, dict(replay_ratio=1.5)),                         # two heads, agents together
     "pendulum": (32, dict(reward_clip=0.5, horizon=210, minibatch_size=210 * 8)),   # truncations
     "nim": (64, dict(reset_state=1)),                               # action masks, rand()

@@ -26,7 +26,7 @@ SMALL = dict(hidden_size=20, num_layers=2, horizon=6, minibatch_size=6 * 16, tot
 CASES = {                               # agents in 4 slices, and what is special
     "target": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),         # two heads, agents together
     "pendulum": (32, dict(prio_alpha=0.0, norm_adv=0, reward_clip=0.5)),    # continuous, truncated
-    "nim": (64, dict(prio_alpha=0.8, scale_obs=1, reset_state=1)),  # bytes, masks
+    "nim": (64, dict(prio_alpha=0.8, obs_scale="0.25", reset_state=1)),  # bytes, masks
     "inn": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),            # agents that come and go
 }
 

@@ -27,14 +27,15 @@ from puffer_sdk.training import checkpoint, worker
 CASES = {
     "mixed, masked bytes, drawn": dict(
         sizes=(3, 1, 2, 1), vec=dict(mask=True, obs_size=9, dtype=np.uint8, num_agents=9),
-        scale_obs=1, num_layers=2, hidden_size=21, replay_ratio=2.0, max_grad_norm=0.1),
+        obs_scale="0.2 x 7, 1 x 2", num_layers=2, hidden_size=21, replay_ratio=2.0,
+        max_grad_norm=0.1),
     "discrete, floats, dealt": dict(
         sizes=(5,), vec=dict(num_agents=11, end_chance=0.3), horizon=13, minibatch_size=52,
         hidden_size=33, prio_alpha=0.0, replay_ratio=2.4, reward_clip=0.5, norm_adv=0,
         vtrace_rho_clip=0.99, vtrace_c_clip=0.9, reset_state=1),
     "wide, three layers, annealed": dict(
         sizes=(4,), vec=dict(obs_size=70), num_layers=3, hidden_size=40, anneal_lr=1,
-        anneal_ent_coef=1, encoder_scale=0.3),
+        anneal_ent_coef=1, obs_scale="0.3"),
 }
 
 
@@ -187,7 +188,8 @@ FINALS = {
                    num_layers=2),
     "bytes, masked": dict(sizes=(4,), vec=dict(dtype=np.uint8, mask=True, obs_size=9, num_agents=12,
                                                end_chance=0.3, truncate_chance=0.9),
-                          horizon=13, minibatch_size=52, scale_obs=1, prio_alpha=0.0, norm_adv=0),
+                          horizon=13, minibatch_size=52, obs_scale="0.5", prio_alpha=0.0,
+                          norm_adv=0),
     "long": dict(sizes=(3,), vec=dict(num_agents=15, end_chance=0.1, truncate_chance=0.9),
                  horizon=40, minibatch_size=200, reset_state=1),
 }

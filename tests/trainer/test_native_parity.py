@@ -35,7 +35,7 @@ CASES = {
     "continuous, replayed": dict(sizes=(1, 1), num_layers=2, replay_ratio=2.0, warm=1),
     "mixed, masked, more outputs than lanes, scaled sparse bytes": dict(
         sizes=(1, 17, 3, 1), vec=dict(mask=True, obs_size=201, density=0.1, **BYTES),
-        hidden_size=33, scale_obs=1, encoder_scale=0.3),
+        hidden_size=33, obs_scale="0.3 x 70, 1 x 31, 2.5 x 100"),
     "mixed, every clip at work, annealed": dict(
         sizes=(3, 1), vec=dict(end_chance=0.3), num_layers=2, clip_coef=0.01, vf_clip_coef=0.01,
         max_grad_norm=0.1, vtrace_rho_clip=0.99, vtrace_c_clip=0.9, reward_clip=0.5, norm_adv=0,
@@ -47,7 +47,8 @@ CASES = {
         minibatch_size=134, hidden_size=70, num_layers=3, total_timesteps=201 * 20,
         prio_alpha=0.0, replay_ratio=1.5),
     "final observations": dict(
-        vec=dict(end_chance=0.3, truncate_chance=0.8, finals=True), replay_ratio=2.0),
+        vec=dict(end_chance=0.3, truncate_chance=0.8, finals=True), replay_ratio=2.0,
+        obs_scale="0.1 x 3, 2 x 2"),
     "agents that come and go": dict(
         vec=dict(num_agents=17, alive=True, truncate_chance=0.8, finals=True), replay_ratio=2.0,
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20),

@@ -29,7 +29,7 @@ AGENTS = 32
 WHOLE = dict(hidden_size=20, num_layers=2, horizon=6, total_timesteps=10**5, prio_alpha=0.0)
 # agents of an env, and what is special
 GAMES = {"pendulum": (1, dict(reward_clip=0.5)),                # continuous, truncations
-         "nim": (1, dict(scale_obs=1)), "target": (8, dict(norm_adv=0))}
+         "nim": (1, dict(obs_scale="0.25")), "target": (8, dict(norm_adv=0))}
 
 
 @cache
@@ -106,7 +106,7 @@ def test_ranks_draw_and_deal_as_the_gpus_of_one_process_do(make):
         library, env = opened(SPECIMENS / "ocean" / "nim")
         vec = part_of_vec(library, AGENTS, Alone(), num_buffers=2, env_settings=env)
         gpus = make_native(vec=vec, path="cuda", gpus=[0, 0], **{**WHOLE, **changes,
-                                                                 "scale_obs": 1})
+                                                                 "obs_scale": "0.25"})
         gpus.rollout()
         first, second = in_threads(2, work)
         for number in range(2):

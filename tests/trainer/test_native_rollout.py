@@ -29,7 +29,7 @@ CASES = {
     "continuous": dict(sizes=(1, 1), num_layers=2),
     "mixed, masked, more outputs than lanes, scaled sparse bytes": dict(
         sizes=(1, 17, 3, 1), vec=dict(mask=True, obs_size=201, density=0.1, **BYTES),
-        hidden_size=33, scale_obs=1),
+        hidden_size=33, obs_scale="0.125 x 200, 1 x 1"),
     "blank bytes": dict(sizes=(2, 2), vec=dict(obs_size=3, density=0.2, **BYTES)),
     "more agents than a block holds": dict(
         sizes=(3, 1), vec=dict(num_agents=71), horizon=3, minibatch_size=3 * 71, num_layers=2),
@@ -38,7 +38,7 @@ CASES = {
         minibatch_size=67 * 7, num_layers=2),
     "final observations in bytes": dict(
         sizes=(2, 1), vec=dict(end_chance=0.3, truncate_chance=0.8, finals=True, **BYTES),
-        scale_obs=1),
+        obs_scale="0.25"),
     "agents that come and go": dict(
         sizes=(3, 1), vec=dict(num_agents=67, alive=True, end_chance=0.2, truncate_chance=0.6,
                                finals=True), minibatch_size=67 * 7, num_layers=2),

@@ -145,3 +145,24 @@ def test_sweep_removes_what_a_killed_writer_left(saved):
     (saved.parent / f".{saved.name}.4711").write_bytes(b"half")
     checkpoint.sweep(saved.parent)
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+@pytest.mark.parametrize(("dtype", "train", "own", "obs_scale", "weights", "momentum"), [
+    ("uint8", {"scale_obs": True, "encoder_scale": 0.5}, "", str(0.5 / 255), 1 / 255, 0.5),
+    ("uint8", {"scale_obs": False, "encoder_scale": 0.0}, "", "1", 1, 1),
+    ("float32", {"scale_obs": True, "encoder_scale": 0.25}, "", "0.25", 1, 0.25),
+    ("uint8", {"scale_obs": True, "encoder_scale": 0.5}, "n.py:N", str(1 / 255), 1, 1)])
+def test_format_1_is_read(tmp_path, dtype, train, own, obs_scale, weights, momentum):
+    """Its network computed W (obs / 255); what is loaded computes the same of obs itself, and its
+    momentum is that of gradients by obs times its factors."""
+    tensors = {"encoder": np.float32([[1, -2]]), "muon.encoder": np.float32([[3, 4]]),
+               "decoder": np.float32([[5]])}
+    facts = {**FACTS, "env": {**ENV, "obs_dtype": dtype}, "format_version": 1,
+             "config": {"train": train, "policy": {"torch_class": own}}}
+    path = checkpoint.save(tmp_path / "old.safetensors", tensors, facts)
+    past = checkpoint.load(path)
+    assert past.config.train.obs_scale == obs_scale
+    assert past.facts["config"] == facts["config"]
+    assert past.tensors["encoder"] == pytest.approx(weights * tensors["encoder"])
+    assert np.array_equal(past.tensors["muon.encoder"], momentum * tensors["muon.encoder"])
+    assert np.array_equal(past.tensors["decoder"], tensors["decoder"])

@@ -9,6 +9,7 @@ from puffer_sdk.base import ui
 from puffer_sdk.settings import config
 from puffer_sdk.training import dashboard, runs
 from puffer_sdk.training.dashboard import Dashboard, clock, number, progress, short, sparkline
+from puffer_sdk.training.schedules import Planned
 
 ROW = {"step": 512, "epoch": 1, "seconds": 1.5, "sps": 41_620.9, "env/perf": 0.5379,
        "env/score": 3.7656, "env/episode_return": -1234.5, "env/episode_length": 25.25,
@@ -112,7 +113,8 @@ def test_a_plain_line_is_said_once(board, monkeypatch):
             for _ in range(5):
                 board.tick()
     assert len(said) == len(set(said)) == 4
-    assert said[0] == "training game: 51,200 steps, run 0001, on the CPU (why)"
+    assert said[0] == "training game: 51,200 steps in 100 epochs of 2 updates, 200 in all, " \
+        "run 0001, on the CPU (why)"
     assert said[1].split() == ["1%", "512", "steps", "41.6k/s", "perf", "0.010", "score", "3.766",
                                "return", "-1234.500", "length", "25.250", "entropy", "0.688"]
     assert len({line.index("perf") for line in said[1:]}) == 1
@@ -141,3 +143,20 @@ def test_the_curve_fills_its_width_and_spans_its_range(count):
     assert len(line) == 40 and list(line) == sorted(line)
     assert line[0] == "▁" and (line[-1] == "█" or count == 1)
     assert sparkline([float(i) - 500 for i in range(count)], 40) == line
+
+
+def test_the_panel_counts_epochs_and_updates(board, monkeypatch):
+    board.update({**ROW, "step": 25_600, "epoch": 50})
+    text = "\n".join(drawn(board, monkeypatch, 80))
+    assert "epoch   50 of 100 " in text and "updates 100 of 200 " in text
+
+
+@pytest.mark.parametrize(("given", "text"), [
+    ({"vec.total_agents": 512, "train.total_timesteps": 4_000_000, "train.minibatch_size": 4096},
+     "3,997,696 steps in 122 epochs of 8 updates, 976 in all"),
+    ({"vec.total_agents": 91, "train.total_timesteps": 40_000, "train.minibatch_size": 4096},
+     "34,944 steps in 6 epochs of 1.422 updates, 8 in all"),
+    ({"vec.total_agents": 4, "train.total_timesteps": 300, "train.replay_ratio": 0.1},
+     "256 steps in 1 epoch of 0.1 updates, 0 in all")])
+def test_a_run_says_how_many_updates_it_will_make(given, text):
+    assert str(Planned.of(config.defaults(given))) == text

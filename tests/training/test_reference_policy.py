@@ -57,10 +57,11 @@ def test_scan_gradient_at_zero_is_the_linear_side():
     assert products.grad[0, 0, 0] == 0.25       # z * s * 1, with z = s = 0.5
 
 
-@pytest.mark.parametrize("dtype, scale_obs", [(np.uint8, 0), (np.uint8, 1), (np.float32, 1)])
-def test_scan_repeats_the_rollout(dtype, scale_obs):
+@pytest.mark.parametrize("dtype, scale", [
+    (np.uint8, "1"), (np.uint8, "0.25"), (np.float32, "2 x 3, 0.5 x 1")])
+def test_scan_repeats_the_rollout(dtype, scale):
     """Values and log-probabilities of a stored rollout, endings included, from its snapshots."""
-    trainer = make_reference(vec=FakeVec((3, 1), 8, dtype=dtype), scale_obs=scale_obs, horizon=16)
+    trainer = make_reference(vec=FakeVec((3, 1), 8, dtype=dtype), obs_scale=scale, horizon=16)
     for _ in range(3):
         trainer.rollout()
         logits, values = trainer.policy.sequence(trainer.obs, trainer.state0, trainer.ended)

@@ -28,7 +28,7 @@ from puffer_sdk.training.reference.ppo import TorchPPO
     dict(beta2=0.5), dict(eps=1.0), dict(beta1=0.5), dict(seed=9), dict(gamma=0.5),
     dict(prio_beta0=0.9), dict(gae_lambda=0.1), dict(vf_coef=0.1), dict(ent_coef=0.5),
     dict(max_grad_norm=0.01), dict(reward_clip=0.1), dict(norm_adv=0),
-    dict(prio_alpha=0.1), dict(replay_ratio=2.0), dict(encoder_scale=0.5),
+    dict(prio_alpha=0.1), dict(replay_ratio=2.0), dict(obs_scale="0.5"),
     dict(vtrace_rho_clip=0.5), dict(vtrace_c_clip=0.5), dict(clip_coef=0.001),
     dict(vf_clip_coef=0.001), dict(anneal_lr=1), dict(anneal_ent_coef=1, ent_coef=0.5)])
 def test_no_setting_is_dead(setting):

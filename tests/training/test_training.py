@@ -50,6 +50,16 @@ def state(folder) -> dict[str, bytes]:
             for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def test_a_run_makes_as_many_updates_as_it_said(faulty, tmp_path, capsys):
+    """Fractions of a minibatch are carried from epoch to epoch."""
+    done = train(faulty, tmp_path, {"train.replay_ratio": 0.45, "train.minibatch_size": 160})
+    past = checkpoint.load(done.checkpoint)
+    updates = past.facts["counters"]["optimizer_steps"]
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"steps in {past.facts['epoch']} epochs of 1.44 updates, {updates} in all" in said
+    assert updates == int(1.44 * past.facts["epoch"]) > past.facts["epoch"]
+
+
 # -- stopped and resumed --------------------------------------------------------------------------
 
 def test_killed_and_resumed_ends_with_the_bytes_of_one_that_was_not(faulty, start, tmp_path):

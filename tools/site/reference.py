@@ -167,6 +167,11 @@ def settings() -> str:
     out += ["## Aliases", "", "| key | stands for |", "|---|---|"]
     out += [f"| `{key.full}` | `{key.target}` |" for key in table.KEYS.values()
             if key.status == table.ALIAS]
+    out += ["", "## Keys of earlier versions", "",
+            "Old runs and inis hold them. They are read as a value of another key.", "",
+            "| key | becomes | meaning |", "|---|---|---|"]
+    out += [f"| `{key.full}` | `{key.target}` | {key.help} |" for key in table.KEYS.values()
+            if key.status == table.FORMER]
     out += ["", "## PufferLib's keys without effect here", "",
             "What they ask for does not exist here, self-play for one. In an ini they cost a "
             "warning: one for all where the binding is written by hand, else one each. On the "

@@ -84,7 +84,8 @@ void heads_init(Heads* heads, const PufferTrainerConfig* config) {
 void matrix_start(float* weight, const PufferTrainerConfig* config, int number, int fan_out,
                   int fan_in) {
     double gain = (number == 0 ? sqrt(2.0) : 1.0) / sqrt((double)fan_in);
-    float bound = (float)(matrix_scale(config, number) * gain);
+    float bound = (float)gain;
+    const float* factors = number == 0 ? config->obs_scale : NULL;
     int64_t count = (int64_t)fan_out * fan_in;
     for (int64_t i = 0; i < count; i++) {
         PhiloxBlock block = philox_block(config->seed, PHILOX_INIT, (uint32_t)i, (uint64_t)number,
@@ -92,6 +93,7 @@ void matrix_start(float* weight, const PufferTrainerConfig* config, int number, 
         int64_t row = i / fan_in, col = i % fan_in;
         int64_t place = number == 0 ? col * fan_out + row : i;
         weight[place] = (2.0f * philox_unit(block.word[0]) - 1.0f) * bound;
+        if (factors) weight[place] *= factors[col];
     }
 }
 

@@ -58,14 +58,9 @@ void heads_init(Heads* heads, const PufferTrainerConfig* config);
 
 // A weight matrix as its field writes it down is (fan_out, fan_in); the encoder is stored
 // transposed. Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder, which is number 0;
-// times its scale
+// times obs_scale there
 void matrix_start(float* weight, const PufferTrainerConfig* config, int number, int fan_out,
                   int fan_in);
-
-// Factor of a matrix' first weights and of its learning rate
-static inline double matrix_scale(const PufferTrainerConfig* config, int number) {
-    return number == 0 && config->encoder_scale > 0.0 ? config->encoder_scale : 1.0;
-}
 
 static inline int32_t segments_per_minibatch(const PufferTrainerConfig* config) {    // S
     return config->horizon ? config->minibatch_size / config->horizon : 0;

@@ -80,9 +80,8 @@ typedef struct Policy {
     const Kernels* kernels;
     Heads heads;
     int32_t D, H, L, K, A, dtype;
-    int32_t Hp, Ap;           // padded
-    int32_t ldx, ldg, ldw;    // of activations, of gates, of widened bytes
-    int32_t scale_obs;
+    int32_t Hp, Ap;                       // padded
+    int32_t ldx, ldg, ldw;                // of activations, of gates, of widened bytes
     Matrix* matrices;                     // [L + 2] encoder, layers, decoder
     float* logstd;                        // [heads.continuous]
     float* encoder_panels;                // panels(D, Hp)
@@ -157,6 +156,7 @@ struct PufferTrainer {
     Arena weights, gradients, optimizer, buffers, activations, plan;
     Workspace* work;    // [threads]
     int32_t work_rows, columns_ld;
+    float* obs_scale;             // [D] of the config, or NULL
     float* all_weights;           // the matrices in order, then logstd
     float* all_gradients;         // as many, then room for what travels along
     double totals[TOTALS];        // of the minibatch that is picked, over all ranks

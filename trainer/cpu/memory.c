@@ -53,6 +53,7 @@ static void plan_weights(PufferTrainer* trainer) {
     trainer->chunk_size = chunk + vectors;
     Arena* weights = &trainer->weights;
     ARENA_ADD(weights, trainer->all_weights, trainer->weight_count);
+    if (trainer->config.obs_scale) ARENA_ADD(weights, trainer->obs_scale, D);
     ARENA_ADD(weights, policy->encoder_panels, (int64_t)D * Hp);
     for (int l = 0; l < policy->L; l++) {
         ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * Hp);

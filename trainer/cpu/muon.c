@@ -25,6 +25,8 @@ static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, floa
         policy->kernels->add_up(policy->Hp, trainer->chunk_count,
                                 (const float* const*)trainer->chunks,
                                 matrix->chunk_offset + (int64_t)row * policy->Hp, sum);
+        if (m == 0 && trainer->obs_scale)    // as of observations times their factors
+            for (int j = 0; j < H; j++) sum[j] *= trainer->obs_scale[row];
         memcpy(matrix->gradient + (int64_t)target * H, sum, sizeof(float) * (size_t)H);
     }
 }
@@ -122,11 +124,13 @@ static void make_update(const Step* step, Matrix* matrix) {
 
 static void apply(const Step* step, Matrix* matrix) {
     double ratio = (double)matrix->fan_out / (double)matrix->fan_in;
-    double scale = matrix_scale(&step->trainer->config, (int)(matrix - step->trainer->matrices));
-    float rate = (float)(-step->learning_rate * scale * sqrt(ratio > 1.0 ? ratio : 1.0));
+    float base = (float)(-step->learning_rate * sqrt(ratio > 1.0 ? ratio : 1.0));
+    const float* factors = matrix == step->trainer->matrices ? step->trainer->obs_scale
+                                                             : NULL;    // of its rows
     int upright = matrix->rows >= matrix->cols;
     for (int i = 0; i < matrix->rows; i++) {
         float* weight = matrix->weight + (int64_t)i * matrix->cols;
+        float rate = factors ? base * factors[i] : base;
         if (upright) {
             step->trainer->policy.kernels->add_scaled(matrix->cols, rate,
                                                       matrix->X + (int64_t)i * matrix->ld, weight);

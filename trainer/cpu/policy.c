@@ -41,7 +41,6 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     Heads* heads = &policy->heads;
     heads_init(heads, config);
     policy->dtype = config->obs_dtype;
-    policy->scale_obs = config->scale_obs && config->obs_dtype == PUFFER_U8;
     policy->D = config->obs_size;
     policy->H = config->hidden_size;
     policy->L = config->num_layers;
@@ -158,10 +157,7 @@ int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first
     work->starts[first_row] = end;
     for (int r = 0; r < rows; r++, obs += D) {
         int found = policy->kernels->nonzero(D, obs, work->where + end);
-        for (int i = 0; i < found; i++) {
-            float value = (float)obs[work->where[end + i]];
-            work->what[end + i] = policy->scale_obs ? value / 255.0f : value;
-        }
+        for (int i = 0; i < found; i++) work->what[end + i] = (float)obs[work->where[end + i]];
         end += found;
         work->starts[first_row + r + 1] = end;
     }
@@ -184,7 +180,7 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
     int ld = policy->D;
     if (policy->dtype == PUFFER_U8) {
         float* out = work->wide_obs + (int64_t)first_row * policy->ldw;
-        kernels->widen(rows, policy->D, obs, policy->scale_obs, out, policy->ldw);
+        kernels->widen(rows, policy->D, obs, out, policy->ldw);
         wide = out;
         ld = policy->ldw;
     }

@@ -58,6 +58,9 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* e
         puffer_trainer_destroy(trainer);
         return NULL;
     }
+    if (config->obs_scale)
+        memcpy(trainer->obs_scale, config->obs_scale, sizeof(float) * (size_t)trainer->policy.D);
+    trainer->config.obs_scale = trainer->obs_scale;
     trainer->pool = pool_create(config->threads);
     if (!trainer->pool) {
         fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system cannot start %d threads",

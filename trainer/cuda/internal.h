@@ -189,6 +189,7 @@ typedef struct Rank {
     float *gradients, *momentum, *update, *X, *Y;    // as weights; momentum of logstd is Adam's m
     float* adam_v;                                   // [continuous]
     CudaMatrix* matrix_table;                        // [L + 2]
+    float* obs_scale;                                // [D], or NULL
     CudaChunk* chunk_table;                          // [chunk_count]
     Heads* heads_there;
     float* state;           // (N, L, H) carried
@@ -270,10 +271,6 @@ struct PufferTrainer {
 
 static inline size_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
     return (size_t)(rows * trainer->D) * (trainer->config.obs_dtype == PUFFER_U8 ? 1 : 4);
-}
-
-static inline int scales_obs(const PufferTrainer* trainer) {
-    return trainer->config.scale_obs && trainer->config.obs_dtype == PUFFER_U8;
 }
 
 // What a product reads: bf16 where there is that

@@ -134,9 +134,8 @@ static void forward(Rank* rank, Stream* stream, const Rollout* rollout) {
     Buffers* batch = &rank->batch;
     int S = trainer->S, T = config->horizon, H = trainer->H, L = trainer->L;
     EACH(stream, obs_gather, (int64_t)trainer->M * trainer->ldw, ObsGatherArgs, .S = S, .T = T,
-         .D = trainer->D, .ldw = trainer->ldw, .obs_dtype = config->obs_dtype,
-         .scale_obs = scales_obs(trainer), .rows = batch->rows, .obs = rollout->obs,
-         .wide = batch->wide, .narrow = batch->narrow);
+         .D = trainer->D, .ldw = trainer->ldw, .obs_dtype = config->obs_dtype, .rows = batch->rows,
+         .obs = rollout->obs, .wide = batch->wide, .narrow = batch->narrow);
     stream_multiply(stream, rank->train.encode, 1.0f, operand(batch->wide, batch->narrow),
                     layer_weights(rank, 0, 0), 0.0f, NULL, batch->x[0]);
     narrow_rows(trainer, stream, batch->x[0], batch->x_narrow[0]);
@@ -215,8 +214,8 @@ static void backward(Rank* rank, Stream* stream, const Rollout* rollout) {
                     operand(batch->dx, batch->dx_narrow), 0.0f, NULL,
                     parts + trainer->matrices[0].offset);
     EACH(stream, parts_add, trainer->vectors, PartsAddArgs, .count = (int32_t)trainer->vectors,
-         .parts = trainer->parts, .stride = trainer->weight_count, .source = parts,
-         .sums = own_gradients(rank));
+         .parts = trainer->parts, .D = trainer->D, .H = trainer->H, .stride = trainer->weight_count,
+         .source = parts, .obs_scale = rank->obs_scale, .sums = own_gradients(rank));
 }
 
 // ---- the step ---------------------------------------------------------------------------------
@@ -301,9 +300,9 @@ static void step(Rank* rank, Stream* stream) {
         stream_after(stream, rank->groups[g].done);
     }
     BLOCKS(stream, muon_apply, chunks, MuonApplyArgs, .schedule = rank->schedule,
-           .results = results, .chunks = chunks, .chunk = rank->chunk_table,
-           .matrix = rank->matrix_table, .X = rank->Y, .weights = rank->weights,
-           .narrow = rank->weights_narrow);
+           .results = results, .chunks = chunks, .D = trainer->D, .H = trainer->H,
+           .chunk = rank->chunk_table, .matrix = rank->matrix_table, .obs_scale = rank->obs_scale,
+           .X = rank->Y, .weights = rank->weights, .narrow = rank->weights_narrow);
     if (dims)
         EACH(stream, adam_step, dims, AdamStepArgs, .schedule = rank->schedule, .results = results,
              .count = dims, .beta2 = config->beta2, .eps = config->eps,

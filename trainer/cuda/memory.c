@@ -85,6 +85,7 @@ static void plan_weights(Rank* rank) {
     ARENA_ADD(memory, rank->adam_v, trainer->heads.continuous);
     ARENA_ADD(memory, rank->matrix_table, trainer->L + 2);
     ARENA_ADD(memory, rank->chunk_table, trainer->chunk_count);
+    if (trainer->config.obs_scale) ARENA_ADD(memory, rank->obs_scale, trainer->D);
     ARENA_ADD(memory, rank->heads_there, 1);
     ARENA_ADD(memory, rank->schedule, 1);
     ARENA_ADD(memory, rank->report, 1);
@@ -273,8 +274,7 @@ static void fill_tables(const PufferTrainer* trainer, CudaMatrix* matrices, Cuda
                             .cols = matrix->cols,
                             .first_chunk = found};
         double ratio = (double)matrix->fan_out / matrix->fan_in;
-        out->ratio = (ratio > 1.0 ? __builtin_sqrt(ratio) : 1.0)
-                     * matrix_scale(&trainer->config, m);
+        out->ratio = ratio > 1.0 ? __builtin_sqrt(ratio) : 1.0;
         for (int64_t at = 0; at < count; at += CUDA_CHUNK)
             chunks[found++] = (CudaChunk){
                 .first = matrix->offset + at,
@@ -299,6 +299,9 @@ static int32_t upload_tables(Rank* rank, Error* error) {
         stream_upload(rank->stream, rank->matrix_table, matrix, matrices);
         stream_upload(rank->stream, rank->chunk_table, chunk, chunks);
         stream_upload(rank->stream, rank->heads_there, &trainer->heads, sizeof(Heads));
+        if (rank->obs_scale)
+            stream_upload(rank->stream, rank->obs_scale, trainer->config.obs_scale,
+                          sizeof(float) * (size_t)trainer->D);
         failed = stream_wait(rank->stream);
     }
     free(matrix);

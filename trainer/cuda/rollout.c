@@ -57,13 +57,12 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
              .kept_obs = finals->obs, .kept_state = finals->state, .kept_ticks = finals->ticks);
     EACH(stream, tick_begin, R * widest, TickBeginArgs, .tick = slice->there.tick, .rows = R,
          .first = first, .T = T, .D = trainer->D, .size = L * H, .obs_dtype = config->obs_dtype,
-         .scale_obs = scales_obs(trainer), .reset_state = config->reset_state, .obs = slice->obs,
-         .rewards = slice->there.rewards, .terminals = slice->there.terminals,
-         .truncations = slice->there.truncations, .has_final = slice->there.has_final,
-         .alive = slice->there.alive, .live = out->live, .slots = trainer->final_slots,
-         .counts = finals->counts, .state = rank->state, .state0 = out->state0,
-         .stored_obs = out->obs, .stored_rewards = out->rewards, .ended = out->ended,
-         .truncated = out->truncated, .ldw = trainer->ldw, .wide = slice->wide,
+         .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
+         .terminals = slice->there.terminals, .truncations = slice->there.truncations,
+         .has_final = slice->there.has_final, .alive = slice->there.alive, .live = out->live,
+         .slots = trainer->final_slots, .counts = finals->counts, .state = rank->state,
+         .state0 = out->state0, .stored_obs = out->obs, .stored_rewards = out->rewards,
+         .ended = out->ended, .truncated = out->truncated, .ldw = trainer->ldw, .wide = slice->wide,
          .narrow = slice->narrow, .fault = slice->fault);
     network_calls(stream, slice, rank->state + (int64_t)first * L * H);
     EACH(stream, heads_sample, R, HeadsSampleArgs, .tick = slice->there.tick,
@@ -103,7 +102,6 @@ static void value_slot(Slice* slice, int slot) {
     int64_t ldw = trainer->ldw, kept = (int64_t)slot * trainer->N;
     EACH(stream, obs_gather, R * ldw, ObsGatherArgs, .S = R, .T = 1, .D = trainer->D,
          .ldw = trainer->ldw, .obs_dtype = trainer->config.obs_dtype,
-         .scale_obs = scales_obs(trainer),
          .obs = (const char*)finals->obs + obs_bytes(trainer, kept + first), .wide = slice->wide,
          .narrow = slice->narrow);
     network_calls(stream, slice, finals->state + (kept + first) * trainer->L * trainer->H);

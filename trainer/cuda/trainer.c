@@ -62,9 +62,12 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* e
     trainer->config = *config;
     trainer->allocations = 1;
     heads_init(&trainer->heads, config);
-    if (start(trainer, error) == 0) return trainer;
-    puffer_trainer_destroy(trainer);
-    return NULL;
+    if (start(trainer, error)) {
+        puffer_trainer_destroy(trainer);
+        return NULL;
+    }
+    trainer->config.obs_scale = NULL;    // the caller's; the GPU has a copy
+    return trainer;
 }
 
 void puffer_trainer_destroy(PufferTrainer* trainer) {

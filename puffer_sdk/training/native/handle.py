@@ -120,7 +120,7 @@ def network_fields(config, obs_dtype, obs_size: int, act_sizes: Sequence[int],
             "obs_size": obs_size, "num_atns": len(act_sizes), "act_sizes": tuple(act_sizes),
             "hidden_size": config.policy.hidden_size, "num_layers": config.policy.num_layers,
             "precision": PRECISIONS.index(getattr(config.train, "precision", "fp32")),
-            "scale_obs": int(config.train.scale_obs), "seed": seed}
+            "seed": seed}
 
 
 def load_tensors(handle: Handle, targets: Mapping[str, np.ndarray],

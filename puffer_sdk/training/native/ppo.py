@@ -15,7 +15,14 @@ from ...base.errors import RunError, UsageError
 from ...base.numbers import whole_number
 from ...env import abi
 from ...scaling.group import Alone
-from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes, check_tensors
+from ..schedules import (
+    LOSSES,
+    Schedules,
+    check_same_envs,
+    check_sizes,
+    check_tensors,
+    obs_factors,
+)
 from .envs import bind_envs, check_arrays, find_program
 from .exchange import Exchange
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
@@ -23,7 +30,7 @@ from .library import library
 from .meter import Meter
 
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
-    "encoder_scale", "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma",
+    "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma",
     "gae_lambda", "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha",
     "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
 
@@ -87,6 +94,7 @@ class NativePPO(Schedules):
         plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
         self.program = find_program(vec, device, program) if plays or program else None
         self.gpus = choose_gpus(device, train.gpus) if gpus is None else list(gpus)
+        factors = obs_factors(train, vec.obs_size)
         most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
         if not 1 <= len(self.gpus) <= most:
             raise UsageError("that many GPUs cannot share a run", expected=f"1 to {most}",
@@ -95,6 +103,8 @@ class NativePPO(Schedules):
             **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                               self.agents),
             **{name: float(getattr(train, name)) for name in FROM_TRAIN},
+            **({} if factors is None else {"obs_scale": abi.trainer_ffi().from_buffer(
+                "float[]", factors)}),
             "horizon": self.horizon, "minibatch_size": train.minibatch_size,
             **{name: int(getattr(vec, array, None) is not None) for name, array in (
                 ("has_masks", "action_mask"), ("has_finals", "has_final"), ("has_alive", "alive"))},

@@ -30,9 +30,9 @@ class Muon:
     """
 
     def __init__(self, policy: nn.Module, mu: float, beta2: float, eps: float,
-                 max_grad_norm: float, scales: Mapping[str, float] | None = None):
-        """scales   factors of the learning rate, of some matrices by their names"""
-        self.scales = scales or {}
+                 max_grad_norm: float, factors: Mapping[str, Tensor] | None = None):
+        """factors  {matrix: (columns,)} it learns as if its inputs were multiplied by these"""
+        self.factors = factors or {}
         self.parameters = {name: p for name, p in policy.named_parameters() if p.requires_grad}
         self.mu, self.beta2, self.eps, self.max_grad_norm = mu, beta2, eps, max_grad_norm
         self.steps = 0
@@ -41,8 +41,12 @@ class Muon:
             for kind in (("muon",) if parameter.dim() > 1 else ("adam.m", "adam.v")):
                 self.tensors[f"{kind}.{name}"] = torch.zeros_like(parameter)
 
+    @torch.no_grad()
     def grad_norm(self) -> Tensor:
-        """Over all parameters together, before any clipping."""
+        """Over all parameters together, before any clipping; once a step: gradients get their
+        factors."""
+        for name, factors in self.factors.items():
+            self.parameters[name].grad *= factors
         norms = [p.grad.norm() for p in self.parameters.values() if p.grad is not None]
         return torch.stack(norms).norm()
 
@@ -61,8 +65,9 @@ class Muon:
             momentum.mul_(self.mu).add_(gradient)
             update = gradient.add(momentum, alpha=self.mu).flatten(1)       # Nesterov
             rows, columns = update.shape
-            rate = learning_rate * self.scales.get(name, 1.0) * math.sqrt(max(1.0, rows / columns))
-            weight.sub_(orthogonalise(update).view_as(weight), alpha=rate)
+            rate = learning_rate * math.sqrt(max(1.0, rows / columns))
+            update = orthogonalise(update).view_as(weight)
+            weight.sub_(update * self.factors.get(name, 1.0), alpha=rate)
 
     def _adam(self, name: str, weight: Tensor, gradient: Tensor, rate: float) -> None:
         first, second = self.tensors[f"adam.m.{name}"], self.tensors[f"adam.v.{name}"]

@@ -20,7 +20,9 @@ from ...base.errors import UsageError, did_you_mean
 from ...base.philox import Purpose
 from ...bridges.layouts import plain
 from ...bridges.spaces import Observations
-from ..schedules import check_tensors
+from ..schedules import check_tensors, obs_factors
+
+LARGE_BYTES = 1 / 8         # obs_scale from which a network of your own divides bytes by 255
 
 
 def candidate(hid: Tensor) -> Tensor:
@@ -108,17 +110,18 @@ class Policy(nn.Module):
             self.logstd = nn.Parameter(torch.zeros(continuous))
         self.initialise(0)
 
-    def initialise(self, seed: int, scale: float = 1.0) -> None:
+    def initialise(self, seed: int, factors: np.ndarray | None = None) -> None:
         """Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; equal on every device.
 
-        scale   of the encoder's weights
+        factors     (D,) of the encoder's columns
         """
         for number, weight in enumerate((self.encoder, *self.layers, self.decoder)):
             gain = (math.sqrt(2) if number == 0 else 1) / math.sqrt(weight.shape[1])
-            bound = np.float32((1.0 if number else scale) * gain)
             draws = philox.uniform((seed, Purpose.INIT), np.arange(weight.numel()), number)
             with torch.no_grad():
-                weight.copy_(torch.from_numpy((2 * draws - 1) * bound).view_as(weight))
+                weight.copy_(torch.from_numpy((2 * draws - 1) * np.float32(gain)).view_as(weight))
+                if number == 0 and factors is not None:
+                    weight *= torch.from_numpy(factors)
 
     def initial_state(self, n: int) -> Tensor:
         return self.encoder.new_zeros((n, len(self.layers), self.encoder.shape[0]))
@@ -153,18 +156,20 @@ class Policy(nn.Module):
         return out[..., :-1], out[..., -1], *rest
 
 
-def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu",
-                 layout: Observations | None = None) -> nn.Module:
+def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu", *,
+                 in_bytes: bool = False, layout: Observations | None = None) -> nn.Module:
     """The policy that the settings ask for, initialised from train.seed, on the given device.
 
-    layout  how rows unflatten, for a class that takes it; None: a row is what it is
+    in_bytes    whether observations are bytes
+    layout      how rows unflatten, for a class that takes it; None: a row is what it is
     """
-    shape = (obs_size, tuple(act_sizes), config.policy.hidden_size, config.policy.num_layers,
-             bool(config.train.scale_obs))
+    shape = obs_size, tuple(act_sizes), config.policy.hidden_size, config.policy.num_layers
+    factors = obs_factors(config.train, obs_size)
     if not config.policy.torch_class:
         policy = Policy(*shape)
-        policy.initialise(config.train.seed, config.train.encoder_scale or 1.0)
+        policy.initialise(config.train.seed, factors)
     else:
+        shape += (bool(in_bytes and factors is not None and factors.min() <= LARGE_BYTES),)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.train.seed)
             policy = load_torch_class(config.policy.torch_class, shape, layout)

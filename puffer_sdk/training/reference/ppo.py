@@ -26,6 +26,7 @@ from ..schedules import (
     check_same_envs,
     check_sizes,
     check_tensors,
+    obs_factors,
 )
 from .actions import Actor, apply_mask
 from .finite import raise_if_bad, weights_of
@@ -59,15 +60,17 @@ class TorchPPO(Schedules):
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         check_sizes(vec, config.train)
         self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device,
+                                   in_bytes=vec.observations.dtype == np.uint8,
                                    layout=getattr(vec, "layout", None))
         self.device = next(self.policy.parameters()).device
         t = self.settings
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
                            first_agent=first_agent + self.group.rank * self.agents)
         self.heads = self.actor.heads
+        factors = None if config.policy.torch_class else obs_factors(t, vec.obs_size)
         self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,
-                         {} if config.policy.torch_class else
-                         {"encoder": t.encoder_scale or 1.0})
+                         {} if factors is None else
+                         {"encoder": torch.from_numpy(factors).to(self.device)})
         self.epoch = self.global_step = 0
         self.minibatch_carry = 0.0
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
