@@ -22,8 +22,11 @@ from puffer_sdk.base.paths import cache_dir
 
 # What a command may lack where tests run. `<!-- needs: a GPU -->` before a block says so
 NEEDS = ("a GPU", "an account", "a second machine", "an upload")
-LASTING = re.compile(r"puffer-sdk play|http\.server|--watch|--serve")    # until they are stopped
+LASTING = re.compile(r"http\.server|--watch|--serve")       # until they are stopped
+WINDOW = re.compile(r"puffer-sdk play")                     # until the reader presses Escape
 CAPTION = re.compile(r"^\[`([\w.]+)`\]\(([^)]+)\):\n\n\Z", re.M)
+ESCAPE = "while sleep 3; do xdotool search --onlyvisible --name . windowfocus " \
+         "keydown Escape sleep 0.2 keyup Escape; done"
 STARTS = 120            # seconds in which a lasting command begins to print
 LONGEST = 1500          # seconds of any other
 
@@ -79,6 +82,9 @@ class Shell:
     def run(self, command: str) -> tuple[int, str]:
         """Its status, and all that it printed."""
         out = self.scratch / "out"
+        if WINDOW.match(command):
+            command = f"{{ {ESCAPE}; }} >/dev/null 2>&1 & keys=$!\n{command}\n" \
+                      "status=$?; kill $keys; (exit $status)"
         if LASTING.search(command):
             return self._start_and_stop(command, out)
         return self._type(f'{{ {command}\n}} >"{out}" 2>&1 </dev/null; echo "$?"'), out.read_text()
