@@ -15,7 +15,7 @@ reader sees the old file or the new one, and a failure leaves the old one.
     replacing           a path for another program to write to
     private             a folder of our own for what other programs write; `move` fetches it
     beside, temporary   for several files that take their places together
-    open, read          a regular file; never a link, a pipe or a device
+    open, read          a regular file; never a link, a pipe or a device; `refuse` says it before
     mkdir, rename, remove, rmdir, rmtree
     name                refuses a name from a file that could lead elsewhere
     refused             turns an OSError into a RunError
@@ -91,6 +91,12 @@ def _refuse(folder: int, part: str, path: Path, expected: str) -> None:
             "remove the link; links below an environment, a run or a sweep are not followed"
     raise Refused(f"'{part}' is not {expected}", where=path, expected=expected, actual=actual,
                   hint=hint)
+
+
+def refuse(path: str | os.PathLike) -> None:
+    """Raises Refused if no file of ours can be at PATH: before work that would be lost."""
+    with contextlib.suppress(FileNotFoundError), _folder_of(path) as (folder, part):
+        _refuse(folder, part, Path(path), "a file")
 
 
 def _enter(folder: Path, make: bool = False) -> int:
@@ -352,16 +358,22 @@ def rmtree(path: str | os.PathLike, *, ignore_errors: bool = False) -> None:
             if not ignore_errors:
                 raise error
 
-        with contextlib.suppress(OSError) if ignore_errors else contextlib.nullcontext():
+        def removed(name: str, within: int) -> None:
+            try:
+                is_folder = stat.S_ISDIR(os.stat(name, dir_fd=within,
+                                                 follow_symlinks=False).st_mode)
+                (os.rmdir if is_folder else os.unlink)(name, dir_fd=within)
+            except OSError as error:
+                failed(error)
+
+        try:
             for _, folders, names, inner in os.fwalk(part, topdown=False, onerror=failed,
                                                      dir_fd=folder):
                 for each in (*names, *folders):
-                    with contextlib.suppress(OSError) if ignore_errors \
-                            else contextlib.nullcontext():
-                        is_folder = stat.S_ISDIR(os.stat(
-                            each, dir_fd=inner, follow_symlinks=False).st_mode)
-                        (os.rmdir if is_folder else os.unlink)(each, dir_fd=inner)
-            os.rmdir(part, dir_fd=folder)
+                    removed(each, inner)
+        except RecursionError:
+            failed(OSError(errno.ENAMETOOLONG, "folders within folders, too deep", str(path)))
+        removed(part, folder)
 
 
 # ---- errors --------------------------------------------------------------------------------------

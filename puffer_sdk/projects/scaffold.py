@@ -254,14 +254,23 @@ class _Name:
         inside = Path(name).relative_to(self.staging) if Path(name).is_relative_to(self.staging) \
             else name
         disk.below(self.staging, os.fspath(inside), "a file of the template", where=self.text)
+        _refuse_repository(Path(inside), self.text)
         return name
 
 
+def _refuse_repository(path: Path, where: object) -> None:
+    """Raises UsageError for a path within .git: git runs its hooks and what its settings say."""
+    if any(part.lower() == ".git" for part in path.parts):
+        raise UsageError("a template brings a repository of its own", where=where,
+                         hint="remove .git from the template")
+
+
 def _refuse_links(template: Path) -> None:
-    """Raises UsageError if what is rendered is not all files and folders."""
+    """Raises UsageError if what is rendered is not all files and folders of a project."""
     for top in sorted(template.iterdir()):
         if "{{" in top.name or top.name in ("cookiecutter.json", "templates", "hooks"):
             for path in (top, *top.rglob("*")):
+                _refuse_repository(path.relative_to(template), path)
                 if path.is_symlink() or not (path.is_file() or path.is_dir()):
                     raise UsageError("the template has something else than files and folders",
                                      where=path, expected="a file", actual="a link"

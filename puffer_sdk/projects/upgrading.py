@@ -123,6 +123,8 @@ def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -
         if path.exists():
             raise UsageError("an earlier upgrade left this file", where=path,
                              hint="move it away, or rename it back, and upgrade again")
+    for path in (*kept, *(folder / file for file in changed)):
+        files.refuse(path)
     written = []
     try:
         for path in kept:

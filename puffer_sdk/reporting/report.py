@@ -91,7 +91,10 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, ini: Path 
 def _target(output: str | os.PathLike | None, made: Path) -> Path:
     """The path of the page. Raises UsageError if it cannot be written there."""
     if output is None:
-        return paths.writable(made, purpose="the report") / "report.html"
+        target = paths.writable(made, purpose="the report") / "report.html"
+        for suffix in (".json", ".md", ".html"):
+            files.refuse(target.with_suffix(suffix))
+        return target
     target = files.typed(output)
     if target.is_dir():
         target = target / "report.html"

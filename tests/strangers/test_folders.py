@@ -50,6 +50,9 @@ LINKS = [
     (f"{RUN}/actions.journal", "train --resume", 2),
     (f"{RUN}/best.safetensors", "train --resume", None),
     ("runs/squared", "train", 2), ("runs", "train", 2),
+    ("build/check", "check --budget 1", 0), ("build/report.html", "report --seeds 1", 2),
+    ("build/report", "report --seeds 1", 2), ("binding.c", "bind --force", 2),
+    ("runs/squared/sweeps", "sweep", 2),
 ]
 
 
@@ -57,7 +60,7 @@ LINKS = [
 def test_no_command_writes_through_a_link(project, capsys, place, command, status):
     """status   None: whether the command comes to write this depends on the training"""
     outside = project.parent / "outside"
-    folder = place in ("build", "runs", "runs/squared") or place.endswith("checkpoints")
+    folder = "." not in place.rpartition("/")[2] and "squared-fast" not in place
     if place == f"{RUN}/checkpoints":           # all that the command needs, elsewhere
         (project / place).rename(outside / "folder" / "checkpoints")
     kept = {f"{RUN}/{name}": (project / RUN / name).read_bytes()
@@ -237,6 +240,19 @@ def test_a_template_makes_no_folder_outside_the_project(tmp_path, monkeypatch, f
             scaffold.new("x", template=template)
         assert not (tmp_path / "x").exists()
     assert not list(tmp_path.rglob("elsewhere"))
+
+
+@pytest.mark.parametrize("place", [".git/config", "{{cookiecutter.rc}}/config", "sub/.GIT/hooks/x"])
+def test_a_template_brings_no_repository(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    for copied in ([], ["*"], ["*/*"]):
+        home = tmp_path / f"with{len(copied)}{''.join(copied).count('/')}"
+        template = template_of(home, {"rc": ".git", "_copy_without_render": copied}, place)
+        if copied and "rc" in place:            # what is copied keeps its name
+            continue
+        with pytest.raises(UsageError, match="a repository of its own"):
+            scaffold.new("x", template=template)
+        assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "nowhere", "pipe"])
