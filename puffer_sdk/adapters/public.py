@@ -6,6 +6,7 @@ def _adapter(module: str, package: str, extra: str, name: str):
     """The class NAME of a module here, or a UsageError that says what to install."""
     from importlib import import_module
 
+    from ..base import extras
     from ..base.errors import UsageError
 
     try:
@@ -13,8 +14,9 @@ def _adapter(module: str, package: str, extra: str, name: str):
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        raise UsageError(f"{package} is not installed",
-                         hint=f"pip install {extra}") from None
+        hint = extras.install_with_torch(extra) if extra == "sb3" else \
+            f"pip install 'puffer-sdk[{extra}]'"
+        raise UsageError(f"{package} is not installed", hint=hint) from None
 
 
 def to_gymnasium(env, **options):
@@ -23,7 +25,7 @@ def to_gymnasium(env, **options):
     options     env_settings, render_mode, observations: see PufferEnv
     Raises UsageError, BuildError.
     """
-    return _adapter("single", "gymnasium", "'puffer-sdk[gymnasium]'", "PufferEnv")(env, **options)
+    return _adapter("single", "gymnasium", "gymnasium", "PufferEnv")(env, **options)
 
 
 def to_vector(env, num_envs: int = 1, **options):
@@ -33,7 +35,7 @@ def to_vector(env, num_envs: int = 1, **options):
     options     autoreset, threads, env_settings, render_mode, observations, copy: see PufferVector
     Raises UsageError, BuildError.
     """
-    return _adapter("vector", "gymnasium", "'puffer-sdk[gymnasium]'", "PufferVector")(
+    return _adapter("vector", "gymnasium", "gymnasium", "PufferVector")(
         env, num_envs, **options)
 
 
@@ -43,7 +45,7 @@ def to_parallel(env, **options):
     options     env_settings, render_mode, observations: see PufferParallel
     Raises UsageError, BuildError.
     """
-    return _adapter("parallel", "pettingzoo", "'puffer-sdk[pettingzoo]'", "PufferParallel")(
+    return _adapter("parallel", "pettingzoo", "pettingzoo", "PufferParallel")(
         env, **options)
 
 
@@ -54,5 +56,5 @@ def to_sb3(env, num_envs: int = 1, **options):
     options     seed, threads, env_settings, render_mode, observations: see PufferSB3
     Raises UsageError, BuildError.
     """
-    return _adapter("sb3", "stable_baselines3", "'puffer-sdk[sb3]'", "PufferSB3")(
+    return _adapter("sb3", "stable_baselines3", "sb3", "PufferSB3")(
         env, num_envs, **options)

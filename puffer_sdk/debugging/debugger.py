@@ -16,6 +16,7 @@ from ..toolchain import compilers
 from .failure import Diagnosis, Failure, Frame
 
 NAMES = ("gdb", "lldb")     # the first that is installed
+ARRAYS = Path(__file__).with_name("gdb_arrays.py")     # a gdb without Python goes on without it
 LIMIT = 120.0           # seconds that a batch run may take
 _MARK = re.compile(r"^=== (\w+)\n", re.MULTILINE)
 _GDB_FRAME = re.compile(r"^#(\d+)\s+(?:0x[0-9a-f]+ in )?(\S+) \((.*)\) at (.+):(\d+)$")
@@ -54,8 +55,8 @@ def command(tool: Tool, failure: Failure, script: Path, *, batch: bool = False) 
     program = str(failure.executable)
     if tool.name == "gdb":
         quiet = ["-batch", "-nx"] if batch else ["-q"]
-        return [tool.path, *quiet, "-iex", "set debuginfod enabled off", "-x", str(script),
-                program]
+        return [tool.path, *quiet, "-iex", "set debuginfod enabled off", "-x", str(ARRAYS), "-x",
+                str(script), program]
     quiet = ["--batch", "--no-lldbinit"] if batch else []
     return [tool.path, *quiet, "--source", str(script), program]
 

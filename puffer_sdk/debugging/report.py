@@ -1,9 +1,13 @@
 """What --batch prints.  Diagnosis -> lines and their styles"""
 from __future__ import annotations
 
+import math
+import re
 import textwrap
 from collections.abc import Iterator
 
+from ..base.spec import Spec
+from ..env import row
 from .failure import Diagnosis, Frame
 
 AROUND = 2          # lines of source on each side
@@ -32,9 +36,28 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str | None]]:
         title = f"env {failure.env}" if name == "env" else name + (
             f" of agent {failure.agent}" if name in ("observations", "actions") else "")
         yield title, "bold"
+        value = _by_row(failure.program.spec, value) if name == "observations" else value
         for line in value.splitlines():
             for part in textwrap.wrap(line, WIDTH, subsequent_indent=" ") or [""]:
                 yield f"  {part}", None
+
+
+def _by_row(spec: Spec, value: str) -> str:
+    """A board of observations, {0, 1, ...}, with a line for each of its rows."""
+    numbers = value.strip("{}").split(", ")
+    plan = row.read(spec, len(numbers), spec.act_widths or ())
+    columns = 0
+    if plan.whole and plan.whole.shape and plan.whole.fits:
+        columns = math.prod(plan.whole.shape[1:])
+    elif spec.obs_dtype == "u8" and not plan.described:
+        side = math.isqrt(len(numbers))
+        columns = side if side * side == len(numbers) else 0
+    if not columns or not all(re.fullmatch(r"[-+.\w]+", number) for number in numbers):
+        return value
+    width = max(map(len, numbers))
+    rows = [", ".join(number.rjust(width) for number in numbers[at:at + columns])
+            for at in range(0, len(numbers), columns)]
+    return "{" + ",\n ".join(rows) + "}"
 
 
 def _source(diagnosis: Diagnosis, frame: Frame) -> Iterator[tuple[str, str | None]]:

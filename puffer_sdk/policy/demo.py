@@ -96,6 +96,7 @@ def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: 
     changes = []
     if more:                        # PufferLib 3 gave the number of weights, too
         changes.append((end, more[-1][1], ""))
+    agents = text[slice(*makes[0][1][1])].strip() if len(makes[0][1]) > 1 else "1"
     for found, places in calls:
         words = [text[a:b].strip() for a, b in places]
         inside = places[0][0], places[-1][1]
@@ -107,6 +108,7 @@ def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: 
             changes.append((*inside, _of_make(found[2], words, policy)))
         elif found[1] == "forward" and len(words) == 3:
             changes.append((*inside, _of_forward(words, masked)))
+            changes += _clearing(text, inside[1] + 1, words[2], agents)
     for kind, name in TYPES.items():
         if any(found[2] == kind for found, _ in makes):
             changes += [(*found.span(), "PufferNet")
@@ -130,12 +132,28 @@ def _of_forward(words: list[str], masked: bool) -> str:
     """Policies of ours forget at the end of an episode, and choose what the mask allows: the call
     with five arguments says both."""
     net, observations, actions = words
-    owner = re.fullmatch(r"(.+?)(\.|->)actions", actions)
-    if not owner:
+    env = _owner(actions)
+    if not env:
         return f"{net}, {observations}, {actions}"
-    env = owner[1] + owner[2]
     mask = f"{env}action_mask" if masked else "NULL"
     return f"{net}, {observations}, {actions}, {mask}, {env}terminals"
+
+
+def _clearing(text: str, end: int, actions: str, agents: str) -> list[tuple[int, int, str]]:
+    """Terminals are cleared behind the call, as training does before each step: where c_step leaves
+    them as they are, agents would go on to forget in every tick. end: behind the parenthesis."""
+    owner = _owner(actions)
+    if not owner or text[end:end + 1] != ";":
+        return []
+    line = text[text.rfind("\n", 0, end) + 1:end]
+    indent = line[:len(line) - len(line.lstrip())]
+    return [(end + 1, end + 1, f"\n{indent}memset({owner}terminals, 0, {agents} * sizeof(float));")]
+
+
+def _owner(actions: str) -> str | None:
+    """'env.' of env.actions."""
+    found = re.fullmatch(r"(.+?(?:\.|->))actions", actions)
+    return found[1] if found else None
 
 
 def arguments(text: str, start: int) -> list[tuple[int, int]]:

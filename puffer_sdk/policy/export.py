@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import files, paths
+from ..base import extras, files, paths
 from ..base.errors import RunError, UsageError
 from ..base.spec import Spec
 from ..bridges import layouts
@@ -197,10 +197,10 @@ def refuse_torch_class(policy: TrainedPolicy, what: str) -> None:
                          hint="--to torch takes it")
 
 
-def require(package: str, extra: str, to: str) -> None:
+def require(package: str, to: str, install: str) -> None:
     if find_spec(package) is None:
         raise UsageError(f"--to {to} needs the package {package}, and it is not installed",
-                         hint=f"pip install 'puffer-sdk[{extra}]'")
+                         hint=install)
 
 
 # ---- C ----------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def add_network(graph: OnnxNodes, policy: TrainedPolicy) -> None:
 def to_onnx(policy: TrainedPolicy) -> bytes:
     """observations (n, D), state (n, L, H) -> logits (n, A), value (n), new_state (n, L, H)."""
     refuse_torch_class(policy, "ONNX")
-    require("onnx", "onnx", "onnx")
+    require("onnx", "onnx", "pip install 'puffer-sdk[onnx]'")
     import onnx
     from onnx import TensorProto, helper
 
@@ -330,7 +330,7 @@ def to_torch(policy: TrainedPolicy) -> bytes:
     Loading it needs no class, neither ours nor a torch_class. state starts as zeros; the metadata
     gives its shape, without the leading n, under "state".
     """
-    require("torch", "torch", "torch")
+    require("torch", "torch", extras.install_torch())
     import torch
 
     from ..training.reference.policy import build_policy, load_weights

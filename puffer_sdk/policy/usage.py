@@ -32,6 +32,7 @@ class Inputs:
                                     # is the mask; None without
     alive: tuple[str, ...] = ()     # conditions of row i having an agent; () where all have one
     certain: bool = True            # False: nobody knows whether there are masks
+    clears: bool = True             # c_step writes each terminal; False: its caller clears them
 
     @property
     def rows(self) -> str:
@@ -44,10 +45,11 @@ def inputs_of(policy: TrainedPolicy) -> Inputs:
     if spec is None:
         return Inputs("action_mask" if policy.masked is not False else None,
                       (MARKED,) if policy.comes_and_goes is not False else (),
-                      policy.masked is not None)
+                      policy.masked is not None, clears=False)
     seen = re.sub(r"\s*->\s*", ".", spec.mask_at).strip() if spec.mask_at else None
     return Inputs(seen or ("action_mask" if spec.has_mask else None),
-                  (COUNTED,) * spec.has_max_agents + (MARKED,) * spec.has_alive)
+                  (COUNTED,) * spec.has_max_agents + (MARKED,) * spec.has_alive,
+                  clears=spec.binding is None)
 
 
 def _spec_of(name: str) -> Spec | None:
@@ -87,10 +89,12 @@ def c_lines(policy: TrainedPolicy, shown: str) -> list[str]:
                  f"    alive[i] = {' && '.join(gives.alive)};"]
     elif gives.alive:
         once.append(f"net->alive = env.alive;{perhaps}")
-    act = "puffernet_act(net, env.observations, env.actions, env.terminals);"
-    if not tick and len(once) == 2:
-        return [*once, act]
-    return [*once, "// before each c_step:", *tick, act]
+    act = ["puffernet_act(net, env.observations, env.actions, env.terminals);"]
+    if not gives.clears:            # PufferLib's environments, for one, leave them as they are
+        act.append(f"memset(env.terminals, 0, {rows} * sizeof(float));")
+    if not tick and len(once) == 2 and len(act) == 1:
+        return [*once, *act]
+    return [*once, "// before each c_step:", *tick, *act]
 
 
 def onnx_lines(policy: TrainedPolicy, shown: str) -> list[str]:
@@ -110,8 +114,8 @@ def onnx_lines(policy: TrainedPolicy, shown: str) -> list[str]:
             "rng = np.random.default_rng()", *once,
             f"# {ENDED}",
             *_only(gives.alive, "observations = np.where(alive[:, None], observations, 0)", gives),
-            "logits, value, state = session.run(None, {'observations': observations, "
-            "'state': state})",
+            "logits, value, state = session.run(",
+            "    None, {'observations': observations, 'state': state})",
             *_only(gives.mask, "logits = np.where(mask, logits, -1e9)", gives),
             *choose, *_only(gives.alive, EMPTY, gives)]
 

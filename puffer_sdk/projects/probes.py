@@ -11,7 +11,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import extras, files, paths
 from ..base.errors import PufferError
 from ..base.processes import python_code
 from ..toolchain import compilers
@@ -132,7 +132,7 @@ def probe_torch() -> Finding:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError:
         return Finding("torch", "optional", "not installed; a network of your own needs it",
-                       "pip install 'puffer-sdk[torch]'")
+                       extras.install_torch())
     try:
         said = ask_in_time(*python_code(_ASK_TORCH))
     except TimeoutError as error:
@@ -140,7 +140,7 @@ def probe_torch() -> Finding:
     problem = "it ended its process" if said is None else said.partition(_FAILED)[2]
     if problem:
         return Finding("torch", "optional", f"{version}, but importing it failed: {problem}",
-                       "pip install --force-reinstall 'puffer-sdk[torch]'")
+                       extras.install_torch().replace("install", "install --force-reinstall", 1))
     cuda, available = said.splitlines()[-1].split()
     if cuda == "none":
         return Finding("torch", "ok", f"{version}, CPU build")

@@ -16,7 +16,8 @@ from helpers.places import ROOT
 from puffer_sdk import cli
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.checking import check
-from puffer_sdk.debugging import debug, debugger
+from puffer_sdk.debugging import debug, debugger, report
+from puffer_sdk.env import header
 
 STEP = "    env->tick += 1;\n"
 FAULTS = {      # name -> what is replaced, by what, the rule, the line it happens in, the function
@@ -112,6 +113,57 @@ def test_batch_prints_stack_variables_and_rows(broken, capsys):
     numbers = re.findall(r"\d+", out.partition("observations of agent 0")[2])
     assert len(numbers) == 121 and set(numbers) <= {"0", "1", "2"}
     assert max(map(len, out.splitlines())) <= 100
+
+
+ARRAYS = """
+#include <stdbool.h>
+#include <stdint.h>
+struct Env { unsigned char board[2][3]; char word[8]; signed char way[3]; uint8_t cells[2];
+             float speed[2][2]; char zeros[4]; bool walls[2][2]; int cube[2][1][2]; int n; };
+int step(struct Env* env) {
+    return env->n;
+}
+int main(void) {
+    struct Env env = {{{1, 0, 200}, {0, 2, 0}}, "left", {0, -1, 0}, {0, 7}, {{0, 2.5f}, {1, 0}},
+                      {0}, {{true, false}, {false, true}}, {{{1, 2}}, {{3, 40}}}, 5};
+    return step(&env);
+}
+"""
+SHOWN = {"gdb": ["board = {{  1,   0, 200},{  0,   2,   0}}", 'word = "left"', "way = {0, -1, 0}",
+                 "cells = {0, 7}", "speed = {{  0, 2.5},{  1,   0}}", "zeros = {0, 0, 0, 0}",
+                 "walls = {{1, 0},{0, 1}}", "cube = {{ 1,  2},{ 3, 40}}", "n = 5"],
+         "lldb": ["board = ([0] = [1,0,200], [1] = [0,2,0])", "way = [0,-1,0]", "cells = [0,7]"]}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_arrays_are_numbers_by_row(name, failure, tmp_path):
+    """The session's own beginning, on a program with an array of each kind."""
+    source, program = tmp_path / "a.c", tmp_path / "a"
+    source.write_text(ARRAYS)
+    subprocess.run(["gcc", "-g", "-O0", source, "-o", program], check=True)
+    script = debugger.render(tool(name), failure("divides"), [], batch=True)
+    first = re.match(r"(?s).*?(?=\ndefine|\nsettings set target.output|\nbreakpoint)", script)[0]
+    first = "\n".join(line for line in first.splitlines() if not line.startswith("set cwd"))
+    (tmp_path / "s").write_text(first + {
+        "gdb": "\nbreak step\nrun\nprint *env\n",
+        "lldb": "\nbreakpoint set --name step\nprocess launch\nfr v *env\n"}[name])
+    words = debugger.command(tool(name), failure("divides"), tmp_path / "s", batch=True)
+    out = subprocess.run([*words[:-1], program], capture_output=True, text=True).stdout
+    flat = re.sub(r"\n *(?=\{)", "", out)
+    for line in SHOWN[name]:
+        assert line in flat, out
+
+
+@pytest.mark.parametrize(("value", "size", "shown"), [
+    ("{0, 1, 10, 2}", "(env->size * env->size)", "{ 0,  1,\n 10,  2}"), ("{0, 1, 2}", "3", None),
+    ("{0, 1, 10, 2, 3, 4}", "6     // grid 2 x 3", "{ 0,  1, 10,\n  2,  3,  4}"),
+    ("{0 <repeats 400 times>...}", "400", None)])
+def test_a_board_is_printed_by_row(value, size, shown, squared, tmp_path):
+    folder = shutil.copytree(squared, tmp_path / "squared", ignore=shutil.ignore_patterns("build"))
+    text = (folder / "squared.h").read_text()
+    (folder / "squared.h").write_text(re.sub(r"#define OBS_SIZE.*", f"#define OBS_SIZE {size}",
+                                             text))
+    assert report._by_row(header.read(folder), value) == (shown or value)
 
 
 def test_the_page_shows_what_is_printed(broken, capsys):

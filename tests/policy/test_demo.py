@@ -121,6 +121,7 @@ def test_sizes_come_from_the_policy(runs_dir, kind, line, folder):
     assert "make_puffernet(w, n, 2, 32, 2, (int[]){4}, 1);" in new
     assert "forward_puffernet(net, net->obs, e->actions, NULL, e->terminals);" in new
     assert new.count("PufferNet") == 1
+    assert new.endswith("e->terminals);\nmemset(e->terminals, 0, n * sizeof(float));\n")
     masked, _ = demo.rewritten(text, policy, folder / "drum.c", masked=True)
     assert "forward_puffernet(net, net->obs, e->actions, e->action_mask, e->terminals);" in masked
 

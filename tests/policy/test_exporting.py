@@ -19,7 +19,7 @@ from helpers.policies import CASES, make_policy
 
 import puffer_sdk
 from puffer_sdk import cli
-from puffer_sdk.base import paths
+from puffer_sdk.base import extras, paths
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.policy import export
 from puffer_sdk.training import checkpoint, train
@@ -415,7 +415,8 @@ def test_a_missing_package_is_named_with_the_pip_line(tmp_path, monkeypatch, to,
     monkeypatch.setattr(export, "find_spec", lambda name: None if name == package else 1)
     with pytest.raises(UsageError, match=f"needs the package {package}") as caught:
         export.export(made.path, to, tmp_path / "x")
-    assert caught.value.hint == f"pip install 'puffer-sdk[{to}]'"
+    assert caught.value.hint == {"onnx": "pip install 'puffer-sdk[onnx]'",
+                                 "torch": extras.install_torch()}[to]
 
 
 def test_exporting_to_c_imports_neither_torch_nor_onnx(tmp_path):

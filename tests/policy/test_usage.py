@@ -1,6 +1,7 @@
 """The code that `export` prints, run as it stands: it chooses what eval chooses."""
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ import pytest
 import torch
 from helpers.herd import KINDS, open_vec, write_herd
 from helpers.ladder import IN_SIGHT, copy_ladder
+from helpers.places import SPECIMENS
 from helpers.policies import CASES, make_policy
 
-from puffer_sdk import cli
 from puffer_sdk.base import philox
 from puffer_sdk.env import build, header
 from puffer_sdk.env.vec import VecEnv
@@ -55,12 +56,9 @@ class EvalDraws:
         return mean + deviation * self._next(len(mean))
 
 
-def printed(capsys, *arguments) -> list[str]:
-    """What `export` shows as code."""
-    assert cli.main(["export", *map(str, arguments)]) == 0
-    first, *lines = capsys.readouterr().out.splitlines()
-    assert first.startswith("exported ") and all(line.startswith("    ") for line in lines)
-    return [line[4:] for line in lines]
+def printed(run, to: str = "c", output=None, model=None) -> list[str]:
+    """The code that `export` shows."""
+    return usage.lines(export.export_policy(run, to, output, model=model))
 
 
 def halves(lines: list[str], mark: str) -> tuple[str, str]:
@@ -154,8 +152,8 @@ def run_in_c(game, lines, target) -> np.ndarray:
 
 
 @pytest.mark.parametrize("game", GAMES, indirect=True)
-def test_the_lines_of_c_play_what_eval_plays(game, tmp_path, capsys):
-    lines = printed(capsys, game.folder.name, "--load-model-path", game.saved)
+def test_the_lines_of_c_play_what_eval_plays(game, tmp_path):
+    lines = printed(game.folder.name, model=game.saved)
     got = run_in_c(game, lines, tmp_path / "use")
     illegal = 0
     for actions, vec in zip(got, game.play()):
@@ -188,8 +186,8 @@ def run_in_python(game, scope: dict, tick: str, kind, *, greedy: bool) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES, indirect=True)
-def test_the_lines_for_onnx_play_what_eval_plays(game, capsys):
-    lines = printed(capsys, game.folder.name, "--load-model-path", game.saved, "--to", "onnx")
+def test_the_lines_for_onnx_play_what_eval_plays(game):
+    lines = printed(game.folder.name, "onnx", model=game.saved)
     once, tick = halves(lines, "# each tick")
     scope = {"onnxruntime": onnxruntime}
     exec(once, scope)
@@ -214,11 +212,11 @@ def test_the_lines_for_torch_play_what_eval_plays(game, monkeypatch):
 
 
 @pytest.mark.parametrize("case", ["multi-discrete", "mixed", "masked mixed", "continuous"])
-def test_every_kind_of_head_draws_as_the_trainer(case, tmp_path, capsys):
+def test_every_kind_of_head_draws_as_the_trainer(case, tmp_path):
     """A policy whose environment is nowhere, and that says nothing of masks: they are optional."""
     made = make_policy(tmp_path, **CASES[case])
     script = made.script(ticks=25)
-    lines = printed(capsys, made.path, "--to", "onnx", "--output", tmp_path / "policy.onnx")
+    lines = printed(made.path, "onnx", tmp_path / "policy.onnx")
     once, tick = halves(lines, "# each tick")
     assert tick.count("# if it has one") == 3
     n, sizes = made.agents, made.act_sizes
@@ -236,17 +234,27 @@ def test_every_kind_of_head_draws_as_the_trainer(case, tmp_path, capsys):
         np.testing.assert_allclose(scope["actions"], actor.act(observations, mask), atol=1e-4)
 
 
-def test_an_older_checkpoint_says_that_it_does_not_know(tmp_path, capsys):
+def test_an_older_checkpoint_says_that_it_does_not_know(tmp_path):
     path = make_policy(tmp_path).path
-    lines = printed(capsys, path, "--output", tmp_path / "p.bin")
+    lines = printed(path, output=tmp_path / "p.bin")
     assert [line for line in lines if line.endswith("// if it has one")] == [
         "net->mask = env.action_mask;    // if it has one",
         "net->alive = env.alive;    // if it has one"]
 
 
-def test_a_plain_environment_needs_three_lines(tmp_path, capsys, squared, monkeypatch):
+def test_a_plain_environment_needs_three_lines(tmp_path, squared, monkeypatch):
     monkeypatch.chdir(squared.parent)
     path = make_policy(tmp_path, name="squared", obs_size=121, dtype=np.uint8).path
-    lines = printed(capsys, path, "--output", tmp_path / "p.bin")
+    lines = printed(path, output=tmp_path / "p.bin")
     assert [line.split("(")[0] for line in lines] == [
         "int sizes[] = {5};", "PufferNet* net = puffernet_load", "puffernet_act"]
+
+
+def test_terminals_are_cleared_where_c_step_may_leave_them(tmp_path, monkeypatch):
+    """An Ocean environment: its binding does not say that c_step writes them."""
+    shutil.copytree(SPECIMENS / "ocean" / "drum", tmp_path / "drum")
+    monkeypatch.chdir(tmp_path)
+    path = make_policy(tmp_path, (4,), name="drum", obs_size=2, dtype=np.uint8).path
+    lines = printed("drum", model=path)
+    assert lines[-2:] == ["puffernet_act(net, env.observations, env.actions, env.terminals);",
+                          "memset(env.terminals, 0, env.num_agents * sizeof(float));"]

@@ -9,6 +9,7 @@ from importlib import metadata
 import pytest
 from helpers.places import ROOT
 
+from puffer_sdk.base import extras
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.projects import doctor, gpu_probes, probes, probing, raylib_probes
 from puffer_sdk.projects.probing import Finding
@@ -172,7 +173,7 @@ def test_packages_that_are_not_installed(monkeypatch):
     monkeypatch.setattr(metadata, "version", nothing)
     assert probes.probe_libclang().status == "missing"
     torch = probes.probe_torch()
-    assert (torch.status, torch.get) == ("optional", "pip install 'puffer-sdk[torch]'")
+    assert (torch.status, torch.get) == ("optional", extras.install_torch())
 
 
 def test_the_trainer(monkeypatch):

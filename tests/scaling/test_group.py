@@ -7,6 +7,7 @@ import pytest
 from helpers.groups import Group
 from helpers.places import TESTS
 
+from puffer_sdk.base import extras
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.scaling import group as joining
 from puffer_sdk.training.journal import checksum, shown
@@ -145,7 +146,7 @@ def test_without_pytorch_one_sentence_says_what_is_needed(monkeypatch):
     monkeypatch.setattr("puffer_sdk.base.extras.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs PyTorch") as caught:
         joining.join(type("Place", (), {"size": 2})(), 1.0)
-    assert caught.value.hint == "pip install 'puffer-sdk[torch]'"
+    assert caught.value.hint == extras.install_torch()
     assert joining.join(None, 1.0).size == 1
 
 
